@@ -1,0 +1,1 @@
+"""Conformance suite: traces, checker, targets, Spark pipeline, reports, command line."""

@@ -1,0 +1,1 @@
+"""Fencepost: the coordination behind Kafka consumer groups, as a library."""

@@ -1,0 +1,1 @@
+"""The group coordinator as one pure step function."""

@@ -1,0 +1,1 @@
+"""Group members as step functions, and the assignors that a leader runs."""

@@ -1,0 +1,174 @@
+"""What goes into the coordinator and what comes out.
+
+An event carries the time at which it is handled, so the coordinator needs no clock. The log is outside: an outcome names
+the records to append, and the driver tells with ``Appended`` and ``AppendFailed`` what became of them.
+
+Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
+
+* events of one coordinator are handled one at a time;
+* records of an outcome get the offsets that follow the last record, in order; offsets start at 0;
+* ``AppendFailed`` comes directly after the step whose records could not be appended, before any other event; the
+  offsets of those records are then free again;
+* ``Appended(offset)`` says that every record *below* ``offset`` is replicated (the high watermark); it may come at once,
+  or later with other events between;
+* ``TimerFired`` is delivered for a timer that is set and due, never for one that was cancelled or replaced (F-RT-17).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from .errors import ErrorCode
+from .messages import RequestBody, ResponseBody
+from .records import Record
+
+
+class TimerKind(Enum):
+    """Which timer of a group or member (C-TMR-01…05); the value is the prefix of Kafka's own timer key."""
+
+    JOIN = "join"  #: join phase or initial delay of a group (C-TMR-01, C-TMR-11)
+    SYNC = "sync"  #: pending syncs of a group (C-TMR-02)
+    SESSION = "heartbeat"  #: session of a member or pending id (C-TMR-03…05)
+    OPERATION = "operation"  #: write operation not yet replicated (G-CFG-25, F-RT-09); ``member_id`` is unused
+
+
+@dataclass(frozen=True, slots=True)
+class TimerKey:
+    """Setting a timer under a key replaces the earlier one (C-TMR-11).
+
+    ``OPERATION`` timers have no group; ``operation`` then is the id of the operation: the request's id, or a negative
+    number that the coordinator chose for a write which a timer caused.
+    """
+
+    kind: TimerKind
+    group_id: str = ""
+    member_id: str = ""
+    operation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request arrives. ``id`` is the caller's and unique among open requests; the reply names it.
+
+    ``denied`` holds the group ids for which the host's authorizer refuses the right that the API needs (C-JOIN-02,
+    C-SYNC-02, C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09).
+    """
+
+    at_ms: int
+    id: int
+    version: int
+    client_id: str
+    client_host: str
+    body: RequestBody
+    denied: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    at_ms: int
+    key: TimerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Every record below ``offset`` is durable."""
+
+    at_ms: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendFailed:
+    """The records of the step just made were not appended (F-RT-08)."""
+
+    at_ms: int
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the metadata image has it: partition count, and per partition the racks of its replicas."""
+
+    name: str
+    topic_id: bytes
+    partitions: int
+    racks: tuple[frozenset[str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsChanged:
+    """The new image of all topics."""
+
+    at_ms: int
+    topics: tuple[Topic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStarted:
+    """The partition was won at ``leader_epoch``; requests are refused until ``Load`` (F-RT-01, F-RT-02)."""
+
+    at_ms: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Loading ends with these records, in log order (F-LOAD-01). The next record gets offset ``len(records)``."""
+
+    at_ms: int
+    leader_epoch: int
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    at_ms: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unload:
+    """The partition was lost (F-UNLOAD-01); ``leader_epoch`` None unloads in any case (F-LOAD-03)."""
+
+    at_ms: int
+    leader_epoch: int | None
+
+
+Event: TypeAlias = (
+    Request | TimerFired | Appended | AppendFailed | TopicsChanged | LoadStarted | Load | LoadFailed | Unload
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answers the request ``request_id``; each request is answered at most once."""
+
+    request_id: int
+    body: ResponseBody
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Fires ``delay_ms`` after the event's time; replaces the timer of that key."""
+
+    key: TimerKey
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    key: TimerKey
+
+
+TimerCommand: TypeAlias = SetTimer | CancelTimer
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step asks for, each in order: append records, send replies, set or cancel timers."""
+
+    records: tuple[Record, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    timers: tuple[TimerCommand, ...] = ()

@@ -1,0 +1,238 @@
+"""Requests and responses of the classic group APIs, in Kafka's field names (snake case).
+
+These are the *contents* of the messages, free of wire encoding. Fields that an API version does not carry hold the
+default that Kafka's generated classes give them (G-WIRE-01…04, 12…14). Times are milliseconds. Byte strings are opaque
+to the coordinator. ``throttle_time_ms`` is the broker's, not the coordinator's, and is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """One entry of a member's ordered list of supported assignors."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupRequest:
+    """JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1 in v0, which does not carry it."""
+
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupMember:
+    """A row of the members list that only the leader gets (C-JOIN-49)."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupResponse:
+    """JoinGroup answer; ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77)."""
+
+    error_code: ErrorCode
+    generation_id: int = -1
+    protocol_type: str | None = None
+    protocol_name: str | None = ""
+    leader: str = ""
+    skip_assignment: bool = False
+    member_id: str = ""
+    members: tuple[JoinGroupMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupAssignment:
+    """What the leader assigns to one member."""
+
+    member_id: str
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupRequest:
+    """SyncGroup v0–5 (G-WIRE-02). Protocol type and name are null below v5."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str | None
+    protocol_name: str | None
+    assignments: tuple[SyncGroupAssignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupResponse:
+    error_code: ErrorCode
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatRequest:
+    """Heartbeat v0–4 (G-WIRE-03)."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatResponse:
+    error_code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupMember:
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupRequest:
+    """LeaveGroup v0–5 (G-WIRE-04); for v0–2 ``members`` holds exactly one entry (G-WIRE-23)."""
+
+    group_id: str
+    members: tuple[LeaveGroupMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupMemberResponse:
+    member_id: str
+    group_instance_id: str | None
+    error_code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupResponse:
+    """For v0–2 ``members`` is empty and the one entry's error is ``error_code`` (G-WIRE-23)."""
+
+    error_code: ErrorCode
+    members: tuple[LeaveGroupMemberResponse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroupsRequest:
+    """DescribeGroups v0–6 (G-WIRE-12)."""
+
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedMember:
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    member_metadata: bytes
+    member_assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """One group of a DescribeGroups answer. ``error_message`` exists from v6 on (C-ADM-02)."""
+
+    error_code: ErrorCode
+    group_id: str
+    group_state: str
+    protocol_type: str = ""
+    protocol_data: str = ""
+    members: tuple[DescribedMember, ...] = ()
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroupsResponse:
+    groups: tuple[DescribedGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroupsRequest:
+    """ListGroups v0–5 (G-WIRE-13); an empty filter matches everything (C-ADM-05)."""
+
+    states_filter: tuple[str, ...] = ()
+    types_filter: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    group_id: str
+    protocol_type: str
+    group_state: str
+    group_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroupsResponse:
+    error_code: ErrorCode
+    groups: tuple[ListedGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroupsRequest:
+    """DeleteGroups v0–2 (G-WIRE-14)."""
+
+    groups_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedGroup:
+    group_id: str
+    error_code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroupsResponse:
+    results: tuple[DeletedGroup, ...]
+
+
+RequestBody: TypeAlias = (
+    JoinGroupRequest
+    | SyncGroupRequest
+    | HeartbeatRequest
+    | LeaveGroupRequest
+    | DescribeGroupsRequest
+    | ListGroupsRequest
+    | DeleteGroupsRequest
+)
+ResponseBody: TypeAlias = (
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | DescribeGroupsResponse
+    | ListGroupsResponse
+    | DeleteGroupsResponse
+)
+
+#: Versions that the coordinator accepts, first and last (G-WIRE-01…04, 12…14).
+VERSIONS: dict[type, tuple[int, int]] = {
+    JoinGroupRequest: (0, 9),
+    SyncGroupRequest: (0, 5),
+    HeartbeatRequest: (0, 4),
+    LeaveGroupRequest: (0, 5),
+    DescribeGroupsRequest: (0, 6),
+    ListGroupsRequest: (0, 5),
+    DeleteGroupsRequest: (0, 2),
+}

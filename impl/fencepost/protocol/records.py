@@ -1,0 +1,49 @@
+"""Log records of groups: a key, and a value or None (a tombstone). F-REC-02, F-REC-12, F-REC-20."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataKey:
+    """Type 2 (F-REC-02)."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataMember:
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataValue:
+    """Value version 3, the one that Kafka 4.x writes (F-REC-12, F-REC-20)."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp: int
+    members: tuple[GroupMetadataMember, ...] = ()
+
+
+RecordKey: TypeAlias = GroupMetadataKey
+RecordValue: TypeAlias = GroupMetadataValue
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """``value is None`` is a tombstone (G-VOC-18)."""
+
+    key: RecordKey
+    value: RecordValue | None

@@ -1,0 +1,1 @@
+"""Executable model of the group protocol, explorer, and bridge to TLC."""
