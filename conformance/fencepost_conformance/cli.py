@@ -1,0 +1,62 @@
+"""The command line. Commands are imported when they are used, so that ``--help`` is quick and no command needs the
+libraries of another."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+COMMANDS = {
+    "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
+    "conform": "Run random traces against a target and compare every step",
+    "record": "Record a trace between real clients and a real broker",
+    "validate": "Decide whether recorded traces could have been produced",
+    "replay": "Show one trace step by step",
+    "mutants": "Run the suite against each known fault",
+    "rules": "Show where each rule of the rule book stands",
+    "diagram": "Draw a state machine",
+    "bench": "Measure the cost table again",
+}
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return f"usage: fencepost COMMAND [--json] ...\n\n{rows}\n\nfencepost COMMAND --help tells a command's own options."
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``fencepost``. Exit status 0 held, 1 found something, 2 could not run."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("-h", "--help"):
+        print(usage())
+        raise SystemExit(0 if words else 2)
+    name, rest = words[0], words[1:]
+    if name == "--version":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(version("fencepost"))
+        raise SystemExit(0)
+    if name not in COMMANDS:
+        print(f"fencepost: no command {name!r}\n\n{usage()}", file=sys.stderr)
+        raise SystemExit(2)
+    try:
+        import typer  # noqa: PLC0415
+
+        from .console import CannotRun  # noqa: PLC0415
+
+        module = importlib.import_module(f"{__package__}.commands.{name}")
+    except ModuleNotFoundError as missing:
+        print(
+            f"fencepost {name}: the Python package {missing.name!r} is not installed; "
+            "install the suite with: pip install 'fencepost[suite]' (Spark: 'fencepost[spark]')",
+            file=sys.stderr,
+        )
+        raise SystemExit(2) from None
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name)(getattr(module, name))
+    try:
+        app(args=rest, prog_name=f"fencepost {name}", standalone_mode=True)
+    except CannotRun as reason:
+        print(f"fencepost {name}: {reason}", file=sys.stderr)
+        raise SystemExit(2) from None

@@ -1,0 +1,1 @@
+"""One module a command; each has a function of the command's name."""

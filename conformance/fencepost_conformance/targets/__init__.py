@@ -1,0 +1,1 @@
+"""Things that can be tested, behind one small interface."""

@@ -1,0 +1,40 @@
+"""The interface of a target: events in, observations out, one observation an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fencepost.protocol.events import Event, Reply, TimerKey
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a target did with one event.
+
+    ``timers``: the net change of the armed timers, key to absolute deadline in ms, or None if it is armed no more; a timer
+    that was re-armed to the same deadline is no change. ``groups``: the groups that the event changed, id to their view
+    afterwards, None if the group is gone. ``error``: the operation failed inside (an internal error, Kafka's exception
+    class name); an outcome too, since some rules say so.
+    """
+
+    records: tuple[Record, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    timers: Mapping[TimerKey, int | None] = field(default_factory=dict)
+    groups: Mapping[str, GroupView | None] = field(default_factory=dict)
+    error: str | None = None
+
+
+class Target(Protocol):
+    """Anything that takes a whole trace of events and tells what it observed after each."""
+
+    name: str
+
+    def run(self, settings: Settings, profile: Profile, events: Sequence[Event]) -> list[Observation]:
+        """Start afresh, handle the events in order, observe after each. Same length as ``events``."""
+
+    def close(self) -> None: ...
