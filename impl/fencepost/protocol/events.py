@@ -1,7 +1,7 @@
 """What goes into the coordinator and what comes out.
 
-An event carries the time at which it is handled, so the coordinator needs no clock. The log is outside: an outcome names
-the records to append, and the driver tells with ``Appended`` and ``AppendFailed`` what became of them.
+An event carries the time at which it is handled, so the coordinator needs no clock. The log is outside: an outcome
+names the records to append, and the driver tells with ``Appended`` and ``AppendFailed`` what became of them.
 
 Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
 
@@ -9,8 +9,8 @@ Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
 * records of an outcome get the offsets that follow the last record, in order; offsets start at 0;
 * ``AppendFailed`` comes directly after the step whose records could not be appended, before any other event; the
   offsets of those records are then free again;
-* ``Appended(offset)`` says that every record *below* ``offset`` is replicated (the high watermark); it may come at once,
-  or later with other events between;
+* ``Appended(offset)`` says that every record *below* ``offset`` is replicated (the high watermark); it may come at
+  once, or later with other events between;
 * ``TimerFired`` is delivered for a timer that is set and due, never for one that was cancelled or replaced (F-RT-17).
 """
 

@@ -1,7 +1,7 @@
 """Broker settings and profiles.
 
-A profile is a set of named switches. Each switch stands for one fault or one difference between releases, cites its rule,
-and is read by the coordinator and by the model alike. ``True`` means: do as that release of Kafka does.
+A profile is a set of named switches. Each switch stands for one fault or one difference between releases, cites its
+rule, and is read by the coordinator and by the model alike. ``True`` means: do as that release of Kafka does.
 """
 
 from __future__ import annotations
