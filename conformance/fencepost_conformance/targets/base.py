@@ -17,8 +17,8 @@ class Observation:
     """What a target did with one event.
 
     ``timers``: the net change of the armed timers, key to absolute deadline in ms, or None if it is armed no more; a
-    timer that was re-armed to the same deadline is no change. ``groups``: the groups that the event changed, id to their
-    view afterwards, None if the group is gone. ``error``: the operation failed inside (an internal error, Kafka's
+    timer that was re-armed to the same deadline is no change. ``groups``: the groups that the event changed, id to
+    their view afterwards, None if the group is gone. ``error``: the operation failed inside (an internal error, Kafka's
     exception class name); an outcome too, since some rules say so.
     """
 

@@ -1,0 +1,41 @@
+# Fencepost. `make run` runs the main job, `make test` passes the tests; both make the environment first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install run test check bench clean
+
+help:
+	@echo "make install  make $(VENV) with the fencepost command and everything the suite uses"
+	@echo "make run      the main job: check the model, run the conformance suite, check the recorded traces"
+	@echo "make test     every test"
+	@echo "make check    types, lint and format"
+	@echo "make bench    measure the cost table again"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Fencepost needs Python 3.11 or later; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev,clients]'
+	@touch $@
+
+run: install
+	$(BIN)/python -m fencepost_conformance.mainjob
+
+test: install
+	$(BIN)/python -m pytest
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/fencepost bench
+
+clean:
+	rm -rf $(VENV) out build *.egg-info

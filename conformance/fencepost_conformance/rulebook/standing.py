@@ -1,0 +1,76 @@
+"""Where each rule stands: specified, modelled, implemented, tested in process, compared with Kafka, seen on the wire.
+
+The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The last two are
+*observed*: the lockstep run with Kafka's own coordinator and the check of the recorded traces each write down which
+rules the model applied in steps that agreed (``evidence/*.json``). A citation alone therefore never counts as compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .book import Rule, citations, read_book
+from .scope import out_of_scope
+
+#: Evidence by citation: column, folder below the repository, file endings.
+CITED = (
+    ("specified", ("spec",), (".tla", ".cfg")),
+    ("modelled", ("model",), (".py",)),
+    ("implemented", ("impl",), (".py",)),
+    ("tested", ("tests", "conformance/fencepost_conformance/simulate"), (".py",)),
+)
+OBSERVED = (("compared", "lockstep.json"), ("wire", "wire.json"))
+COLUMNS = tuple(name for name, *_ in CITED) + tuple(name for name, _ in OBSERVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A rule and the places that realise it: column to files (citations) or to the count of steps (observed)."""
+
+    rule: Rule
+    places: Mapping[str, tuple[str, ...]]
+    observed: Mapping[str, int]
+    excused: str | None  #: why the rule is out of scope, None if it is in
+
+    def has(self, column: str) -> bool:
+        return bool(self.places.get(column)) or self.observed.get(column, 0) > 0
+
+    @property
+    def missing(self) -> bool:
+        """In scope, and neither implemented, modelled, specified nor tested anywhere."""
+        return self.excused is None and not any(self.has(column) for column in COLUMNS)
+
+
+def evidence_folder(root: Path) -> Path:
+    return root / "conformance" / "evidence"
+
+
+def read_standings(root: Path) -> list[Standing]:
+    """Every rule of the book below ``root``, in the order of the book, with its evidence."""
+    book = read_book(root / "docs" / "rules")
+    cited: dict[str, dict[str, list[str]]] = {}
+    for column, folders, endings in CITED:
+        for folder in folders:
+            for path in sorted((root / folder).rglob("*")):
+                if path.suffix in endings and path.is_file():
+                    name = path.relative_to(root).as_posix()
+                    for rule_id in dict.fromkeys(citations(path.read_text(encoding="utf-8"), book)):
+                        cited.setdefault(rule_id, {}).setdefault(column, []).append(name)
+    observed: dict[str, dict[str, int]] = {}
+    for column, file in OBSERVED:
+        path = evidence_folder(root) / file
+        if path.is_file():
+            for rule_id, steps in json.loads(path.read_text(encoding="utf-8"))["rules"].items():
+                observed.setdefault(rule_id, {})[column] = steps
+    return [
+        Standing(
+            rule,
+            {column: tuple(files) for column, files in cited.get(rule_id, {}).items()},
+            observed.get(rule_id, {}),
+            out_of_scope(rule),
+        )
+        for rule_id, rule in book.items()
+    ]
