@@ -60,3 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     except CannotRun as reason:
         print(f"fencepost {name}: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

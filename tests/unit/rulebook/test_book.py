@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fencepost_conformance.rulebook.book import citations, read_book
 from fencepost_conformance.rulebook.scope import out_of_scope
 

@@ -1,0 +1,115 @@
+"""``make run``: the whole chain of evidence once, small enough to wait for.
+
+Runs the project's own commands one after the other, each with its progress, gathers their JSON results, and ends with a
+table and the place of the report. What needs a JDK is skipped without one, and named.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from . import repository
+
+NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One command of the main job."""
+
+    title: str
+    words: tuple[str, ...]
+    needs_jdk: bool = False
+
+
+@dataclass(slots=True)
+class Finding:
+    stage: Stage
+    verdict: str
+    seconds: float = 0.0
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+def stages(out: Path) -> list[Stage]:
+    return [
+        Stage("model, explored exhaustively", ("check",)),
+        Stage("model against TLA+, graph by graph", ("check", "--engine", "tlc"), needs_jdk=True),
+        Stage(
+            "core against model, random traces on Spark",
+            ("conform", "--engine", "spark", "--traces", "1500", "--seed", "1", "-o", str(out / "core")),
+            needs_jdk=True,  # Spark itself runs on one
+        ),
+        Stage(
+            "core and model against Kafka 4.3.1, random traces on Spark",
+            ("conform", "--target", "kafka:4.3.1", "--engine", "spark", "--traces", "1500", "--seed", "2")
+            + ("-o", str(out / "kafka")),
+            needs_jdk=True,
+        ),
+        Stage("recorded traces of real clients", ("validate", "tests/corpus")),
+    ]
+
+
+def run_stage(stage: Stage, folder: Path) -> Finding:
+    """Run one command; its progress goes to the terminal, its JSON comes back."""
+    words = [sys.executable, "-m", "fencepost_conformance.cli", *stage.words, "--json"]
+    began = time.monotonic()
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, check=False)
+    seconds = time.monotonic() - began
+    verdict = {0: "held", 1: "does not hold"}.get(done.returncode, "could not run")
+    try:
+        result = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        result = {}
+    return Finding(stage, verdict, seconds, result)
+
+
+def table_of(findings: list[Finding]) -> Table:
+    table = Table("what", "verdict", "seconds", "done", title="Fencepost: the chain of evidence")
+    colours = {"held": "green", "skipped": "yellow"}
+    for each in findings:
+        counts = ", ".join(
+            f"{value:,} {name.replace('_', ' ')}" for name, value in each.result.get("counts", {}).items()
+        )
+        colour = colours.get(each.verdict, "red")
+        table.add_row(each.stage.title, f"[{colour}]{each.verdict}[/]", f"{each.seconds:.0f}", counts)
+    return table
+
+
+def main() -> None:
+    root = repository.root()
+    out = root / "out" / "run"
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    has_jdk = all(shutil.which(tool) for tool in ("java", "javac"))
+    findings: list[Finding] = []
+    for number, stage in enumerate(stages(out), 1):
+        if stage.needs_jdk and not has_jdk:
+            findings.append(Finding(stage, "skipped"))
+            continue
+        console.print(f"[bold]{number}. {stage.title}[/]  fencepost {' '.join(stage.words)}")
+        findings.append(run_stage(stage, root))
+    console.print(table_of(findings))
+    for each in findings:
+        if each.verdict == "skipped":
+            console.print(f"[yellow]skipped[/] {each.stage.title}: {NEEDS_JDK}")
+    summary = [
+        {"what": each.stage.title, "verdict": each.verdict, "seconds": round(each.seconds, 1), "result": each.result}
+        for each in findings
+    ]
+    (out / "summary.json").write_text(json.dumps(summary, indent=1, default=str), encoding="utf-8")
+    console.print(f"report: {out.relative_to(root)}/ (summary.json, and a report.html for each Spark run)")
+    raise SystemExit(0 if all(each.verdict in ("held", "skipped") for each in findings) else 1)
+
+
+if __name__ == "__main__":
+    main()
