@@ -1,0 +1,42 @@
+"""``fencepost record``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..console import Result, finish
+from ..record.run import parse_address, record_until_stopped
+
+
+def record(
+    listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 takes a free one")],
+    upstream: Annotated[str, typer.Option(help="HOST:PORT of the broker")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
+    group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
+    broker_version: Annotated[str, typer.Option(help="the broker's release, kept with the trace")] = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Record what clients and a broker say about groups, until Ctrl-C."""
+    summary = record_until_stopped(
+        parse_address(listen, "--listen"),
+        parse_address(upstream, "--upstream"),
+        output,
+        groups=frozenset(group or ()),
+        provenance={"broker": broker_version} if broker_version else {},
+    )
+    finish(
+        Result(
+            "record",
+            held=True,
+            counts={
+                "events": summary.events,
+                "connections": summary.connections,
+                "malformed": summary.malformed,
+            },
+            details={"trace": str(output)},
+        ),
+        as_json=as_json,
+    )

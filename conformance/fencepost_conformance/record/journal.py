@@ -1,0 +1,108 @@
+"""Turns what passes the proxy into lines of a wire trace (``docs/traces.md``)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ..wire.convert import GROUP_APIS, ForeignErrorCode, plain, to_request, to_response
+from ..wire.frames import RequestHeader
+
+#: APIs that are decoded and written down; all others pass unseen.
+RECORDED = frozenset(GROUP_APIS) | {
+    "find_coordinator",
+    "offset_commit",
+    "offset_fetch",
+    "offset_delete",
+    "txn_offset_commit",
+    "consumer_group_heartbeat",
+    "consumer_group_describe",
+}
+
+
+def groups_of(api: str, entity: Any) -> frozenset[str] | None:
+    """The groups that a request is about; None if it is about none in particular."""
+    if hasattr(entity, "group_id"):
+        return frozenset({str(entity.group_id)})
+    if api == "describe_groups":
+        return frozenset(map(str, entity.groups))
+    if api == "delete_groups":
+        return frozenset(map(str, entity.groups_names))
+    if api == "consumer_group_describe":
+        return frozenset(map(str, entity.group_ids))
+    if api == "offset_fetch":  # v8 and later
+        return frozenset(str(group.group_id) for group in entity.groups)
+    return None
+
+
+class Journal:
+    """Writes the header at once, then each event as it comes. Times count from the making of the journal."""
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        *,
+        settings: Mapping[str, int],
+        provenance: Mapping[str, str],
+        name: str = "",
+        profile: str = "kafka-4.3",
+    ) -> None:
+        self._write = write
+        self._began = time.monotonic_ns()
+        self.events = 0
+        self._line(
+            type="trace",
+            version=1,
+            kind="wire",
+            name=name,
+            profile=profile,
+            settings=dict(settings),
+            provenance={"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **provenance},
+        )
+
+    def _line(self, **fields: Any) -> None:
+        self._write(json.dumps(fields, separators=(",", ":"), ensure_ascii=False))
+
+    def _event(self, kind: str, connection: int, **fields: Any) -> None:
+        self.events += 1
+        at_ms = (time.monotonic_ns() - self._began) // 1_000_000
+        self._line(type=kind, at_ms=at_ms, connection=connection, **fields)
+
+    def connected(self, connection: int, client: str, server: str) -> None:
+        self._event("connected", connection, client=client, server=server)
+
+    def disconnected(self, connection: int, by: str | None) -> None:
+        self._event("disconnected", connection, by=by)
+
+    def _frame(self, kind: str, connection: int, header: RequestHeader, body: Any, **more: Any) -> None:
+        self._event(
+            kind,
+            connection,
+            correlation_id=header.correlation_id,
+            api_key=header.api_key,
+            api_version=header.api_version,
+            **more,
+            body=body,
+        )
+
+    def sent(self, connection: int, header: RequestHeader, entity: Any) -> None:
+        body = plain(to_request(header.api, entity) if header.api in GROUP_APIS else entity)
+        self._frame("sent", connection, header, body, client_id=header.client_id)
+
+    def sent_undecoded(self, connection: int, header: RequestHeader, frame: bytes) -> None:
+        body = {"undecoded": base64.urlsafe_b64encode(frame).decode()}
+        self._frame("sent", connection, header, body, client_id=header.client_id)
+
+    def received(self, connection: int, header: RequestHeader, entity: Any) -> None:
+        try:
+            body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
+        except ForeignErrorCode:
+            body = plain(entity)
+        self._frame("received", connection, header, body)
+
+    def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes) -> None:
+        self._frame("received", connection, header, {"undecoded": base64.urlsafe_b64encode(frame).decode()})

@@ -1,0 +1,88 @@
+"""Where a recording goes: one line an event, in order, complete lines only.
+
+Lines that the file does not take (a full disk) are kept in memory and tried again with the next one; what still cannot
+be written at the end goes to a file of its own in the system's temporary folder, so nothing that was seen is lost while
+a disk has room anywhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ..console import CannotRun
+
+
+class Output:
+    """Appends lines to a new file. A name that ends in ``.gz`` is compressed when it is closed.
+
+    While recording, such a file is plain text beside it, named ``….part``.
+    """
+
+    def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
+        self.path = path
+        self.written = 0  #: bytes of complete lines in the file
+        self._complain = complain
+        self._waiting: list[bytes] = []
+        self._troubled = False
+        self._plain = path.with_name(path.name.removesuffix(".gz") + ".part") if path.suffix == ".gz" else path
+        try:
+            if self._plain != path and path.is_dir():
+                raise IsADirectoryError(f"{path} is a directory")
+            self._file = os.open(self._plain, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        except OSError as error:
+            raise CannotRun(f"cannot write the trace to {path}: {error.strerror or error}") from None
+
+    def write(self, line: str) -> None:
+        self._waiting.append(line.encode() + b"\n")
+        self._flush()
+
+    def _flush(self) -> None:
+        chunk = b"".join(self._waiting)
+        try:
+            done = 0
+            while done < len(chunk):
+                done += os.write(self._file, chunk[done:])
+        except OSError as error:
+            # Half a line would make the file unreadable: go back to the last complete one and keep the rest.
+            os.ftruncate(self._file, self.written)
+            os.lseek(self._file, self.written, os.SEEK_SET)
+            if not self._troubled:
+                self._complain(f"cannot write to {self._plain} ({error.strerror}); keeping events in memory meanwhile")
+            self._troubled = True
+            return
+        self.written += len(chunk)
+        self._waiting.clear()
+        self._troubled = False
+
+    def close(self) -> Path:
+        """Finish the file and return its path. Raises CannotRun, and says where the events are, if it is not whole."""
+        self._flush()
+        os.close(self._file)
+        if self._waiting:
+            rest, name = tempfile.mkstemp(prefix="fencepost-", suffix=".jsonl")
+            with os.fdopen(rest, "wb") as rescue:
+                rescue.writelines(self._waiting)
+            raise CannotRun(
+                f"{self._plain} could not be written to the end; its last {len(self._waiting)} lines are in {name}: "
+                "make room and append them"
+            )
+        if self._plain != self.path:
+            self._compress()
+        return self.path
+
+    def _compress(self) -> None:
+        try:
+            # No file name and no time inside, so that equal events give equal files.
+            with (
+                self._plain.open("rb") as plain,
+                self.path.open("wb") as raw,
+                gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
+            ):
+                packed.writelines(plain)
+        except OSError as error:
+            raise CannotRun(f"cannot write {self.path} ({error.strerror}); the trace is in {self._plain}") from None
+        self._plain.unlink()

@@ -1,0 +1,117 @@
+"""One recording from beginning to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..console import CannotRun
+from ..wire.frames import MalformedFrame
+from .addresses import Address, SeveralBrokers
+from .journal import Journal
+from .output import Output
+from .proxy import Proxy, UpstreamClosed
+from .upstream import inspect
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    events: int
+    connections: int
+    malformed: int
+
+
+def parse_address(text: str, option: str) -> Address:
+    """``HOST:PORT`` or ``[HOST]:PORT``; raises CannotRun."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise CannotRun(f"{option} {text!r} is not HOST:PORT")
+    return Address(host, int(port))
+
+
+def _say(text: str) -> None:
+    print(f"fencepost record: {text}", file=sys.stderr, flush=True)
+
+
+async def record(
+    listen: Address,
+    upstream: Address,
+    path: Path,
+    until: asyncio.Event,
+    *,
+    groups: frozenset[str] = frozenset(),
+    provenance: Mapping[str, str] | None = None,
+    name: str = "",
+    ready: Callable[[Address], None] = lambda _: None,
+    complain: Callable[[str], None] = _say,
+) -> Summary:
+    """Record until the event is set; ``ready`` is told the address that clients use.
+
+    Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address cannot be
+    listened on, the file cannot be written. What was seen until then is in the file.
+    """
+    try:
+        broker = await inspect(upstream)
+    except OSError as error:
+        raise CannotRun(f"no broker at {upstream}: {error.strerror or error}") from None
+    except (MalformedFrame, SeveralBrokers) as error:
+        raise CannotRun(f"cannot record {upstream}: {error}") from None
+    if not broker.known:
+        complain("the broker does not tell its settings; the trace claims Kafka's defaults")
+    output = Output(path, complain)
+    journal = Journal(
+        output.write,
+        settings=broker.settings,
+        provenance={"recorder": "fencepost record", **(provenance or {})},
+        name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
+    )
+    proxy = Proxy(upstream, journal, groups=groups, complain=complain)
+    trouble = None
+    try:
+        here = await proxy.start(listen)
+        ready(here)
+        waits = [asyncio.ensure_future(until.wait()), asyncio.ensure_future(proxy.finished())]
+        done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        for task in done:
+            task.result()
+    except (UpstreamClosed, SeveralBrokers) as error:
+        trouble = str(error)
+    except OSError as error:
+        trouble = f"cannot listen on {listen}: {error.strerror or error}"
+    finally:
+        await proxy.stop()
+        output.close()
+    if trouble is not None:
+        raise CannotRun(f"{trouble}; {journal.events} events are in {path}")
+    return Summary(journal.events, proxy.connections, proxy.malformed)
+
+
+def record_until_stopped(
+    listen: Address,
+    upstream: Address,
+    path: Path,
+    *,
+    groups: frozenset[str] = frozenset(),
+    provenance: Mapping[str, str] | None = None,
+) -> Summary:
+    """Record until SIGINT or SIGTERM."""
+
+    async def run() -> Summary:
+        until = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, until.set)
+
+        def ready(here: Address) -> None:
+            _say(f"clients connect to {here}; Ctrl-C ends the recording")
+
+        return await record(listen, upstream, path, until, groups=groups, provenance=provenance, ready=ready)
+
+    return asyncio.run(run())

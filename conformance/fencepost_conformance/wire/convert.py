@@ -1,0 +1,126 @@
+"""From kio's entities to the project's messages, and to plain JSON for APIs that have no message of their own.
+
+Field names agree (both are Kafka's, in snake case), so one walk over the fields serves all messages and versions; what
+a version does not carry keeps Kafka's default (G-WIRE-01…04, 12…14).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from fencepost.protocol import messages
+from fencepost.protocol.errors import ErrorCode
+
+
+class ForeignErrorCode(ValueError):
+    """An answer carries an error code that the group APIs do not use; it can be kept as JSON only."""
+
+
+#: kio's name of each API that the coordinator's messages cover, with the classes of request and response.
+GROUP_APIS: dict[str, tuple[type, type]] = {
+    "join_group": (messages.JoinGroupRequest, messages.JoinGroupResponse),
+    "sync_group": (messages.SyncGroupRequest, messages.SyncGroupResponse),
+    "heartbeat": (messages.HeartbeatRequest, messages.HeartbeatResponse),
+    "leave_group": (messages.LeaveGroupRequest, messages.LeaveGroupResponse),
+    "describe_groups": (messages.DescribeGroupsRequest, messages.DescribeGroupsResponse),
+    "list_groups": (messages.ListGroupsRequest, messages.ListGroupsResponse),
+    "delete_groups": (messages.DeleteGroupsRequest, messages.DeleteGroupsResponse),
+}
+
+#: Defaults of fields that have none in the project's message, for versions that do not carry them.
+_ABSENT: dict[str, Any] = {
+    "rebalance_timeout_ms": -1,  # JoinGroup v0 (G-WIRE-01)
+    "group_instance_id": None,
+    "protocol_type": None,
+    "protocol_name": None,
+    "group_type": "",
+}
+
+
+def milliseconds(span: timedelta) -> int:
+    return span // timedelta(milliseconds=1)
+
+
+def _error(value: Any) -> ErrorCode:
+    try:
+        return ErrorCode(value.value)
+    except ValueError:
+        raise ForeignErrorCode(f"error code {value.value} is not one that group coordination uses") from None
+
+
+def _converter(hint: Any) -> Callable[[Any], Any]:
+    if hint is ErrorCode:
+        return _error
+    if get_origin(hint) is tuple:
+        item = _converter(get_args(hint)[0])
+        return lambda values: tuple([item(value) for value in values])
+    if is_dataclass(hint) and isinstance(hint, type):
+        return lambda entity: _build(hint, entity)
+    if hint in (str, str | None):
+        return lambda text: None if text is None else str(text)
+    return lambda value: value
+
+
+@cache
+def _plan(target: type, source: type) -> tuple[tuple[str, str | None, Callable[[Any], Any], Any], ...]:
+    """Per field of the target: its name, the source's field or None, the conversion, the default."""
+    hints = get_type_hints(target)
+    there = {field.name for field in fields(source)}
+    plan = []
+    for field in fields(target):
+        name = field.name.removesuffix("_ms")
+        convert: Callable[[Any], Any] = milliseconds if name != field.name else _converter(hints[field.name])
+        default = _ABSENT.get(field.name) if field.default is MISSING else field.default
+        plan.append((field.name, name if name in there else None, convert, default))
+    return tuple(plan)
+
+
+def _build(target: type, entity: Any) -> Any:
+    source_type: type = type(entity)
+    return target(
+        **{
+            name: default if source is None else convert(getattr(entity, source))
+            for name, source, convert, default in _plan(target, source_type)
+        }
+    )
+
+
+def to_request(api: str, entity: Any) -> messages.RequestBody:
+    """kio's request entity, of any version, as the project's message. ``api`` is a key of GROUP_APIS."""
+    if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
+        return messages.LeaveGroupRequest(str(entity.group_id), (messages.LeaveGroupMember(entity.member_id),))
+    body: messages.RequestBody = _build(GROUP_APIS[api][0], entity)
+    return body
+
+
+def to_response(api: str, entity: Any) -> messages.ResponseBody:
+    """kio's response entity, of any version, as the project's message."""
+    if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
+        return messages.LeaveGroupResponse(_error(entity.error_code))
+    body: messages.ResponseBody = _build(GROUP_APIS[api][1], entity)
+    return body
+
+
+def plain(value: Any) -> Any:
+    """Any message as JSON: bytes in URL-safe base64, times in milliseconds with ``_ms``, enums as numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        rows = ((field.name, getattr(value, field.name)) for field in fields(value))
+        return {name + "_ms" * isinstance(item, timedelta): plain(item) for name, item in rows}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, timedelta):
+        return milliseconds(value)
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, UUID | datetime):
+        return str(value)
+    return value
