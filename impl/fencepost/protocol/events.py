@@ -11,7 +11,9 @@ Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
   offsets of those records are then free again;
 * ``Appended(offset)`` says that every record *below* ``offset`` is replicated (the high watermark); it may come at
   once, or later with other events between;
-* ``TimerFired`` is delivered for a timer that is set and due, never for one that was cancelled or replaced (F-RT-17).
+* ``TimerFired`` is delivered for a timer that is set and due, never for one that was cancelled or replaced (F-RT-17);
+* a new coordinator does not own the partition (F-RT-02): a trace begins with ``LoadStarted`` and ``Load``. A ``Load``
+  without ``LoadStarted`` before it stands for both.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class TimerKind(Enum):
 class TimerKey:
     """Setting a timer under a key replaces the earlier one (C-TMR-11).
 
-    ``OPERATION`` timers have no group; ``operation`` then is the id of the operation: the request's id, or a negative
-    number that the coordinator chose for a write which a timer caused.
+    ``OPERATION`` timers have no group; ``operation`` then is the id of the operation: the request's id, or for a write
+    that a timer caused -(n + 1), where n is the number of events that the coordinator handled before that ``TimerFired``
+    (its index in the trace).
     """
 
     kind: TimerKind
