@@ -1,0 +1,5 @@
+"""The trace format: JSON Lines that a third party can write and read (``docs/traces.md``), and ITF."""
+
+from .files import BrokenTrace, EventTrace, Trace, WireTrace, lines_of, read_traces, write_traces
+
+__all__ = ["BrokenTrace", "EventTrace", "Trace", "WireTrace", "lines_of", "read_traces", "write_traces"]

@@ -1,0 +1,184 @@
+"""Between the lines of a trace and the dataclasses that coordinator, model and targets speak in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.messages import RequestBody, ResponseBody
+from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
+
+from ..targets.base import Observation
+from . import lines as ln
+
+_SETTINGS = {field.name for field in fields(Settings)}
+_SWITCHES = {field.name for field in fields(Profile)} - {"name"}
+_DEFAULTS = Settings()
+
+#: lists that are sets: written sorted, so that a trace has one text
+_SETS = frozenset({"denied", "pending_join", "pending_sync"})
+
+_PLAIN: tuple[tuple[type, type[ln.Line]], ...] = (
+    (ev.TimerFired, ln.TimerFiredLine),
+    (ev.Appended, ln.AppendedLine),
+    (ev.AppendFailed, ln.AppendFailedLine),
+    (ev.TopicsChanged, ln.TopicsChangedLine),
+    (ev.LoadStarted, ln.LoadStartedLine),
+    (ev.Load, ln.LoadLine),
+    (ev.LoadFailed, ln.LoadFailedLine),
+    (ev.Unload, ln.UnloadLine),
+)
+_LINE_OF = dict(_PLAIN)
+_EVENT_OF = {line: event for event, line in _PLAIN}
+
+
+def header(
+    kind: str,
+    settings: Settings,
+    profile: Profile,
+    *,
+    seed: int | None = None,
+    name: str = "",
+    provenance: dict[str, str] | None = None,
+) -> ln.HeaderLine:
+    """The header of a trace; only what differs from the defaults is written."""
+    base = replace(PROFILES.get(profile.name, INTENDED), name=profile.name)
+    return ln.HeaderLine(
+        version=1,
+        kind="events" if kind == "events" else "wire",
+        name=name,
+        profile=profile.name,
+        switches={k: getattr(profile, k) for k in sorted(_SWITCHES) if getattr(profile, k) != getattr(base, k)},
+        settings={k: getattr(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)},
+        seed=seed,
+        provenance=provenance or {},
+    )
+
+
+def settings_of(line: ln.HeaderLine) -> Settings:
+    """Raises ``ValueError`` for a setting that does not exist."""
+    if unknown := sorted(set(line.settings) - _SETTINGS):
+        raise ValueError(f"unknown setting {unknown[0]!r}")
+    return replace(_DEFAULTS, **line.settings)
+
+
+def profile_of(line: ln.HeaderLine) -> Profile:
+    """Raises ``ValueError`` for a switch that does not exist, or an unknown profile without switches."""
+    if unknown := sorted(set(line.switches) - _SWITCHES):
+        raise ValueError(f"unknown switch {unknown[0]!r}")
+    known = PROFILES.get(line.profile)
+    if known is None and not line.switches:
+        raise ValueError(f"unknown profile {line.profile!r}; known: {', '.join(sorted(PROFILES))}")
+    changes: dict[str, Any] = dict(line.switches)
+    return replace(known or replace(INTENDED, name=line.profile), **changes)
+
+
+def line_of_event(event: ev.Event) -> ln.Line:
+    """The line that says this event."""
+    if isinstance(event, ev.Request):
+        made: ln.Line = ln.REQUEST_LINES[ln.API_OF_TYPE[type(event.body)]](
+            **{field.name: getattr(event, field.name) for field in fields(ev.Request)}
+        )
+        return made
+    return _LINE_OF[type(event)](**{field.name: getattr(event, field.name) for field in fields(event)})
+
+
+def event_of_line(line: ln.Line) -> ev.Event | None:
+    """The event that the line says, None if it is no event line."""
+    if getattr(line, "type", None) == "request":
+        return ev.Request(**{field.name: getattr(line, field.name) for field in fields(ev.Request)})
+    kind = _EVENT_OF.get(type(line))
+    if kind is None:
+        return None
+    made: ev.Event = kind(**{field.name: getattr(line, field.name) for field in fields(kind)})
+    return made
+
+
+def line_of_observation(seen: Observation) -> ln.ObservedLine:
+    return ln.ObservedLine(
+        records=seen.records,
+        replies=tuple(
+            ln.REPLY_PARTS[ln.API_OF_TYPE[type(reply.body)]](request_id=reply.request_id, body=reply.body)
+            for reply in seen.replies
+        ),
+        timers=tuple(
+            ln.TimerPart(key=key, deadline_ms=deadline)
+            for key, deadline in sorted(
+                seen.timers.items(),
+                key=lambda item: (item[0].kind.value, item[0].group_id, item[0].member_id, item[0].operation),
+            )
+        ),
+        groups=dict(sorted(seen.groups.items())),
+        error=seen.error,
+    )
+
+
+def observation_of_line(line: ln.ObservedLine) -> Observation:
+    return Observation(
+        records=line.records,
+        replies=tuple(ev.Reply(part.request_id, part.body) for part in line.replies),
+        timers={part.key: part.deadline_ms for part in line.timers},
+        groups=dict(line.groups),
+        error=line.error,
+    )
+
+
+def text_of(line: ln.Line) -> str:
+    """One line of JSON, without its end. The same line always has the same text; defaults are left out."""
+    return json.dumps(plain(line), ensure_ascii=False, separators=(",", ":"))
+
+
+def plain(line: ln.Line) -> dict[str, Any]:
+    """The line as JSON data: ``type`` first, sets in order, top-level fields that hold their default left out."""
+    dumped = line.model_dump(mode="json")
+    defaults = type(line).model_fields
+    kept = {"type": dumped.pop("type")}
+    if "api" in dumped:
+        kept["api"] = dumped.pop("api")
+    for name, value in dumped.items():
+        default = defaults[name].get_default()
+        if defaults[name].is_required() or (value != default and not (not value and not default and value is not None)):
+            kept[name] = value
+    sorted_sets: dict[str, Any] = _with_sorted_sets(kept)
+    return sorted_sets
+
+
+def _with_sorted_sets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: sorted(inner) if name in _SETS and isinstance(inner, list) else _with_sorted_sets(inner)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_sorted_sets(inner) for inner in value]
+    return value
+
+
+def wire_request(line: ln.SentLine) -> RequestBody | None:
+    """The typed body of a request of the group APIs, None for any other API or an undecoded frame.
+
+    Raises ``pydantic.ValidationError`` if the body has other fields than the API."""
+    body: RequestBody | None = _typed(line.api_key, line.body, of_request=True)
+    return body
+
+
+def wire_response(line: ln.ReceivedLine) -> ResponseBody | None:
+    """As ``wire_request``, for the answer."""
+    body: ResponseBody | None = _typed(line.api_key, line.body, of_request=False)
+    return body
+
+
+def _typed(api_key: int, body: dict[str, Any], *, of_request: bool) -> Any:
+    name = ln.API_OF_KEY.get(api_key)
+    if name is None or "undecoded" in body:
+        return None
+    _, request, response = ln.GROUP_APIS[name]
+    return ln.body_model(request if of_request else response).model_validate_json(json.dumps({"body": body})).body
+
+
+def wire_body(body: RequestBody | ResponseBody) -> dict[str, Any]:
+    """The JSON data of a message, for the ``body`` of a wire line."""
+    data: dict[str, Any] = ln.body_model(type(body))(body=body).model_dump(mode="json")["body"]
+    return data

@@ -1,0 +1,265 @@
+"""One pydantic model for each kind of line of the trace format (``docs/traces.md``).
+
+The messages, records and views inside a line are the dataclasses of ``fencepost.protocol`` themselves: pydantic reads
+and writes them, so their fields are described in one place only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
+
+from fencepost.protocol import messages
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKey, Topic
+from fencepost.protocol.records import Record
+from fencepost.protocol.view import GroupView
+
+VERSION = 1
+
+#: API name -> (API key, request, response); the group APIs, whose bodies are typed.
+GROUP_APIS: dict[str, tuple[int, type, type]] = {
+    "JoinGroup": (11, messages.JoinGroupRequest, messages.JoinGroupResponse),
+    "Heartbeat": (12, messages.HeartbeatRequest, messages.HeartbeatResponse),
+    "LeaveGroup": (13, messages.LeaveGroupRequest, messages.LeaveGroupResponse),
+    "SyncGroup": (14, messages.SyncGroupRequest, messages.SyncGroupResponse),
+    "DescribeGroups": (15, messages.DescribeGroupsRequest, messages.DescribeGroupsResponse),
+    "ListGroups": (16, messages.ListGroupsRequest, messages.ListGroupsResponse),
+    "DeleteGroups": (42, messages.DeleteGroupsRequest, messages.DeleteGroupsResponse),
+}
+API_OF_TYPE: dict[type, str] = {kind: name for name, (_, *kinds) in GROUP_APIS.items() for kind in kinds}
+API_OF_KEY: dict[int, str] = {key: name for name, (key, *_) in GROUP_APIS.items()}
+
+
+class Line(BaseModel):
+    """A line; ``type`` tells which."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+        hide_input_in_errors=True,
+    )
+
+
+class HeaderLine(Line):
+    """Begins a trace."""
+
+    type: Literal["trace"] = "trace"
+    version: Literal[1]
+    kind: Literal["events", "wire"]
+    name: str = ""
+    profile: str = "kafka-4.3"
+    switches: dict[str, bool] = {}
+    settings: dict[str, int] = {}
+    seed: int | None = None
+    provenance: dict[str, str] = {}
+
+
+class TimerFiredLine(Line):
+    type: Literal["timer_fired"] = "timer_fired"
+    at_ms: int
+    key: TimerKey
+
+
+class AppendedLine(Line):
+    type: Literal["appended"] = "appended"
+    at_ms: int
+    offset: int
+
+
+class AppendFailedLine(Line):
+    type: Literal["append_failed"] = "append_failed"
+    at_ms: int
+    error: ErrorCode
+
+
+class TopicsChangedLine(Line):
+    type: Literal["topics_changed"] = "topics_changed"
+    at_ms: int
+    topics: tuple[Topic, ...]
+
+
+class LoadStartedLine(Line):
+    type: Literal["load_started"] = "load_started"
+    at_ms: int
+    leader_epoch: int
+
+
+class LoadLine(Line):
+    type: Literal["load"] = "load"
+    at_ms: int
+    leader_epoch: int
+    records: tuple[Record, ...]
+
+
+class LoadFailedLine(Line):
+    type: Literal["load_failed"] = "load_failed"
+    at_ms: int
+    leader_epoch: int
+
+
+class UnloadLine(Line):
+    type: Literal["unload"] = "unload"
+    at_ms: int
+    leader_epoch: int | None
+
+
+class _RequestLine(Line):
+    """A request; each API has a model of its own with its typed ``body``."""
+
+    type: Literal["request"] = "request"
+    at_ms: int
+    id: int
+    version: int
+    client_id: str
+    client_host: str
+    denied: frozenset[str] = frozenset()
+
+
+class _ReplyPart(Line):
+    request_id: int
+    body: Any
+
+
+def _per_api(base: type[Line], position: int) -> dict[str, Any]:
+    """A model for each API: ``base`` with ``api`` fixed and ``body`` of the request (1) or response (2) type."""
+    made: dict[str, Any] = {}
+    for name, types in GROUP_APIS.items():
+        own: dict[str, Any] = {"api": (Literal[name], name), "body": (types[position], ...)}
+        made[name] = create_model(f"{name}{base.__name__.strip('_')}", __base__=base, **own)
+    return made
+
+
+REQUEST_LINES: dict[str, Any] = _per_api(_RequestLine, 1)
+REPLY_PARTS: dict[str, Any] = _per_api(_ReplyPart, 2)
+
+
+_BODY_MODELS: dict[type, Any] = {}
+
+
+def body_model(message: type) -> Any:
+    """A model with one field, ``body``, of that message type."""
+    if message not in _BODY_MODELS:
+        own: dict[str, Any] = {"body": (message, ...)}
+        _BODY_MODELS[message] = create_model(f"{message.__name__}Body", __base__=Line, **own)
+    return _BODY_MODELS[message]
+
+
+def _union(models: list[Any], discriminator: str) -> Any:
+    union = models[0]
+    for model in models[1:]:
+        union = union | model
+    return Annotated[union, Field(discriminator=discriminator)]
+
+
+if TYPE_CHECKING:
+    _AnyReply: TypeAlias = _ReplyPart
+else:
+    _AnyReply = _union(list(REPLY_PARTS.values()), "api")
+
+
+class TimerPart(Line):
+    key: TimerKey
+    deadline_ms: int | None
+
+
+class ObservedLine(Line):
+    """What the event before it caused."""
+
+    type: Literal["observed"] = "observed"
+    records: tuple[Record, ...] = ()
+    replies: tuple[_AnyReply, ...] = ()
+    timers: tuple[TimerPart, ...] = ()
+    groups: dict[str, GroupView | None] = {}
+    error: str | None = None
+
+
+class ConnectedLine(Line):
+    type: Literal["connected"] = "connected"
+    at_ms: int
+    connection: int
+    client: str = ""
+    server: str = ""
+
+
+class SentLine(Line):
+    """A request passes from client to server; ``body`` is checked against the API by ``convert.wire_request``."""
+
+    type: Literal["sent"] = "sent"
+    at_ms: int
+    connection: int
+    correlation_id: int
+    api_key: int
+    api_version: int
+    client_id: str | None = None
+    body: dict[str, JsonValue]
+
+
+class ReceivedLine(Line):
+    """The answer passes from server to client."""
+
+    type: Literal["received"] = "received"
+    at_ms: int
+    connection: int
+    correlation_id: int
+    api_key: int
+    api_version: int
+    body: dict[str, JsonValue]
+
+
+class DisconnectedLine(Line):
+    type: Literal["disconnected"] = "disconnected"
+    at_ms: int
+    connection: int
+    by: Literal["client", "server"] | None = None
+
+
+WireLine: TypeAlias = ConnectedLine | SentLine | ReceivedLine | DisconnectedLine
+EventLine: TypeAlias = (
+    _RequestLine
+    | TimerFiredLine
+    | AppendedLine
+    | AppendFailedLine
+    | TopicsChangedLine
+    | LoadStartedLine
+    | LoadLine
+    | LoadFailedLine
+    | UnloadLine
+)
+
+_ANY: TypeAdapter[Line] = TypeAdapter(
+    _union(
+        [
+            HeaderLine,
+            _union(list(REQUEST_LINES.values()), "api"),
+            TimerFiredLine,
+            AppendedLine,
+            AppendFailedLine,
+            TopicsChangedLine,
+            LoadStartedLine,
+            LoadLine,
+            LoadFailedLine,
+            UnloadLine,
+            ObservedLine,
+            ConnectedLine,
+            SentLine,
+            ReceivedLine,
+            DisconnectedLine,
+        ],
+        "type",
+    )
+)
+
+
+def parse_line(text: str | bytes) -> Line:
+    """The line that ``text`` holds. Raises ``pydantic.ValidationError``."""
+    return _ANY.validate_json(text)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a line."""
+    return _ANY.json_schema()
