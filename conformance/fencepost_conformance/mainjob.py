@@ -41,18 +41,18 @@ class Finding:
 
 
 def stages(out: Path) -> list[Stage]:
+    spark = ("conform", "--engine", "spark", "--traces", "1500")
     return [
         Stage("model, explored exhaustively", ("check",)),
         Stage("model against TLA+, graph by graph", ("check", "--engine", "tlc"), needs_jdk=True),
         Stage(
             "core against model, random traces on Spark",
-            ("conform", "--engine", "spark", "--traces", "1500", "--seed", "1", "-o", str(out / "core")),
+            (*spark, "--seed", "1", "-o", str(out / "core")),
             needs_jdk=True,  # Spark itself runs on one
         ),
         Stage(
             "core and model against Kafka 4.3.1, random traces on Spark",
-            ("conform", "--target", "kafka:4.3.1", "--engine", "spark", "--traces", "1500", "--seed", "2")
-            + ("-o", str(out / "kafka")),
+            (*spark, "--target", "kafka:4.3.1", "--seed", "2", "-o", str(out / "kafka")),
             needs_jdk=True,
         ),
         Stage("recorded traces of real clients", ("validate", "tests/corpus")),
