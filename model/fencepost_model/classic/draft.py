@@ -1,0 +1,296 @@
+"""A group while one step works on it, and what the step asks for.
+
+The rules read and write a draft; ``close`` makes the tuple again. A step that fails inside (an internal error of the
+coordinator) keeps what it changed up to there, as the coordinator does: classic group objects are not rolled back
+(F-RT-08).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupMember, JoinGroupResponse, ResponseBody, SyncGroupResponse
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+from fencepost.protocol.settings import Profile, Settings
+
+from ..machines import COMPLETING, STABLE
+from ..table import GROUP_TABLE, IllegalTransition
+from .choice import Chooser
+from .state import ANSWERED, JOIN_TIMER, Callback, Group, Member, Operation, Timer, by_id
+
+
+class InternalError(Exception):
+    """Something that the coordinator takes for impossible; the operation answers UNKNOWN_SERVER_ERROR."""
+
+
+class Sinks(NamedTuple):
+    """What the drafts of one step share."""
+
+    settings: Settings
+    profile: Profile
+    chooser: Chooser
+    now: int
+    operations: list[Operation]
+    replies: list[tuple[int, ResponseBody]]
+    rules: list[str]
+
+
+class Draft:
+    """One group in one step. ``delay`` is what the join timer stands for: None, or an initial delay (C-JOIN-43)."""
+
+    __slots__ = (
+        "armed",
+        "callback",
+        "chooser",
+        "delay",
+        "generation",
+        "group_id",
+        "leader",
+        "members",
+        "new_member_added",
+        "now",
+        "operations",
+        "pending_join",
+        "pending_sync",
+        "previous",
+        "profile",
+        "protocol_name",
+        "protocol_type",
+        "records",
+        "replies",
+        "rules",
+        "settings",
+        "skew",
+        "state",
+        "timestamp",
+    )
+
+    def __init__(
+        self,
+        sinks: Sinks,
+        group_id: str,
+        group: Group,
+        delay: tuple[int, int] | None,
+    ) -> None:
+        self.settings = sinks.settings
+        self.profile = sinks.profile
+        self.chooser = sinks.chooser
+        self.operations = sinks.operations
+        self.replies = sinks.replies
+        self.rules = sinks.rules
+        self.now = sinks.now
+        self.group_id = group_id
+        (
+            self.state,
+            self.previous,
+            self.generation,
+            self.protocol_type,
+            self.protocol_name,
+            self.leader,
+            members,
+            self.pending_join,
+            self.pending_sync,
+            self.new_member_added,
+            self.timestamp,
+            self.skew,
+        ) = group
+        self.members = {member[0]: member for member in members}
+        self.delay = delay
+        self.records: list[Record] = []
+        self.armed: dict[Timer, int | None] = {}
+        self.callback: Callback | None = None
+
+    def close(self) -> Group:
+        return Group(
+            self.state,
+            self.previous,
+            self.generation,
+            self.protocol_type,
+            self.protocol_name,
+            self.leader,
+            by_id(self.members.values()),
+            self.pending_join,
+            self.pending_sync,
+            self.new_member_added,
+            self.timestamp,
+            self.skew,
+        )
+
+    # ---- what the step says -------------------------------------------------------------------------------------
+
+    def rule(self, *ids: str) -> None:
+        """These rules decided the step."""
+        self.rules.extend(ids)
+
+    def reply(self, request: int | None, body: ResponseBody) -> None:
+        """Completes a request's future. A future that is complete already stays as it is (C-JOIN-70)."""
+        if request is None or request == ANSWERED:
+            return
+        self.replies.append((request, body))
+        for at, operation in enumerate(self.operations):
+            if operation.id == request:
+                self.operations[at] = operation._replace(answered=True)
+                break
+
+    def arm(self, timer: Timer, delay: int) -> None:
+        self.armed[timer] = delay
+
+    def cancel(self, timer: Timer) -> None:
+        self.armed[timer] = None
+        if timer is JOIN_TIMER:
+            self.delay = None
+
+    def go(self, trigger: str) -> None:
+        """``CG.transitionTo``: fires a trigger of the machine (C-ST-10…16); raises IllegalTransition."""
+        dest = GROUP_TABLE[trigger].get(self.state)
+        if dest is None:
+            raise IllegalTransition(f"{trigger} in {self.state}")
+        self.previous = self.state
+        self.state = dest
+        self.timestamp = self.now
+
+    # ---- members ------------------------------------------------------------------------------------------------
+
+    def put(self, member: Member) -> None:
+        self.members[member.member_id] = member
+
+    def member_of(self, instance: str) -> str | None:
+        """The member id that an instance id maps to (G-DATA-05, INV-MEM-02)."""
+        for member in self.members.values():
+            if member.instance == instance:
+                return member.member_id
+        return None
+
+    def remove(self, member_id: str) -> None:
+        """``CG.remove`` (C-TMR-10): with it go the static mapping, the pending entries and the leadership."""
+        self.members.pop(member_id, None)
+        if self.leader == member_id:
+            candidates = sorted(self.members)
+            self.rule("C-JOIN-76")  # the next one in hash-map order, parked or not
+            self.leader = self.chooser.pick("leader", candidates) if candidates else None
+        if member_id in self.pending_join:
+            self.pending_join -= {member_id}
+        if member_id in self.pending_sync:
+            self.pending_sync -= {member_id}
+
+    def awaiting(self) -> int:
+        """Members with a stored join future, answered or not (G-DATA-08, C-ST-23)."""
+        return sum(member.join is not None for member in self.members.values())
+
+    def all_joined(self) -> bool:
+        """C-ST-23."""
+        return not self.pending_join and all(member.join is not None for member in self.members.values())
+
+    def rebalance_timeout(self) -> int:
+        """C-ST-22: the maximum over the members, 0 without any (negative values cannot lower it)."""
+        return max([0, *(member.rebalance_timeout for member in self.members.values())])
+
+    def arm_session(self, member: Member) -> None:
+        """C-TMR-04: the member's own session timeout."""
+        self.armed[Timer("session", member.member_id)] = member.session_timeout
+
+    def answer_join(self, member: Member, body: JoinGroupResponse) -> Member:
+        """Completes the member's join future if one is stored; the member without it."""
+        if member.join is None:
+            return member
+        self.reply(member.join, body)
+        member = member._replace(join=None)
+        self.members[member.member_id] = member
+        return member
+
+    def answer_sync(self, member: Member, body: SyncGroupResponse) -> bool:
+        """Completes the member's sync future; False if none is stored."""
+        if member.sync is None:
+            return False
+        self.reply(member.sync, body)
+        self.members[member.member_id] = member._replace(sync=None)
+        return True
+
+    # ---- protocols ----------------------------------------------------------------------------------------------
+
+    def support(self, name: str) -> int:
+        """How often the members list a protocol; a name listed twice counts twice (C-JOIN-72)."""
+        count = sum(protocol.name == name for member in self.members.values() for protocol in member.protocols)
+        return count + dict(self.skew).get(name, 0) if self.skew else count
+
+    def select_protocol(self) -> str:
+        """C-JOIN-63; raises InternalError if a member supports no candidate (C-JOIN-72)."""
+        votes: dict[str, int] = {}
+        candidates: dict[str, bool] = {}
+        size = len(self.members)
+        for member in self.members.values():
+            for protocol in member.protocols:
+                name = protocol.name
+                if name not in candidates:
+                    candidates[name] = self.support(name) == size
+                if candidates[name]:
+                    votes[name] = votes.get(name, 0) + 1
+                    break
+            else:
+                raise InternalError("a member supports none of the protocols that all support")
+        most = max(votes.values())
+        tied = sorted(name for name, count in votes.items() if count == most)
+        if len(tied) > 1:
+            self.rule("C-JOIN-63")
+        return self.chooser.pick("protocol", tied)
+
+    def metadata(self, member: Member) -> bytes:
+        """The member's metadata for the selected protocol; raises InternalError if it does not offer it."""
+        for protocol in member.protocols:
+            if protocol.name == self.protocol_name:
+                return protocol.metadata
+        raise InternalError("a member does not offer the selected protocol")
+
+    def member_rows(self) -> tuple[JoinGroupMember, ...]:
+        """The list for the leader (C-JOIN-49). Not to be had in Preparing (C-STATIC-17 ii)."""
+        if self.state not in (COMPLETING, STABLE):
+            raise InternalError(f"no members list in {self.state}")
+        return tuple(
+            JoinGroupMember(member.member_id, member.instance, self.metadata(member))
+            for member in by_id(self.members.values())
+        )
+
+    def joined(self, member_id: str, rows: tuple[JoinGroupMember, ...], *, skip: bool = False) -> JoinGroupResponse:
+        """A successful JoinGroup answer for the current generation (C-JOIN-49)."""
+        return JoinGroupResponse(
+            error_code=ErrorCode.NONE,
+            generation_id=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=self.leader or "",
+            skip_assignment=skip,
+            member_id=member_id,
+            members=rows,
+        )
+
+    # ---- records ------------------------------------------------------------------------------------------------
+
+    def record(self, assignments: dict[str, bytes] | None) -> Record:
+        """GroupMetadata of the group as it stands, with these assignments (F-REC-12); None: the members' own.
+
+        A group without selected protocol has no subscriptions to write; it has no members either.
+        """
+        return Record(
+            GroupMetadataKey(self.group_id),
+            GroupMetadataValue(
+                protocol_type=self.protocol_type or "",
+                generation=self.generation,
+                protocol=self.protocol_name,
+                leader=self.leader,
+                current_state_timestamp=self.timestamp,
+                members=tuple(
+                    GroupMetadataMember(
+                        member_id=member.member_id,
+                        group_instance_id=member.instance,
+                        client_id=member.client_id,
+                        client_host=member.client_host,
+                        rebalance_timeout=member.rebalance_timeout,
+                        session_timeout=member.session_timeout,
+                        subscription=self.metadata(member),
+                        assignment=member.assignment if assignments is None else assignments.get(member.member_id, b""),
+                    )
+                    for member in by_id(self.members.values())
+                ),
+            ),
+        )

@@ -1,0 +1,29 @@
+"""How errors of the log become answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+
+_METADATA: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+_OPERATION: Final = {**_METADATA, ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+
+def of_metadata_append(error: ErrorCode) -> ErrorCode:
+    """C-SYNC-30: what a failed append of a group's metadata answers."""
+    return _METADATA.get(error, error)
+
+
+def of_operation(error: ErrorCode) -> ErrorCode:
+    """F-RT-10: what a failed operation answers."""
+    return _OPERATION.get(error, error)

@@ -1,0 +1,160 @@
+"""One classic group as a transition system: what the explorer composes with members and a network.
+
+``GroupModel.successors(state, input)`` is a pure function of hashable values. There is no clock: a timer that is armed
+is a member of ``state.timers``, and any of them may fire. There is no log either: an operation that waits for it is in
+``state.operations``, and ``Durable``, ``AppendError`` and ``TimeOut`` say what becomes of it. With
+``instant_appends=True`` every append succeeds at once, and those three inputs do not occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import INTENDED, Profile, Settings
+
+from .choice import Chooser, every
+from .load import load_group
+from .requests import arrive
+from .state import (
+    AppendError,
+    Arrive,
+    Durable,
+    Fire,
+    Group,
+    Input,
+    Operation,
+    Output,
+    TimeOut,
+    Timer,
+)
+from .work import Slot, Work, Written
+
+#: The operation id of a write that a timer caused.
+TIMER_WRITE: Final = -1
+
+
+class GroupState(NamedTuple):
+    """One group, its armed timers and its open operations.
+
+    ``group`` is None while there is none. ``delay`` belongs to the armed join timer: (length of the running window,
+    remaining) of an initial delay, else None. ``undurable`` counts the records that are not replicated. ``written`` is
+    None unless the step just made appended records that may still fail.
+    """
+
+    group: Group | None = None
+    delay: tuple[int, int] | None = None
+    timers: frozenset[Timer] = frozenset()
+    operations: tuple[Operation, ...] = ()
+    undurable: int = 0
+    written: Written | None = None
+
+
+class Successor(NamedTuple):
+    """One result of a step: the choices that led to it, the next state, what is sent, and the rules that decided."""
+
+    choice: str
+    state: GroupState
+    output: Output
+    rules: tuple[str, ...]
+
+
+class GroupModel:
+    """The coordinator's side of one classic group named ``group_id``, under a profile."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        profile: Profile = INTENDED,
+        *,
+        group_id: str = "g",
+        instant_appends: bool = False,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.profile = profile
+        self.group_id = group_id
+        self.instant_appends = instant_appends
+
+    def initial(self) -> GroupState:
+        """No group yet."""
+        return GroupState()
+
+    def loaded(self, records: Sequence[Record]) -> tuple[Successor, ...]:
+        """The state of a coordinator that has read these records, in log order (F-LOAD-01, 06)."""
+        group = None
+        for record in records:
+            group = load_group(record)
+
+        start = GroupState(group=group)
+
+        def run(chooser: Chooser) -> Work:
+            work = self._work(start, chooser)
+            work.loaded(self.group_id)
+            return work
+
+        return tuple(self._close(start, label, work) for label, work in every(run))
+
+    def successors(self, state: GroupState, step: Input) -> tuple[Successor, ...]:
+        """All results of one step, one for each way to take the choices that the protocol leaves open.
+
+        ``Fire`` must name an armed timer, ``TimeOut`` an open operation; ``AppendError`` may only follow a step with
+        records. ValueError otherwise.
+        """
+
+        def run(chooser: Chooser) -> Work:
+            work = self._work(state, chooser)
+            self._take(work, state, step)
+            return work
+
+        return tuple(self._close(state, label, work) for label, work in every(run))
+
+    def _work(self, state: GroupState, chooser: Chooser) -> Work:
+        slots = {self.group_id: Slot(self.group_id, state.group, state.delay)}
+        return Work(self.settings, self.profile, chooser, slots, operations=state.operations, undurable=state.undurable)
+
+    def _take(self, work: Work, state: GroupState, step: Input) -> None:
+        if isinstance(step, Arrive):
+            arrive(work, step)
+        elif isinstance(step, Fire):
+            if step.timer not in state.timers:
+                raise ValueError(f"not armed: {step.timer}")
+            work.fire(self.group_id, step.timer, TIMER_WRITE)
+        elif isinstance(step, Durable):
+            work.durable(step.records)
+        elif isinstance(step, AppendError):
+            if state.written is None:
+                raise ValueError("the last step appended nothing")
+            work.append_error(state.written, step.error)
+        elif isinstance(step, TimeOut):
+            if all(operation.id != step.operation for operation in state.operations):
+                raise ValueError(f"not open: {step.operation}")
+            work.time_out(step.operation)
+        else:
+            work.lose()
+        if self.instant_appends and work.undurable:
+            work.durable(work.undurable)
+
+    def _close(self, state: GroupState, label: str, work: Work) -> Successor:
+        work.finish()
+        slot = work.slots[self.group_id]
+        timers = set(state.timers)
+        for draft in work.drafts.values():
+            for timer, delay in draft.armed.items():
+                if delay is None:
+                    timers.discard(timer)
+                else:
+                    timers.add(timer)
+        timers.difference_update(work.fired)
+        if work.cancelled or work.lost:
+            timers.clear()
+        after = GroupState(
+            group=slot.group,
+            delay=slot.delay,
+            timers=frozenset(timers),
+            # A timer's write has no answer, and its failure no effect (C-JOIN-47): nobody can tell it is open.
+            operations=tuple(operation for operation in work.operations if operation.id != TIMER_WRITE),
+            undurable=work.undurable,
+            written=None if self.instant_appends else work.written,
+        )
+        return Successor(label, after, Output(tuple(work.records), tuple(work.replies)), tuple(work.rules))

@@ -1,0 +1,188 @@
+"""JoinGroup to a classic group (rule book, 3.1–3.6)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+
+from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
+from .draft import Draft, InternalError
+from .rebalance import maybe_complete, rebalance_or_complete
+from .state import Arrive, Member, Replaced, Timer
+from .static import replace
+from .validate import member_error
+
+
+def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+    """From C-JOIN-13 on: the group exists."""
+    if not has_room(d, body):
+        d.rule("C-JOIN-13")
+        d.remove(body.member_id)  # C-JOIN-23: member or pending id, timers left alone
+        answer(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+        if not d.profile.fault_refusal_leaves_join_phase:
+            maybe_complete(d)
+    elif body.member_id:
+        join_known(d, request, body)
+    else:
+        join_unknown(d, request, body)
+
+
+def answer(d: Draft, request: Arrive, error: ErrorCode, member_id: str, *, named: bool = True) -> None:
+    """An error answer. The protocol name is null after the identity checks, else empty (C-JOIN-77)."""
+    d.reply(
+        request.id,
+        JoinGroupResponse(error_code=error, member_id=member_id, protocol_name="" if named else None),
+    )
+
+
+def has_room(d: Draft, body: JoinGroupRequest) -> bool:
+    """C-JOIN-20…22."""
+    if d.state in (EMPTY, DEAD):
+        return True
+    limit = d.settings.group_max_size
+    member = d.members.get(body.member_id)
+    if member is None and not d.profile.fault_static_return_counts_as_new and not body.member_id:
+        # C-JOIN-75 mended: a static member that comes back without its id takes its own place.
+        mapped = d.member_of(body.group_instance_id) if body.group_instance_id is not None else None
+        member = d.members.get(mapped) if mapped is not None else None
+    if d.state == PREPARING:
+        d.rule("C-JOIN-21")
+        return (member is not None and member.join is not None) or d.awaiting() < limit
+    d.rule("C-JOIN-22")
+    return member is not None or len(d.members) < limit
+
+
+def supports(d: Draft, body: JoinGroupRequest) -> bool:
+    """C-JOIN-60."""
+    names = {protocol.name for protocol in body.protocols}
+    if not d.profile.fault_duplicate_protocol_accepted and len(names) < len(body.protocols):
+        d.rule("C-JOIN-72")
+        return False
+    if d.state == EMPTY:
+        return bool(body.protocol_type) and bool(names)
+    size = len(d.members)
+    return d.protocol_type == body.protocol_type and any(d.support(name) == size for name in names)
+
+
+def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+    """C-JOIN-30…35: no member id yet."""
+    instance = body.group_instance_id
+    if d.state == DEAD:
+        d.rule("C-JOIN-30")
+        answer(d, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+    elif not supports(d, body):
+        d.rule("C-JOIN-31", "C-JOIN-60")
+        answer(d, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
+    elif instance is not None:
+        old = d.member_of(instance)
+        if old is None:
+            d.rule("C-JOIN-33", "C-STATIC-01")
+            add(d, request, body, request.new_id)
+        else:
+            d.rule("C-JOIN-32")
+            replace(d, request, body, instance, old)
+    elif request.version >= 4:
+        d.rule("C-JOIN-34")
+        d.pending_join |= {request.new_id}
+        d.arm(Timer("session", request.new_id), body.session_timeout_ms)
+        answer(d, request, ErrorCode.MEMBER_ID_REQUIRED, request.new_id)
+    else:
+        d.rule("C-JOIN-35")
+        add(d, request, body, request.new_id)
+
+
+def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+    """C-JOIN-38a…h: the request names a member id."""
+    member_id = body.member_id
+    if d.state == DEAD:
+        d.rule("C-JOIN-38a")
+        answer(d, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id)
+        return
+    if not supports(d, body):
+        d.rule("C-JOIN-38b", "C-JOIN-60")
+        answer(d, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
+        return
+    if member_id in d.pending_join:
+        if body.group_instance_id is not None:
+            d.rule("C-JOIN-38c")
+            raise InternalError("a pending member id with an instance id")
+        d.rule("C-JOIN-38d")
+        add(d, request, body, member_id)
+        return
+    error = member_error(d, member_id, body.group_instance_id)
+    if error is not None:
+        d.rule("C-JOIN-38e", "C-JOIN-38f", "C-JOIN-38g")
+        answer(d, request, error, member_id, named=False)
+        return
+    member = d.members[member_id]
+    same = member.protocols == body.protocols  # C-JOIN-61
+    if d.state == PREPARING:
+        d.rule("C-JOIN-50")
+        update(d, request, body, member)
+        rebalance_or_complete(d, "")
+    elif d.state == COMPLETING:
+        if same:
+            d.rule("C-JOIN-51")
+            d.reply(request.id, d.joined(member_id, d.member_rows() if member_id == d.leader else ()))
+        else:
+            d.rule("C-JOIN-52")
+            update(d, request, body, member)
+            rebalance_or_complete(d, "protocols_changed")
+    elif d.state == STABLE:
+        if member_id == d.leader:
+            d.rule("C-JOIN-53")
+            update(d, request, body, member)
+            rebalance_or_complete(d, "leader_rejoined")
+        elif not same:
+            d.rule("C-JOIN-54")
+            update(d, request, body, member)
+            rebalance_or_complete(d, "protocols_changed")
+        else:
+            d.rule("C-JOIN-55")
+            d.reply(request.id, d.joined(member_id, ()))
+    else:
+        d.rule("C-JOIN-56")
+        answer(d, request, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
+
+
+def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) -> None:
+    """C-JOIN-73: a rejoin that is parked. An earlier parked join is overwritten and never answered (C-JOIN-59)."""
+    d.put(
+        member._replace(
+            protocols=body.protocols,
+            rebalance_timeout=body.rebalance_timeout_ms,
+            session_timeout=body.session_timeout_ms,
+            join=request.id,
+        )
+    )
+    for at, operation in enumerate(d.operations):
+        callback = operation.callback
+        if isinstance(callback, Replaced) and callback.new_id == member.member_id:
+            d.operations[at] = operation._replace(callback=callback._replace(new_protocols=body.protocols))
+
+
+def add(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> None:
+    """C-JOIN-40."""
+    d.rule("C-JOIN-40")
+    if d.state == PREPARING and d.previous == EMPTY:
+        d.new_member_added = True
+    if not d.members:
+        d.protocol_type = body.protocol_type
+    if d.leader is None:
+        d.leader = member_id
+    d.put(
+        Member(
+            member_id,
+            body.group_instance_id,
+            request.client_id,
+            request.client_host,
+            body.rebalance_timeout_ms,
+            body.session_timeout_ms,
+            body.protocols,
+            is_new=True,
+            join=request.id,
+        )
+    )
+    d.pending_join -= {member_id}
+    d.arm(Timer("session", member_id), d.settings.new_member_join_timeout_ms)  # C-TMR-03
+    rebalance_or_complete(d, "member_added")

@@ -1,0 +1,140 @@
+"""Preparing and completing a rebalance (rule book, 3.5)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import SyncGroupResponse
+
+from ..machines import COMPLETING, EMPTY, PREPARING
+from .draft import Draft
+from .state import JOIN_TIMER, SYNC_TIMER, Emptied, Timer
+
+_BLANK = b""
+
+
+def rebalance_or_complete(d: Draft, cause: str) -> None:
+    """C-JOIN-42 in the states that can rebalance, else C-JOIN-41."""
+    if d.state == PREPARING:
+        maybe_complete(d)
+    else:
+        prepare(d, cause)
+
+
+def maybe_complete(d: Draft) -> None:
+    """C-JOIN-41. An initial rebalance never ends early this way (C-ST-20)."""
+    if d.state == PREPARING and d.previous != EMPTY and d.all_joined():
+        d.rule("C-JOIN-41")
+        complete(d)
+
+
+def prepare(d: Draft, cause: str) -> None:
+    """C-JOIN-42."""
+    d.rule("C-JOIN-42")
+    initial = d.state == EMPTY
+    if d.state == COMPLETING:
+        propagate(d, {}, ErrorCode.REBALANCE_IN_PROGRESS)
+    d.pending_sync = frozenset()
+    d.cancel(SYNC_TIMER)
+    if initial:
+        start_delay(d)
+    d.go(cause)
+    if initial:
+        return
+    if d.all_joined():
+        complete(d)
+    else:
+        d.delay = None
+        d.arm(JOIN_TIMER, d.rebalance_timeout())
+
+
+def start_delay(d: Draft) -> None:
+    """C-JOIN-43: the first window, and what may be added to it."""
+    d.rule("C-JOIN-43")
+    if not d.profile.fault_new_member_added_survives:
+        d.new_member_added = False  # else C-JOIN-71: left over from an earlier delay
+    length = d.settings.group_initial_rebalance_delay_ms
+    d.delay = (length, max(d.rebalance_timeout() - length, 0))
+    d.arm(JOIN_TIMER, length)
+
+
+def join_timer(d: Draft) -> None:
+    """The join timer runs out (C-TMR-01): the end of a window of the initial delay, or of the join phase."""
+    delay = d.delay
+    d.delay = None
+    if delay is None:
+        d.rule("C-TMR-01")
+        complete(d)
+        return
+    length, remaining = delay
+    d.rule("C-JOIN-43")
+    if d.new_member_added and remaining != 0:
+        d.new_member_added = False
+        window = min(d.settings.group_initial_rebalance_delay_ms, remaining)
+        d.delay = (window, max(remaining - length, 0))
+        d.arm(JOIN_TIMER, window)
+    else:
+        complete(d)
+
+
+def complete(d: Draft) -> None:
+    """C-JOIN-44…48."""
+    d.rule("C-JOIN-44")
+    d.cancel(JOIN_TIMER)
+    for member in [m for m in d.members.values() if m.instance is None and m.join is None]:
+        d.remove(member.member_id)
+        d.cancel(Timer("session", member.member_id))
+    if d.members and not elect(d):
+        d.rule("C-JOIN-46")  # only absent static members: wait for one of them, or for its expiry
+        d.delay = None
+        d.arm(JOIN_TIMER, d.rebalance_timeout())
+        return
+    d.generation += 1  # C-ST-21; used up even if what follows fails (C-ST-27)
+    if not d.members:
+        d.rule("C-JOIN-47")
+        d.protocol_name = None
+        d.go("nobody_joined")
+        d.pending_sync = frozenset()
+        d.records.append(d.record({}))
+        d.callback = Emptied()
+        return
+    d.rule("C-JOIN-48", "C-JOIN-49")
+    d.protocol_name = d.select_protocol()
+    d.go("all_joined")
+    rows = d.member_rows()
+    for member in list(d.members.values()):
+        leads = member.member_id == d.leader
+        d.answer_join(member, d.joined(member.member_id, rows if leads else ()))
+        d.put(d.members[member.member_id]._replace(is_new=False))
+        d.arm_session(member)
+    d.pending_sync = frozenset(d.members)
+    d.arm(SYNC_TIMER, d.rebalance_timeout())
+
+
+def elect(d: Draft) -> bool:
+    """C-JOIN-45: a leader that joined stays; otherwise any member that joined leads. False if nobody joined."""
+    if d.leader is None:
+        return False
+    if d.members[d.leader].join is not None:
+        return True
+    joined = sorted(member.member_id for member in d.members.values() if member.join is not None)
+    if not joined:
+        return False
+    d.rule("C-JOIN-45")
+    d.leader = d.chooser.pick("leader", joined)
+    return True
+
+
+def propagate(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
+    """Stores the assignments, none for who is not listed, and answers every parked SyncGroup (C-SYNC-21, 22, 24)."""
+    ok = error is ErrorCode.NONE
+    for member_id in sorted(d.members):
+        member = d.members[member_id]._replace(assignment=assignments.get(member_id, _BLANK))
+        d.put(member)
+        body = SyncGroupResponse(
+            error_code=error,
+            protocol_type=d.protocol_type if ok else None,
+            protocol_name=d.protocol_name if ok else None,
+            assignment=member.assignment,
+        )
+        if d.answer_sync(member, body):
+            d.arm_session(member)

@@ -1,0 +1,176 @@
+"""Requests to classic groups as write operations: what is answered at once, and what waits for the log (F-RT-20…26)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupMemberResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ResponseBody,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.records import GroupMetadataKey, Record
+
+from ..machines import COMPLETING, PREPARING, STABLE
+from ..table import IllegalTransition
+from .draft import Draft, InternalError
+from .join import join
+from .live import heartbeat, leave
+from .state import Arrive, Created, Group, Operation
+from .sync import sync
+from .work import Shadow, Slot, Work, Written, failure
+
+
+def arrive(work: Work, request: Arrive) -> None:
+    """A valid request at an active coordinator."""
+    body = request.body
+    try:
+        if isinstance(body, JoinGroupRequest):
+            _join(work, request, body)
+        elif isinstance(body, SyncGroupRequest):
+            _sync(work, request, body)
+        elif isinstance(body, HeartbeatRequest):
+            _heartbeat(work, request, body)
+        elif isinstance(body, LeaveGroupRequest):
+            _leave(work, request, body)
+        elif isinstance(body, DeleteGroupsRequest):
+            _delete(work, request, body)
+        else:
+            raise TypeError(f"not a write operation: {type(body).__name__}")
+    except (InternalError, IllegalTransition):
+        _broke(work, request)
+
+
+def _broke(work: Work, request: Arrive) -> None:
+    """An exception inside the operation: nothing is appended, what was changed stays (F-RT-10)."""
+    work.failed = True
+    operation = Operation(request.id, "", request.body, 0)
+    if not any(answered == request.id for answered, _ in work.replies):
+        for draft in work.drafts.values():
+            work.mark_answered(draft, request.id)
+        work.replies.append((request.id, failure(operation, ErrorCode.UNKNOWN_SERVER_ERROR)))
+
+
+def answered_now(work: Work, request: int) -> bool:
+    return any(answered == request for answered, _ in work.replies)
+
+
+def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
+    draft = work.draft(body.group_id)
+    is_new = draft is None
+    if draft is None:
+        if body.member_id:
+            work.rules.append("C-JOIN-11")
+            _submit_future(work, request, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=body.member_id))
+            return
+        work.rules.append("C-JOIN-12")
+        draft = work.create(body.group_id)
+    records: list[Record] = []
+    join(draft, request, body)
+    records, callback = draft.records, draft.callback
+    if is_new and not records:
+        work.rules.append("C-JOIN-16")
+        created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp), None)
+        records, callback = [created.record({})], Created()
+        work.shadows = (*work.shadows, Shadow(work.undurable + 1, body.group_id, None))
+        work.written = Written(1, request.id, ((body.group_id, None),))
+    elif records:
+        work.written = Written(len(records), request.id)
+    work.submit(
+        Operation(request.id, body.group_id, body, 0, answered=answered_now(work, request.id), callback=callback),
+        records,
+    )
+
+
+def _submit_future(work: Work, request: Arrive, body: ResponseBody) -> None:
+    """A JoinGroup or SyncGroup that is answered at once is an operation all the same."""
+    work.replies.append((request.id, body))
+    work.submit(Operation(request.id, "", request.body, 0, answered=True), [])
+
+
+def _sync(work: Work, request: Arrive, body: SyncGroupRequest) -> None:
+    draft = work.draft(body.group_id)
+    if draft is None:
+        work.rules.append("C-SYNC-05")
+        _submit_future(work, request, SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID))
+        return
+    sync(draft, request, body)
+    if draft.records:
+        work.written = Written(len(draft.records), request.id)
+    work.submit(
+        Operation(request.id, body.group_id, body, 0, answered=answered_now(work, request.id), callback=draft.callback),
+        draft.records,
+    )
+
+
+def _heartbeat(work: Work, request: Arrive, body: HeartbeatRequest) -> None:
+    draft = work.draft(body.group_id)
+    if draft is None:
+        work.rules.append("C-HB-05")
+        answer = HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)
+    else:
+        answer = heartbeat(draft, body)
+    if answer.error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        work.submit(Operation(request.id, body.group_id, body, 0, answer), [])
+    else:
+        work.replies.append((request.id, answer))  # an error is thrown and does not wait for the log
+
+
+def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
+    draft = work.draft(body.group_id)
+    if draft is None:
+        work.rules.append("C-LEAVE-03")
+        rows = tuple(
+            LeaveGroupMemberResponse(m.member_id, m.group_instance_id, ErrorCode.UNKNOWN_MEMBER_ID)
+            for m in body.members
+        )
+        work.replies.append((request.id, leave_answer(request.version, rows)))
+        return
+    rows = leave(draft, body)
+    if draft.records:
+        work.written = Written(len(draft.records), request.id)
+    answer = leave_answer(request.version, rows)
+    work.submit(Operation(request.id, body.group_id, body, 0, answer, callback=draft.callback), draft.records)
+
+
+def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
+    """C-ADM-09."""
+    work.rules.append("C-ADM-09")
+    rows, records, before = [], [], []
+    for group_id in dict.fromkeys(body.groups_names):
+        slot = work.slots.get(group_id)
+        group = slot.group if slot else None
+        if group is None:
+            rows.append(DeletedGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+        elif group.state in (PREPARING, COMPLETING, STABLE):
+            rows.append(DeletedGroup(group_id, ErrorCode.NON_EMPTY_GROUP))
+        else:
+            rows.append(DeletedGroup(group_id, ErrorCode.NONE))
+            records.append(Record(GroupMetadataKey(group_id), None))
+            before.append((group_id, group))
+    for at, (group_id, group) in enumerate(before):
+        work.shadows = (*work.shadows, Shadow(work.undurable + at + 1, group_id, group))
+        work.slots[group_id] = Slot(group_id, None, work.slots[group_id].delay)
+        work.operations[:] = [
+            operation._replace(callback=None) if operation.group_id == group_id else operation
+            for operation in work.operations
+        ]
+    if records:
+        work.written = Written(len(records), request.id, tuple(before))
+    work.submit(Operation(request.id, "", body, 0, DeleteGroupsResponse(tuple(rows))), records)
+
+
+def leave_answer(version: int, rows: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:
+    """G-WIRE-23: up to v2 the one entry's error is lifted to the top."""
+    if version <= 2:
+        return LeaveGroupResponse(rows[0].error_code if rows else ErrorCode.NONE)
+    return LeaveGroupResponse(ErrorCode.NONE, rows)

@@ -1,0 +1,172 @@
+"""The state of a classic group as flat, hashable tuples (G-DATA-01…11).
+
+Derived data is not stored: the map of instance ids (G-DATA-05), the support counts and the number of parked joins
+(G-DATA-08) follow from the members. Members are sorted by id, so that two groups that differ only in the order of a
+hash map are one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerCommand
+from fencepost.protocol.messages import Protocol, RequestBody, ResponseBody
+from fencepost.protocol.records import Record
+
+from ..machines import DEAD, EMPTY
+
+#: Stands for a future that is still stored although the operation layer has answered it (C-ST-23, C-JOIN-70).
+ANSWERED: Final = -(1 << 62)
+
+
+class Member(NamedTuple):
+    """One member (G-DATA-11). ``join`` and ``sync`` hold the id of the parked request, ``ANSWERED``, or None."""
+
+    member_id: str
+    instance: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    protocols: tuple[Protocol, ...]
+    assignment: bytes = b""
+    is_new: bool = False
+    join: int | None = None
+    sync: int | None = None
+
+
+class Group(NamedTuple):
+    """One group object.
+
+    ``timestamp`` is the time of the last transition (G-DATA-01); -1 if a record without one made the group.
+    ``skew`` holds what the support counts are off by, name to difference, which only C-STATIC-18 brings about.
+    """
+
+    state: str = EMPTY
+    previous: str = DEAD
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str | None = None
+    members: tuple[Member, ...] = ()
+    pending_join: frozenset[str] = frozenset()
+    pending_sync: frozenset[str] = frozenset()
+    new_member_added: bool = False
+    timestamp: int = 0
+    skew: tuple[tuple[str, int], ...] = ()
+
+
+class Created(NamedTuple):
+    """Callback of the record that makes a new group (C-JOIN-16)."""
+
+
+class Emptied(NamedTuple):
+    """Callback of the record of a group without members: a failure is only logged (C-JOIN-47)."""
+
+
+class Assigned(NamedTuple):
+    """Callback of the leader's SyncGroup (C-SYNC-21…23)."""
+
+    generation: int
+    assignments: tuple[tuple[str, bytes], ...]
+
+
+class Replaced(NamedTuple):
+    """Callback of a static replacement without rebalance (C-STATIC-03…06): what is needed to finish or to undo it."""
+
+    instance: str
+    old_id: str
+    new_id: str
+    old_leader: str | None
+    old_protocols: tuple[Protocol, ...]
+    new_protocols: tuple[Protocol, ...]
+    old_rebalance_timeout: int
+    old_session_timeout: int
+    skips_assignment: bool  #: the request's version is 9 or later (C-STATIC-04)
+
+
+Callback: TypeAlias = Created | Emptied | Assigned | Replaced
+
+
+class Operation(NamedTuple):
+    """A write operation that is not finished (F-RT-04, F-RT-07).
+
+    ``behind`` is the number of records that must yet become durable before it is. ``body`` is the answer to send then,
+    None if the answer is a future of its own (JoinGroup, SyncGroup) or there is none (a timer's write); ``answered``
+    tells whether that future is complete.
+    """
+
+    id: int
+    group_id: str
+    request: RequestBody | None
+    behind: int
+    body: ResponseBody | None = None
+    answered: bool = False
+    callback: Callback | None = None
+
+
+class Arrive(NamedTuple):
+    """A request comes in. ``new_id`` is the member id to use should the coordinator have to make one (G-WIRE-28)."""
+
+    id: int
+    version: int
+    client_id: str
+    client_host: str
+    body: RequestBody
+    new_id: str = ""
+
+
+class Timer(NamedTuple):
+    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``."""
+
+    kind: str
+    member_id: str = ""
+
+
+JOIN_TIMER: Final = Timer("join")
+SYNC_TIMER: Final = Timer("sync")
+
+
+class Fire(NamedTuple):
+    """A timer of the group runs out."""
+
+    timer: Timer
+
+
+class Durable(NamedTuple):
+    """The next ``records`` records of the log are replicated."""
+
+    records: int
+
+
+class AppendError(NamedTuple):
+    """The records of the step just made were not appended. Only directly after that step (F-RT-08)."""
+
+    error: ErrorCode
+
+
+class TimeOut(NamedTuple):
+    """An open operation is given up (F-RT-09)."""
+
+    operation: int
+
+
+class Lose(NamedTuple):
+    """The partition goes to another broker (F-UNLOAD-01)."""
+
+
+Input: TypeAlias = Arrive | Fire | Durable | AppendError | TimeOut | Lose
+
+
+class Output(NamedTuple):
+    """What a step gives, in order. ``timers`` is empty where armed timers are part of the state."""
+
+    records: tuple[Record, ...] = ()
+    replies: tuple[tuple[int, ResponseBody], ...] = ()
+    timers: tuple[TimerCommand, ...] = ()
+
+
+def by_id(members: Iterable[Member]) -> tuple[Member, ...]:
+    return tuple(sorted(members))

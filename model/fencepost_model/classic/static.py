@@ -1,0 +1,140 @@
+"""A static member comes back without its member id (rule book, 3.6)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+
+from ..machines import COMPLETING, STABLE
+from .draft import Draft, InternalError
+from .errors import of_metadata_append
+from .rebalance import maybe_complete, prepare, rebalance_or_complete
+from .state import Arrive, Member, Replaced, Timer
+
+
+def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, old_id: str) -> None:
+    """C-STATIC-02: the fresh id takes over, then by state (C-STATIC-03…10)."""
+    d.rule("C-STATIC-02")
+    old_leader = d.leader
+    old = swap(d, old_id, request.new_id)
+    d.arm(Timer("session", old.member_id), old.session_timeout)
+    if not d.profile.fault_replacement_keeps_pending_sync and old_id in d.pending_sync:
+        d.pending_sync = (d.pending_sync - {old_id}) | {request.new_id}  # else C-STATIC-16
+    d.put(
+        old._replace(
+            protocols=body.protocols,
+            rebalance_timeout=body.rebalance_timeout_ms,
+            session_timeout=body.session_timeout_ms,
+            join=request.id,
+        )
+    )
+    if d.state == STABLE:
+        if d.select_protocol() != (d.protocol_name or ""):
+            d.rule("C-STATIC-08")
+            rebalance_or_complete(d, "static_member_replaced")
+            return
+        d.rule("C-STATIC-03")
+        d.records.append(d.record(None))
+        d.callback = Replaced(
+            instance=instance,
+            old_id=old_id,
+            new_id=request.new_id,
+            old_leader=old_leader,
+            old_protocols=old.protocols,
+            new_protocols=body.protocols,
+            old_rebalance_timeout=old.rebalance_timeout,
+            old_session_timeout=old.session_timeout,
+            skips_assignment=request.version >= 9,
+        )
+    elif d.state == COMPLETING:
+        d.rule("C-STATIC-09")
+        prepare(d, "static_member_replaced")
+    else:
+        d.rule("C-STATIC-10")
+        maybe_complete(d)
+
+
+def swap(d: Draft, old_id: str, new_id: str) -> Member:
+    """``CG.replaceStaticMember``: answers the old id's parked requests, and puts the new id in its place."""
+    old = d.members.get(old_id)
+    if old is None:
+        raise InternalError("the member to replace is gone")
+    d.answer_join(
+        old,
+        JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, member_id=old_id, protocol_name=None),
+    )
+    d.answer_sync(old, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    del d.members[old_id]
+    new = old._replace(member_id=new_id, is_new=False, join=None, sync=None)
+    d.put(new)
+    if d.leader == old_id:
+        d.leader = new_id
+    return new
+
+
+def replaced(d: Draft, callback: Replaced) -> None:
+    """The record of C-STATIC-03 is durable: C-STATIC-04, 05, 17."""
+    member = d.members.get(callback.new_id)
+    if member is None or member.join is None:
+        return
+    if callback.skips_assignment:
+        d.rule("C-STATIC-04")
+        leads = d.leader == callback.new_id
+        try:
+            rows = d.member_rows() if leads else ()
+        except InternalError:
+            d.rule("C-STATIC-17")  # (ii): the join stays parked
+            return
+        d.answer_join(member, d.joined(callback.new_id, rows, skip=leads))
+    else:
+        d.rule("C-STATIC-05")
+        body = JoinGroupResponse(
+            error_code=ErrorCode.NONE,
+            generation_id=d.generation,
+            protocol_type=d.protocol_type,
+            protocol_name=d.protocol_name,
+            leader=callback.old_leader or "",
+            member_id=callback.new_id,
+        )
+        d.answer_join(member, body)
+
+
+def _miscount(d: Draft, callback: Replaced) -> None:
+    """C-STATIC-18: the undo swaps the protocols of a member that is no longer in the group; counts stay wrong."""
+    if not d.profile.fault_second_replacement_mixes_undo:
+        return
+    d.rule("C-STATIC-18")
+    counts = dict(d.skew)
+    for protocols, sign in ((callback.new_protocols, -1), (callback.old_protocols, 1)):
+        for protocol in protocols:
+            counts[protocol.name] = counts.get(protocol.name, 0) + sign
+    d.skew = tuple(sorted((name, count) for name, count in counts.items() if count))
+
+
+def not_replaced(d: Draft, request: int, callback: Replaced, error: ErrorCode) -> None:
+    """The record of C-STATIC-03 failed: C-STATIC-06, 18."""
+    d.rule("C-STATIC-06")
+    member = d.members.get(callback.new_id)
+    old_leader, generation = callback.old_leader, d.generation
+    if member is None:
+        _miscount(d, callback)
+        return
+    d.put(
+        member._replace(
+            protocols=callback.old_protocols,
+            rebalance_timeout=callback.old_rebalance_timeout,
+            session_timeout=callback.old_session_timeout,
+            join=None,
+        )
+    )
+    d.arm_session(swap(d, callback.new_id, callback.old_id))
+    d.reply(
+        request,
+        JoinGroupResponse(
+            error_code=of_metadata_append(error),
+            generation_id=generation,
+            protocol_type=d.protocol_type,
+            protocol_name=d.protocol_name,
+            leader=old_leader or "",
+        ),
+    )

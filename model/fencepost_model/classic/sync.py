@@ -1,0 +1,122 @@
+"""SyncGroup to a classic group (rule book, 4)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
+
+from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
+from .draft import Draft
+from .errors import of_metadata_append
+from .rebalance import prepare, propagate
+from .state import SYNC_TIMER, Arrive, Assigned, Timer
+from .validate import member_error
+
+
+def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
+    """C-SYNC-05…19."""
+    error = sync_error(d, body)
+    if error is not None:
+        d.reply(request.id, SyncGroupResponse(error_code=error))
+    elif d.state == PREPARING:
+        d.rule("C-SYNC-15")
+        d.reply(request.id, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    elif d.state == COMPLETING:
+        d.rule("C-SYNC-16")
+        d.put(d.members[body.member_id]._replace(sync=request.id))  # an earlier one is never answered (C-SYNC-19)
+        synced(d, body.member_id)
+        if body.member_id == d.leader:
+            store(d, body)
+    else:
+        d.rule("C-SYNC-18")
+        synced(d, body.member_id)
+        d.reply(
+            request.id,
+            SyncGroupResponse(
+                error_code=ErrorCode.NONE,
+                protocol_type=d.protocol_type,
+                protocol_name=d.protocol_name,
+                assignment=d.members[body.member_id].assignment,
+            ),
+        )
+
+
+def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
+    """C-SYNC-05 (an empty group), 07…10."""
+    if d.state == EMPTY:
+        d.rule("C-SYNC-05")
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if d.state == DEAD:
+        d.rule("C-SYNC-07")
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = member_error(d, body.member_id, body.group_instance_id)
+    if error is not None:
+        d.rule("C-SYNC-08")
+        return error
+    if body.generation_id != d.generation:
+        d.rule("C-SYNC-09")
+        return ErrorCode.ILLEGAL_GENERATION
+    if _differs(body.protocol_type, d.protocol_type) or _differs(body.protocol_name, d.protocol_name):
+        d.rule("C-SYNC-10")
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return None
+
+
+def _differs(asked: str | None, known: str | None) -> bool:
+    return asked is not None and known is not None and asked != known
+
+
+def synced(d: Draft, member_id: str) -> None:
+    """The member's SyncGroup has come; with the last one the sync timer goes (C-SYNC-16, 18)."""
+    d.pending_sync -= {member_id}
+    if not d.pending_sync:
+        d.cancel(SYNC_TIMER)
+
+
+def store(d: Draft, body: SyncGroupRequest) -> None:
+    """C-SYNC-17: one record with an assignment for every member."""
+    if not d.profile.fault_every_leader_sync_appends and any(
+        isinstance(operation.callback, Assigned)
+        and operation.group_id == d.group_id
+        and operation.callback.generation == d.generation
+        for operation in d.operations
+    ):
+        d.rule("C-SYNC-19")
+        return
+    d.rule("C-SYNC-17")
+    given = {assignment.member_id: assignment.assignment for assignment in body.assignments}  # C-SYNC-32
+    assignments = {member_id: given.get(member_id, b"") for member_id in d.members}
+    d.records.append(d.record(assignments))
+    d.callback = Assigned(body.generation_id, tuple(sorted(assignments.items())))
+
+
+def assigned(d: Draft, callback: Assigned) -> None:
+    """The assignment is durable: C-SYNC-21, or C-SYNC-23."""
+    if d.state != COMPLETING or d.generation != callback.generation:
+        d.rule("C-SYNC-23")
+        return
+    d.rule("C-SYNC-21")
+    propagate(d, dict(callback.assignments), ErrorCode.NONE)
+    d.go("assignment_stored")
+
+
+def not_assigned(d: Draft, callback: Assigned, error: ErrorCode) -> None:
+    """The assignment was not stored: C-SYNC-22, or C-SYNC-23."""
+    if d.state != COMPLETING or d.generation != callback.generation:
+        d.rule("C-SYNC-23")
+        return
+    d.rule("C-SYNC-22")
+    propagate(d, {}, of_metadata_append(error))
+    prepare(d, "assignment_not_stored")
+
+
+def sync_timer(d: Draft) -> None:
+    """C-SYNC-20."""
+    if d.state not in (COMPLETING, STABLE) or not d.pending_sync:
+        d.rule("C-SYNC-20b")
+        return
+    d.rule("C-SYNC-20")
+    for member_id in sorted(d.pending_sync):
+        d.remove(member_id)
+        d.cancel(Timer("session", member_id))
+    prepare(d, "sync_expired")

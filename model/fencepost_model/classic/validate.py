@@ -1,0 +1,20 @@
+"""Who may speak for a member (``CG.validateMember``)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+
+from .draft import Draft
+
+
+def member_error(d: Draft, member_id: str, instance: str | None) -> ErrorCode | None:
+    """C-JOIN-38e…g, shared by all requests of members. An absent instance id is not checked (C-STATIC-19)."""
+    if instance is not None:
+        mapped = d.member_of(instance)
+        if mapped is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if mapped != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    if member_id not in d.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return None

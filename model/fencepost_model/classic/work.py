@@ -1,0 +1,315 @@
+"""The operation layer: requests and timers become write operations that wait for the log (rule book, 11.2).
+
+``Work`` is one step of a coordinator, or of a single group, in progress. It opens a draft for each group that the step
+touches, runs the rules on it, and keeps the list of operations that are not finished. An operation is finished when
+every record up to its own is durable, or for one that wrote none, every record before it (F-RT-04, F-RT-07).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ResponseBody,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+
+from ..machines import EMPTY, PREPARING
+from ..table import IllegalTransition
+from .choice import Chooser
+from .draft import Draft, InternalError, Sinks
+from .errors import of_metadata_append, of_operation
+from .live import session_timer
+from .rebalance import join_timer, prepare
+from .state import ANSWERED, Assigned, Callback, Created, Group, Operation, Replaced, Timer
+from .static import not_replaced, replaced
+from .sync import assigned, not_assigned, sync_timer
+
+
+class Slot(NamedTuple):
+    """What a coordinator keeps under a group id: the group, if there is one, and the meaning of its join timer.
+
+    The latter outlives the group (C-TMR-12): None for the end of a join phase, (length, remaining) for an initial
+    delay.
+    """
+
+    group_id: str
+    group: Group | None = None
+    delay: tuple[int, int] | None = None
+
+
+class Written(NamedTuple):
+    """What to take back if the records of the last step turn out not to be appended: groups as they were before."""
+
+    records: int
+    operation: int
+    before: tuple[tuple[str, Group | None], ...] = ()
+
+
+class Shadow(NamedTuple):
+    """A group id whose object changed in the last ``behind`` records; reads at the committed offset see ``old``."""
+
+    behind: int
+    group_id: str
+    old: Group | None
+
+
+class Work:
+    """One step. ``slots`` and ``operations`` are the state to start from; read the attributes when it is done."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        profile: Profile,
+        chooser: Chooser,
+        slots: dict[str, Slot],
+        *,
+        operations: tuple[Operation, ...] = (),
+        undurable: int = 0,
+        now: int = 0,
+        shadows: tuple[Shadow, ...] = (),
+    ) -> None:
+        self.slots = slots
+        self.operations = list(operations)
+        self.undurable = undurable
+        self.shadows = shadows
+        self.drafts: dict[str, Draft] = {}
+        self.records: list[Record] = []
+        self.replies: list[tuple[int, ResponseBody]] = []
+        self.rules: list[str] = []
+        self.opened: list[int] = []
+        self.closed: list[int] = []
+        self.written: Written | None = None
+        self.fired: list[Timer] = []  #: timers that ran out and were not set again
+        self.cancelled: list[str] = []  #: groups of which every timer is cancelled
+        self.lost = False  #: the partition was lost, and every timer with it
+        self.failed = False  #: an internal error happened
+        self.profile = profile
+        self.sinks = Sinks(settings, profile, chooser, now, self.operations, self.replies, self.rules)
+
+    # ---- groups -------------------------------------------------------------------------------------------------
+
+    def draft(self, group_id: str) -> Draft | None:
+        """The group, open for changes; None if there is none."""
+        draft = self.drafts.get(group_id)
+        if draft is None:
+            slot = self.slots.get(group_id)
+            if slot is None or slot.group is None:
+                return None
+            draft = self.drafts[group_id] = Draft(self.sinks, group_id, slot.group, slot.delay)
+        return draft
+
+    def create(self, group_id: str) -> Draft:
+        """C-ST-06: a new group."""
+        slot = self.slots.get(group_id)
+        draft = Draft(self.sinks, group_id, Group(timestamp=self.sinks.now), slot.delay if slot else None)
+        self.drafts[group_id] = draft
+        return draft
+
+    def finish(self) -> None:
+        """Closes the drafts into ``slots``."""
+        for group_id, draft in self.drafts.items():
+            self.slots[group_id] = Slot(group_id, draft.close(), draft.delay)
+
+    # ---- operations ---------------------------------------------------------------------------------------------
+
+    def submit(self, operation: Operation, records: list[Record]) -> None:
+        """Appends the operation's records and lets it wait for the log, or finishes it (F-RT-04, F-RT-07, F-RT-16)."""
+        if records:
+            self.records.extend(records)
+            self.undurable += len(records)
+        if self.undurable:
+            self.operations.append(operation._replace(behind=self.undurable))
+            self.opened.append(operation.id)
+        else:
+            self._finished(operation)
+
+    def _finished(self, operation: Operation) -> None:
+        """The operation succeeded."""
+        if operation.callback is not None:
+            self._call(operation, operation.callback)
+        if operation.body is not None and operation.request is not None:
+            self.rules.append("F-RT-14")
+            self.replies.append((operation.id, operation.body))
+
+    def _call(self, operation: Operation, callback: Callback) -> None:
+        draft = self.draft(operation.group_id)
+        if draft is None:
+            return
+        try:
+            if isinstance(callback, Assigned):
+                assigned(draft, callback)
+            elif isinstance(callback, Replaced):
+                replaced(draft, callback)
+        except (InternalError, IllegalTransition):
+            self.rules.append("C-STATIC-17")
+
+    def loaded(self, group_id: str) -> None:
+        """``GMM.onLoaded`` for a group that the log gave (F-LOAD-04, 06, C-TMR-13)."""
+        draft = self.draft(group_id)
+        if draft is None:
+            return
+        self.rules.append("F-LOAD-06")
+        for member in draft.members.values():
+            draft.arm_session(member)
+        if len(draft.members) > draft.settings.group_max_size:
+            prepare(draft, "loaded_over_capacity")
+
+    def durable(self, records: int) -> None:
+        """The high watermark moved on (F-RT-14)."""
+        self.undurable -= records
+        self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
+        ready = [operation for operation in self.operations if operation.behind <= records]
+        self.operations[:] = [
+            operation._replace(behind=operation.behind - records)
+            for operation in self.operations
+            if operation.behind > records
+        ]
+        for operation in ready:
+            self.closed.append(operation.id)
+            self._finished(operation)
+
+    def fail(self, operation: Operation, error: ErrorCode, *, timed_out: bool) -> None:
+        """The operation failed; it is no longer in ``operations``."""
+        self.closed.append(operation.id)
+        draft = self.draft(operation.group_id)
+        callback = operation.callback
+        undo = not timed_out or self.profile.fault_timeout_undoes_memory
+        if draft is not None and undo:
+            try:
+                if isinstance(callback, Assigned):
+                    not_assigned(draft, callback, error)
+                elif isinstance(callback, Replaced):
+                    not_replaced(draft, operation.id, callback, error)
+            except (InternalError, IllegalTransition):
+                self.rules.append("C-STATIC-18")
+        if any(request == operation.id for request, _ in self.replies) or operation.request is None:
+            return
+        if isinstance(operation.request, JoinGroupRequest | SyncGroupRequest):
+            if operation.answered:
+                return
+            if not self.profile.fault_parked_fail_early and not (isinstance(callback, Created) and not timed_out):
+                return
+            self.rules.append("C-JOIN-70")
+            self.mark_answered(draft, operation.id)
+        self.rules.append("F-RT-10")
+        self.replies.append((operation.id, failure(operation, error)))
+
+    def mark_answered(self, draft: Draft | None, request: int) -> None:
+        """The group does not notice that a future it stores is complete (C-JOIN-70)."""
+        if draft is None:
+            return
+        for member in list(draft.members.values()):
+            if member.join == request:
+                draft.put(member._replace(join=ANSWERED))
+            elif member.sync == request:
+                draft.put(member._replace(sync=ANSWERED))
+
+    # ---- timers, failures, loss -----------------------------------------------------------------------------------
+
+    def fire(self, group_id: str, timer: Timer, operation: int) -> None:
+        """A timer of a group runs out; its write is ``operation``. No group, no effect (C-ST-24)."""
+        draft = self.draft(group_id)
+        if draft is None:
+            slot = self.slots.get(group_id)
+            if timer.kind == "join" and slot is not None:
+                self.slots[group_id] = Slot(group_id, slot.group, None)
+            self.fired.append(timer)
+            self.rules.append("C-ST-24")
+            self.submit(Operation(operation, group_id, None, 0), [])
+            return
+        try:
+            draft.armed[timer] = None
+            if timer.kind == "join":
+                join_timer(draft)
+            elif timer.kind == "sync":
+                sync_timer(draft)
+            else:
+                session_timer(draft, timer.member_id)
+        except (InternalError, IllegalTransition):
+            self.failed = True
+            self.rules.append("C-ST-27")
+            return
+        if draft.records:
+            self.written = Written(len(draft.records), operation)
+        self.submit(Operation(operation, group_id, None, 0, callback=draft.callback), draft.records)
+
+    def append_error(self, written: Written, error: ErrorCode) -> None:
+        """F-RT-08: the records of the step just made are not in the log; groups are as they were before."""
+        self.rules.append("F-RT-08")
+        self.undurable -= written.records
+        for group_id, group in written.before:
+            slot = self.slots[group_id]
+            cancel = group is None and not self.profile.fault_timers_outlive_reverted_group
+            if cancel and slot.group is not None:
+                self.cancelled.append(group_id)
+            self.slots[group_id] = Slot(group_id, group, None if cancel else slot.delay)
+            self.drafts.pop(group_id, None)
+        self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
+        failing = [operation for operation in self.operations if operation.id == written.operation]
+        self.operations[:] = [operation for operation in self.operations if operation.id != written.operation]
+        for operation in failing:
+            self.fail(operation, error, timed_out=False)
+
+    def time_out(self, operation_id: int) -> None:
+        """F-RT-09: the records stay; the operation is given up."""
+        self.rules.append("F-RT-09")
+        failing = [operation for operation in self.operations if operation.id == operation_id]
+        self.operations[:] = [operation for operation in self.operations if operation.id != operation_id]
+        for operation in failing:
+            self.fail(operation, ErrorCode.REQUEST_TIMED_OUT, timed_out=True)
+
+    def lose(self) -> None:
+        """F-UNLOAD-01, without the timers: open operations fail, then every group dies."""
+        self.rules.append("F-UNLOAD-01")
+        self.lost = True
+        failing = list(self.operations)
+        self.operations.clear()
+        for operation in failing:
+            self.fail(operation, ErrorCode.NOT_COORDINATOR, timed_out=False)
+        for group_id in sorted(self.slots):
+            draft = self.draft(group_id)
+            if draft is None:
+                continue
+            draft.go("unloaded")
+            for member in sorted(draft.members.values()):
+                if draft.previous == PREPARING:
+                    draft.answer_join(
+                        member, JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id)
+                    )
+                elif draft.previous != EMPTY:
+                    draft.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+
+
+def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
+    """The answer of an operation that failed with a log error (F-RT-10)."""
+    mapped = of_metadata_append(error) if isinstance(operation.callback, Created) else of_operation(error)
+    body = operation.request
+    if isinstance(body, JoinGroupRequest):
+        return JoinGroupResponse(error_code=mapped)
+    if isinstance(body, SyncGroupRequest):
+        return SyncGroupResponse(error_code=mapped)
+    if isinstance(body, HeartbeatRequest):
+        # C-HB-03: "loading" tells a heartbeat nothing.
+        loading = mapped is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return HeartbeatResponse(ErrorCode.NONE if loading else mapped)
+    if isinstance(body, LeaveGroupRequest):
+        return LeaveGroupResponse(mapped)
+    if isinstance(body, DeleteGroupsRequest):
+        return DeleteGroupsResponse(
+            tuple(DeletedGroup(group_id, mapped) for group_id in dict.fromkeys(body.groups_names))
+        )
+    raise TypeError(f"not a write operation: {type(body).__name__}")

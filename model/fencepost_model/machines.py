@@ -1,0 +1,128 @@
+"""The state machines of a classic group and of a classic member, as data.
+
+This is the one place where states, triggers, sources and destinations are declared. Everything else is derived from it:
+the table that the model's fast path steps with (``table``), the diagrams (``diagram``), and, through the library
+``transitions``, a machine that anybody can drive by hand.
+
+A trigger is a *cause* and not a mere edge: "a member was added" leads to PreparingRebalance from three states, "the
+leader rejoined" only from Stable. So the machine also says which causes can occur where, and the model, which fires a
+trigger at each change of state, is checked by it: a cause in a state that does not list it is an illegal transition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from transitions import Machine
+
+ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """``rules`` are the ids of the rule book that state it."""
+
+    trigger: str
+    sources: tuple[str, ...]
+    dest: str
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSpec:
+    """A machine: ``initial`` lists every state in which an object may be made, with the rules that say so."""
+
+    name: str
+    title: str
+    states: dict[str, tuple[str, ...]]  #: state name -> rules that define it
+    initial: dict[str, tuple[str, ...]]
+    transitions: tuple[Transition, ...]
+
+    def expand(self) -> Iterable[tuple[str, str, str, Transition]]:
+        """Every (source, trigger, destination), wildcards written out."""
+        for transition in self.transitions:
+            for source in self.states if transition.sources == (ANY,) else transition.sources:
+                yield source, transition.trigger, transition.dest, transition
+
+
+EMPTY: Final = "Empty"
+PREPARING: Final = "PreparingRebalance"
+COMPLETING: Final = "CompletingRebalance"
+STABLE: Final = "Stable"
+DEAD: Final = "Dead"
+
+CLASSIC_GROUP = MachineSpec(
+    name="classic-group",
+    title="Classic group, coordinator side",
+    states={
+        EMPTY: ("C-ST-01",),
+        PREPARING: ("C-ST-02",),
+        COMPLETING: ("C-ST-03",),
+        STABLE: ("C-ST-04",),
+        DEAD: ("C-ST-05",),
+    },
+    initial={EMPTY: ("C-ST-06", "C-ST-07"), STABLE: ("C-ST-07", "C-ST-08")},
+    transitions=(
+        Transition(
+            "member_added", (EMPTY, COMPLETING, STABLE), PREPARING, ("C-ST-10", "C-ST-11", "C-ST-12", "C-JOIN-40")
+        ),
+        Transition("leader_rejoined", (STABLE,), PREPARING, ("C-ST-11", "C-JOIN-53")),
+        Transition(
+            "protocols_changed", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-JOIN-52", "C-JOIN-54")
+        ),
+        Transition("static_member_replaced", (COMPLETING, STABLE), PREPARING, ("C-STATIC-08", "C-STATIC-09")),
+        Transition("member_left", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-LEAVE-21")),
+        Transition("session_expired", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-TMR-07")),
+        Transition("sync_expired", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-SYNC-20")),
+        Transition("assignment_not_stored", (COMPLETING,), PREPARING, ("C-ST-12", "C-SYNC-22")),
+        Transition("loaded_over_capacity", (STABLE,), PREPARING, ("C-ST-11", "F-LOAD-06")),
+        Transition("all_joined", (PREPARING,), COMPLETING, ("C-ST-13", "C-JOIN-48")),
+        Transition("nobody_joined", (PREPARING,), EMPTY, ("C-ST-14", "C-JOIN-47")),
+        Transition("assignment_stored", (COMPLETING,), STABLE, ("C-ST-15", "C-SYNC-21")),
+        Transition("unloaded", (ANY,), DEAD, ("C-ST-16", "C-ST-25", "F-UNLOAD-01")),
+    ),
+)
+
+UNJOINED: Final = "UNJOINED"
+M_PREPARING: Final = "PREPARING_REBALANCE"
+M_COMPLETING: Final = "COMPLETING_REBALANCE"
+M_STABLE: Final = "STABLE"
+
+CLASSIC_MEMBER = MachineSpec(
+    name="classic-member",
+    title="Classic member, client side",
+    states={
+        UNJOINED: ("K-ST-01",),
+        M_PREPARING: ("K-ST-02",),
+        M_COMPLETING: ("K-ST-03",),
+        M_STABLE: ("K-ST-04",),
+    },
+    initial={UNJOINED: ("K-ST-01",)},
+    transitions=(
+        Transition("send_join", (ANY,), M_PREPARING, ("K-ST-10",)),
+        Transition("join_answered", (M_PREPARING,), M_COMPLETING, ("K-ST-11",)),
+        Transition("sync_answered", (M_COMPLETING,), M_STABLE, ("K-ST-12",)),
+        Transition("reset", (ANY,), UNJOINED, ("K-ST-13",)),
+    ),
+)
+
+MACHINES: Final = {spec.name: spec for spec in (CLASSIC_GROUP, CLASSIC_MEMBER)}
+
+
+def build(spec: MachineSpec, model: object, *, initial: str | None = None, kind: type[Any] = Machine) -> Any:
+    """A ``transitions`` machine of the declaration, of the class ``kind``; ``model`` gets a method per trigger.
+
+    An illegal trigger raises ``transitions.MachineError``.
+    """
+    return kind(
+        model=model,
+        states=list(spec.states),
+        initial=initial or next(iter(spec.initial)),
+        transitions=[
+            {"trigger": t.trigger, "source": ANY if t.sources == (ANY,) else list(t.sources), "dest": t.dest}
+            for t in spec.transitions
+        ],
+        auto_transitions=False,
+    )

@@ -1,0 +1,39 @@
+"""The machines compiled to a table: one dictionary look-up a transition.
+
+A machine object for each state would cost the explorer a hundred times more. ``tests/model/test_machines.py`` fires
+every trigger in every state of both and holds them equal.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from .machines import CLASSIC_GROUP, CLASSIC_MEMBER, MachineSpec
+
+#: trigger -> source state -> destination
+Table: TypeAlias = dict[str, dict[str, str]]
+
+
+class IllegalTransition(Exception):
+    """The machine has no such trigger in that state (C-ST-25). A live coordinator reports an internal error."""
+
+
+def compiled(spec: MachineSpec) -> Table:
+    """The table of a machine. Two destinations for one trigger in one state would make it ambiguous: ValueError."""
+    table: Table = {transition.trigger: {} for transition in spec.transitions}
+    for source, trigger, dest, _ in spec.expand():
+        if table[trigger].setdefault(source, dest) != dest:
+            raise ValueError(f"{spec.name}: {trigger} in {source} leads to two states")
+    return table
+
+
+GROUP_TABLE: Final = compiled(CLASSIC_GROUP)
+MEMBER_TABLE: Final = compiled(CLASSIC_MEMBER)
+
+
+def step(table: Table, state: str, trigger: str) -> str:
+    """The state after the trigger. Raises IllegalTransition."""
+    dest = table[trigger].get(state)
+    if dest is None:
+        raise IllegalTransition(f"{trigger} in {state}")
+    return dest
