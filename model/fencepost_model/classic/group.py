@@ -52,12 +52,16 @@ class GroupState(NamedTuple):
 
 
 class Successor(NamedTuple):
-    """One result of a step: the choices that led to it, the next state, what is sent, and the rules that decided."""
+    """One result of a step: the choices that led to it, the next state, what is sent, and the rules that decided.
+
+    ``armed``: the timers that the step set, with their lengths in ms, for those who keep a clock.
+    """
 
     choice: str
     state: GroupState
     output: Output
     rules: tuple[str, ...]
+    armed: tuple[tuple[Timer, int], ...] = ()
 
 
 class GroupModel:
@@ -139,12 +143,14 @@ class GroupModel:
         work.finish()
         slot = work.slots[self.group_id]
         timers = set(state.timers)
+        lengths: dict[Timer, int] = {}
         for draft in work.drafts.values():
             for timer, delay in draft.armed.items():
                 if delay is None:
                     timers.discard(timer)
                 else:
                     timers.add(timer)
+                    lengths[timer] = delay
         timers.difference_update(work.fired)
         if work.cancelled or work.lost:
             timers.clear()
@@ -157,4 +163,5 @@ class GroupModel:
             undurable=work.undurable,
             written=None if self.instant_appends else work.written,
         )
-        return Successor(label, after, Output(tuple(work.records), tuple(work.replies)), tuple(work.rules))
+        output = Output(tuple(work.records), tuple(work.replies))
+        return Successor(label, after, output, tuple(work.rules), tuple(lengths.items()))
