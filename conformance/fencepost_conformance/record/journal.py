@@ -97,11 +97,12 @@ class Journal:
         body = {"undecoded": base64.urlsafe_b64encode(frame).decode()}
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
-    def received(self, connection: int, header: RequestHeader, entity: Any) -> None:
+    def received(self, connection: int, header: RequestHeader, entity: Any, frame: bytes) -> None:
         try:
             body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
-        except ForeignErrorCode:
-            body = plain(entity)
+        except ForeignErrorCode:  # no body of a group API can say it
+            self.received_undecoded(connection, header, frame)
+            return
         self._frame("received", connection, header, body)
 
     def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes) -> None:

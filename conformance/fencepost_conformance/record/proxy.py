@@ -221,5 +221,5 @@ class Proxy:
         elif header.api in WITH_ADDRESSES:
             changed = on_proxy(entity, link.here)
         if noted:
-            self._journal.received(link.number, header, entity)
+            self._journal.received(link.number, header, entity, frame)
         return frame if changed is entity else write_response(header.correlation_id, changed)

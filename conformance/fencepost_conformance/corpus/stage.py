@@ -1,0 +1,211 @@
+"""What a scenario plays on: a group of its own, a recorder of its own, and members that are child processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .member import MemberConfig
+
+#: How long anything that must happen may take before the scenario is given up, in seconds.
+PATIENCE = 60.0
+
+JAVA_ASSIGNORS = {
+    "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
+    "sticky": "StickyAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+
+
+class Stuck(Exception):
+    """The scenario did not go where it must; the recording is thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """How to run the Java member: the class path with its compiled class."""
+
+    class_path: str
+
+
+def java_command(java: Java, config: MemberConfig) -> list[str]:
+    package = "org.apache.kafka.clients.consumer."
+    properties: dict[str, Any] = {
+        "bootstrap.servers": config.bootstrap,
+        "group.id": config.group,
+        "group.protocol": "classic",
+        "client.id": config.name,
+        "session.timeout.ms": config.session_timeout_ms,
+        "max.poll.interval.ms": config.poll_interval_ms,
+        "heartbeat.interval.ms": config.heartbeat_ms,
+        "partition.assignment.strategy": ",".join(package + JAVA_ASSIGNORS[name] for name in config.assignors),
+        "auto.offset.reset": "earliest",
+        "metadata.max.age.ms": 1_000,
+        "default.api.timeout.ms": 10_000,
+    }
+    if config.instance_id is not None:
+        properties["group.instance.id"] = config.instance_id
+    options = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
+    pairs = [f"{name}={value}" for name, value in properties.items()]
+    return ["java", *options, "-cp", java.class_path, "Member", ",".join(config.topics), *pairs]
+
+
+@dataclass(slots=True)
+class Player:
+    """One running member."""
+
+    config: MemberConfig
+    process: asyncio.subprocess.Process
+    owned: tuple[tuple[str, int], ...] = ()
+    errors: list[str] = field(default_factory=list)
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    reader: asyncio.Task[None] | None = None
+    assignments: int = 0  #: how often it told what it owns
+
+    async def listen(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            if not line.startswith(b"{"):
+                continue
+            told = json.loads(line)
+            async with self.changed:
+                if told["event"] == "assigned":
+                    self.owned = tuple((topic, number) for topic, number in told["partitions"])
+                    self.assignments += 1
+                elif told["event"] == "error":
+                    self.errors.append(told["text"])
+                self.changed.notify_all()
+        async with self.changed:
+            self.owned = ()
+            self.changed.notify_all()
+
+    async def say(self, command: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(command.encode() + b"\n")
+        await self.process.stdin.drain()
+
+    async def owns(self, number: int | None = None) -> None:
+        """Wait until it owns exactly so many partitions, or (None) any."""
+
+        def there() -> bool:
+            return bool(self.owned) if number is None else len(self.owned) == number
+
+        async with self.changed:
+            await _patiently(self.changed.wait_for(there), f"{self.config.name} owns {self.owned}, wanted {number}")
+
+    async def fails(self) -> None:
+        """Wait until the library raised something, or the process ended."""
+        async with self.changed:
+            await _patiently(
+                self.changed.wait_for(lambda: bool(self.errors) or self.process.returncode is not None),
+                f"{self.config.name} did not fail",
+            )
+
+    def crash(self) -> None:
+        self.process.kill()
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    async def close(self) -> None:
+        """Close as the library does, and wait for the end."""
+        with contextlib.suppress(ConnectionError):
+            await self.say("close")
+        await self.ended()
+
+    async def ended(self) -> None:
+        await _patiently(self.process.wait(), f"{self.config.name} does not end")
+
+
+async def _patiently(waiting: Any, complaint: str) -> None:
+    try:
+        await asyncio.wait_for(waiting, PATIENCE)
+    except TimeoutError:
+        raise Stuck(complaint) from None
+
+
+@dataclass(slots=True)
+class Stage:
+    """``library`` and ``assignors`` are what members get unless told otherwise."""
+
+    bootstrap: str
+    group: str
+    topics: Mapping[str, int]  #: name -> partitions
+    library: str
+    assignors: tuple[str, ...]
+    java: Java | None
+    players: list[Player] = field(default_factory=list)
+
+    @property
+    def topic(self) -> str:
+        return next(iter(self.topics))
+
+    async def member(
+        self,
+        name: str,
+        *,
+        library: str | None = None,
+        topics: Sequence[str] | None = None,
+        assignors: tuple[str, ...] | None = None,
+        instance_id: str | None = None,
+        session_timeout_ms: int = 6_000,
+        poll_interval_ms: int = 8_000,
+    ) -> Player:
+        """Start a member; it joins on its own."""
+        config = MemberConfig(
+            library=library or self.library,
+            bootstrap=self.bootstrap,
+            group=self.group,
+            topics=tuple(topics or [self.topic]),
+            name=name,
+            assignors=assignors or self.assignors,
+            instance_id=instance_id,
+            session_timeout_ms=session_timeout_ms,
+            poll_interval_ms=poll_interval_ms,
+        )
+        if config.library == "java":
+            if self.java is None:
+                raise Stuck("no Java client")
+            command = java_command(self.java, config)
+        else:
+            command = [sys.executable, "-m", f"{__package__}.member", json.dumps(asdict(config))]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        player = Player(config, process)
+        player.reader = asyncio.create_task(player.listen())
+        self.players.append(player)
+        return player
+
+    async def settled(self, *players: Player, topics: Sequence[str] | None = None) -> None:
+        """Wait until these members share out all partitions of the topics, each once."""
+        wanted = sorted((topic, n) for topic in topics or [self.topic] for n in range(self.topics[topic]))
+
+        async def watch() -> None:
+            while sorted(part for player in players for part in player.owned) != wanted:
+                await asyncio.sleep(0.05)
+
+        await _patiently(watch(), f"{[(player.config.name, player.owned, player.errors) for player in players]}")
+
+    async def clear(self) -> None:
+        """End whatever still runs."""
+        for player in self.players:
+            if player.process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    player.process.kill()
+            await player.process.wait()
+            if player.reader is not None:
+                await player.reader
