@@ -1,0 +1,89 @@
+---------------------------- MODULE ClassicClient ---------------------------
+(***************************************************************************)
+(* The client as functions: what it does before JoinGroup, what it makes   *)
+(* of an answer, what it assigns as leader. Rules K-*, assignors A-*.      *)
+(***************************************************************************)
+EXTENDS ClassicTypes
+
+(***************************************************************************)
+(* Learning that it was fenced (K-ERR-04, K-ERR-05). The partitions are    *)
+(* given up in the same step; the time until a client learns of its        *)
+(* removal is what NOT-01 is about, and that is there.                     *)
+(***************************************************************************)
+Reset(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
+                          !.generation = -1,
+                          !.owned = {}, !.ownedGeneration = -1]
+
+\* Join prepare: K-CB-02..04.
+Prepared(p) ==
+  IF ~Cooperative \/ p.generation = -1
+  THEN [p EXCEPT !.owned = {}, !.ownedGeneration = -1] ELSE p
+
+\* What a prepared client tells about itself: K-JOIN-12.
+MetadataOf(p) ==
+  [owned |-> p.owned,
+   generation |-> IF MetadataTellsGeneration THEN p.generation ELSE -1]
+
+(***************************************************************************)
+(* An error answer to JoinGroup, SyncGroup or Heartbeat: K-ERR-03..08, 10. *)
+(***************************************************************************)
+AfterError(p, error) ==
+  CASE error = "UNKNOWN_MEMBER_ID"  -> Reset(p, "")
+    [] error = "ILLEGAL_GENERATION" -> Reset(p, p.memberId)
+    [] error \in {"FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED"}
+                                    -> Ended("stopped")
+    [] error \in {"REBALANCE_IN_PROGRESS", "NOT_COORDINATOR",
+                  "COORDINATOR_NOT_AVAILABLE"}
+                                    -> [p EXCEPT !.state = "unjoined"]
+
+\* K-ERR-07
+AfterIdGiven(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
+                                 !.generation = -1]
+
+\* K-ERR-01, K-ST-11
+AfterJoin(p, y) == [p EXCEPT !.state = "syncing", !.memberId = y.memberId,
+                             !.generation = y.generation]
+
+(***************************************************************************)
+(* K-ST-12, K-CB-05, K-CB-06: a cooperative client that has to give        *)
+(* something up joins again.                                               *)
+(***************************************************************************)
+AfterSync(p, assignment) ==
+  LET revokes == Cooperative /\ ~(p.owned \subseteq assignment)
+  IN [p EXCEPT !.state = IF revokes THEN "unjoined" ELSE "stable",
+               !.owned = assignment,
+               !.ownedGeneration = IF assignment = {} THEN -1 ELSE p.generation]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The leader's work. M is the member list of its JoinGroup answer.        *)
+(***************************************************************************)
+IdsIn(M) == {l.memberId : l \in M}
+OwnedBy(M, m) == (CHOOSE l \in M : l.memberId = m).metadata
+
+\* The members in the order of MemberIds, as a sequence.
+Ordered(S) == SelectSeq(MemberIds, LAMBDA m : m \in S)
+
+\* The functions partition -> member that the assignor may choose.
+Targets(M) ==
+  LET order == Ordered(IdsIn(M))
+      Turn(p) == CHOOSE i \in 1..Len(Partitions) : Partitions[i] = p
+  IN IF Assignor = "any" THEN [Parts -> IdsIn(M)]
+     ELSE {[p \in Parts |-> order[((Turn(p) - 1) % Len(order)) + 1]]}
+
+\* A-COOP-05, A-STICKY-04: the newest claim counts, and only if it is alone.
+Claims(M, m, p) ==
+  /\ p \in OwnedBy(M, m).owned
+  /\ \A n \in IdsIn(M) \ {m} :
+       p \in OwnedBy(M, n).owned =>
+         OwnedBy(M, n).generation < OwnedBy(M, m).generation
+
+\* A-COOP-01: what another member holds is not given away in this round.
+Withheld(M, m, p) ==
+  Cooperative /\ \E n \in IdsIn(M) \ {m} : Claims(M, n, p)
+
+Assignments(M) ==
+  {{[memberId |-> m,
+     partitions |-> {p \in Parts : target[p] = m /\ ~Withheld(M, m, p)}]
+    : m \in IdsIn(M)} : target \in Targets(M)}
+=============================================================================

@@ -1,0 +1,416 @@
+------------------------- MODULE ClassicCoordinator -------------------------
+(***************************************************************************)
+(* The coordinator as functions from a world to a world. A world is what   *)
+(* one event has done so far:                                              *)
+(*    g    the group                                                       *)
+(*    out  the replies sent                                                *)
+(*    app  the records appended, each [cause, record, memberId]            *)
+(* The rules chain (a leave prepares a rebalance, which completes at once, *)
+(* which answers everybody), so each rule is one function and the chain is *)
+(* their composition.                                                      *)
+(***************************************************************************)
+EXTENDS ClassicTypes
+
+World(g) == [g |-> g, out |-> {}, app |-> << >>]
+
+Reply(w, y) == [w EXCEPT !.out = @ \cup {y}]
+
+\* Answers to somebody who no longer listens vanish.
+ReplyTo(w, to, y) == IF to \in Clients THEN Reply(w, y) ELSE w
+
+ErrorToJoin(w, to, error) == ReplyTo(w, to, JoinError(to, error, ""))
+ErrorToSync(w, to, error) == ReplyTo(w, to, SyncReply(to, error, {}))
+
+\* Answers of several clients at once: reply(m) is the reply to m's future.
+ReplyAll(w, M, future(_), reply(_)) ==
+  [w EXCEPT !.out = @ \cup {reply(m) : m \in {n \in M : future(n) \in Clients}}]
+
+RecordOf(g) ==
+  [generationId |-> g.generationId, leader |-> g.leader,
+   members |-> {[memberId   |-> m,
+                 instanceId |-> g.members[m].instanceId,
+                 metadata   |-> g.members[m].metadata,
+                 assignment |-> g.members[m].assignment]
+                : m \in DOMAIN g.members}]
+
+Append1(w, cause, record, id) ==
+  [w EXCEPT !.app = Append(@, [cause |-> cause, record |-> record,
+                               memberId |-> id])]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Who is in the group.                                                    *)
+(***************************************************************************)
+Joined(g)  == {m \in DOMAIN g.members : g.members[m].awaitingJoin # "no"}
+Synced(g)  == {m \in DOMAIN g.members : g.members[m].awaitingSync # "no"}
+Static(g)  == {m \in DOMAIN g.members : g.members[m].instanceId # ""}
+Mapped(g, inst) == {m \in Static(g) : g.members[m].instanceId = inst}
+
+\* C-ST-23
+AllJoined(g) == Joined(g) = DOMAIN g.members /\ g.pendingJoin = {}
+
+\* CG.validateMember: C-JOIN-38e..g, C-SYNC-08, C-HB-08. "" = passed.
+Fence(g, id, inst) ==
+  CASE inst # "" /\ Mapped(g, inst) = {}                      -> "UNKNOWN_MEMBER_ID"
+    [] inst # "" /\ Mapped(g, inst) # {} /\ id \notin Mapped(g, inst)
+                                                              -> "FENCED_INSTANCE_ID"
+    [] OTHER -> IF id \in DOMAIN g.members THEN "" ELSE "UNKNOWN_MEMBER_ID"
+
+\* C-TMR-10, C-JOIN-76. Timers are the caller's affair.
+Remove(g, M) ==
+  LET rest == DOMAIN g.members \ M
+  IN [g EXCEPT !.members     = Without(@, M),
+               !.pendingJoin = @ \ M,
+               !.pendingSync = @ \ M,
+               !.leader      = IF @ \notin M THEN @
+                               ELSE IF rest = {} THEN "" ELSE First(rest)]
+
+\* The join answer of C-JOIN-49, C-JOIN-51/55, C-STATIC-04.
+JoinAnswer(g, c, m, skip) ==
+  [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> m,
+   generation |-> g.generationId, leader |-> g.leader,
+   skipAssignment |-> skip /\ m = g.leader,
+   members |-> IF m # g.leader THEN {}
+               ELSE {[memberId |-> n, metadata |-> g.members[n].metadata]
+                     : n \in DOMAIN g.members}]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Preparing and completing a rebalance.                                   *)
+(***************************************************************************)
+
+\* C-JOIN-71: the flag ends with the join phase, unless Kafka's fault is on.
+FlagAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
+
+\* C-JOIN-47, C-ST-14
+CompleteEmpty(w) ==
+  LET g == [w.g EXCEPT !.state = "Empty", !.initial = FALSE,
+                       !.generationId = @ + 1, !.pendingSync = {},
+                       !.newMemberAdded = FlagAfterJoinPhase(w.g)]
+  IN Append1([w EXCEPT !.g = g], "empty", RecordOf(g), "")
+
+\* C-JOIN-45, C-JOIN-48, C-ST-13
+CompleteWithMembers(w) ==
+  LET parked == Joined(w.g)
+      g == [w.g EXCEPT
+              !.state = "CompletingRebalance", !.initial = FALSE,
+              !.generationId = @ + 1,
+              !.leader = IF @ \in parked THEN @ ELSE First(parked),
+              !.pendingSync = DOMAIN w.g.members,
+              !.sessionTimers = @ \cup DOMAIN w.g.members,
+              !.syncTimer = TRUE,
+              !.newMemberAdded = FlagAfterJoinPhase(w.g)]
+      done == [g EXCEPT !.members =
+                 [m \in DOMAIN @ |-> [@[m] EXCEPT !.isNew = FALSE,
+                                                  !.awaitingJoin = "no"]]]
+      Future1(m) == w.g.members[m].awaitingJoin
+      Answer(m)  == JoinAnswer(g, Future1(m), m, FALSE)
+  IN ReplyAll([w EXCEPT !.g = done], parked, Future1, Answer)
+
+\* C-JOIN-44, C-JOIN-46
+CompleteJoin(w) ==
+  LET late == DOMAIN w.g.members \ (Joined(w.g) \cup Static(w.g))
+      g == [Remove(w.g, late) EXCEPT
+              !.joinTimer = FALSE, !.delaysLeft = 0,
+              !.sessionTimers = @ \ late]
+      v == [w EXCEPT !.g = g]
+  IN IF DOMAIN g.members = {} THEN CompleteEmpty(v)
+     ELSE IF Joined(g) = {} THEN [v EXCEPT !.g.joinTimer = TRUE]
+     ELSE CompleteWithMembers(v)
+
+\* C-JOIN-41
+MaybeCompleteJoin(w) ==
+  IF w.g.state = "PreparingRebalance" /\ ~w.g.initial /\ AllJoined(w.g)
+  THEN CompleteJoin(w) ELSE w
+
+\* Answers every parked sync with an error: C-JOIN-42, C-SYNC-22.
+FailParkedSyncs(w, error) ==
+  LET Future1(m) == w.g.members[m].awaitingSync
+      Answer(m)  == SyncReply(Future1(m), error, {})
+      g == [w.g EXCEPT !.sessionTimers = @ \cup Synced(w.g),
+                       !.members = [m \in DOMAIN @ |->
+                          [@[m] EXCEPT !.awaitingSync = "no",
+                                       !.assignment = {}]]]
+  IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, Future1, Answer)
+
+\* C-JOIN-42
+PrepareRebalance(w) ==
+  LET v == IF w.g.state = "CompletingRebalance"
+           THEN FailParkedSyncs(w, "REBALANCE_IN_PROGRESS") ELSE w
+      g == [v.g EXCEPT !.state = "PreparingRebalance", !.initial = FALSE,
+                       !.pendingSync = {}, !.syncTimer = FALSE,
+                       !.joinTimer = TRUE]
+  IN IF w.g.state = "Empty"
+     THEN [v EXCEPT !.g = [g EXCEPT !.initial = TRUE,
+                                    !.delaysLeft = DelayWindows]]
+     ELSE IF AllJoined(g) THEN CompleteJoin([v EXCEPT !.g = g])
+     ELSE [v EXCEPT !.g = g]
+
+\* C-JOIN-40
+AddMember(w, id, inst, metadata, caller) ==
+  LET member == [instanceId |-> inst, metadata |-> metadata,
+                 assignment |-> {}, isNew |-> TRUE,
+                 awaitingJoin |-> caller, awaitingSync |-> "no"]
+      g == [w.g EXCEPT !.members = Put(@, id, member),
+                       !.newMemberAdded = @ \/ w.g.initial,
+                       !.leader = IF @ = "" THEN id ELSE @,
+                       !.pendingJoin = @ \ {id},
+                       !.sessionTimers = @ \cup {id}]
+      v == [w EXCEPT !.g = g]
+  IN IF g.state = "PreparingRebalance" THEN MaybeCompleteJoin(v)
+     ELSE PrepareRebalance(v)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* JoinGroup. inst is the instance id that the request carries, fresh the  *)
+(* next member id.                                                         *)
+(***************************************************************************)
+
+\* Whom the capacity check asks about: C-JOIN-20..22, C-JOIN-75.
+Claimant(g, id, inst) ==
+  IF id = "" /\ inst # "" /\ ~fault_static_return_counts_as_new
+  THEN Mapped(g, inst) ELSE {id} \cap DOMAIN g.members
+
+Refused(g, id, inst) ==
+  LET known == Claimant(g, id, inst)
+  IN CASE g.state = "Empty" -> FALSE
+       [] g.state = "PreparingRebalance" ->
+            known \cap Joined(g) = {} /\ Cardinality(Joined(g)) >= MaxSize
+       [] OTHER ->
+            known = {} /\ Cardinality(DOMAIN g.members) >= MaxSize
+
+\* C-JOIN-13, C-JOIN-23. The session timer of a refused id stays set.
+Refuse(w, id, caller) ==
+  LET gone == {id} \cap (DOMAIN w.g.members \cup w.g.pendingJoin)
+      v == ErrorToJoin([w EXCEPT !.g = Remove(@, gone)], caller,
+                       "GROUP_MAX_SIZE_REACHED")
+  IN IF gone = {} \/ fault_refusal_leaves_join_phase THEN v
+     ELSE MaybeCompleteJoin(v)
+
+\* C-JOIN-34
+HandOutId(w, fresh, caller) ==
+  LET g == [w.g EXCEPT !.pendingJoin = @ \cup {fresh},
+                       !.sessionTimers = @ \cup {fresh}]
+  IN ReplyTo([w EXCEPT !.g = g], caller,
+             JoinError(caller, "MEMBER_ID_REQUIRED", fresh))
+
+\* C-STATIC-02..04, 09, 10, 16, 20
+ReplaceStatic(w, old, fresh, metadata, caller) ==
+  LET before == w.g.members[old]
+      v == ErrorToSync(ErrorToJoin(w, before.awaitingJoin, "FENCED_INSTANCE_ID"),
+                       before.awaitingSync, "FENCED_INSTANCE_ID")
+      after == [before EXCEPT !.metadata = metadata, !.isNew = FALSE,
+                              !.awaitingJoin = caller, !.awaitingSync = "no"]
+      g == [w.g EXCEPT
+              !.members = Put(Without(@, {old}), fresh, after),
+              !.leader = IF @ = old THEN fresh ELSE @,
+              !.pendingSync = IF old \in @ /\ ~fault_replacement_keeps_pending_sync
+                              THEN (@ \ {old}) \cup {fresh} ELSE @,
+              !.sessionTimers = @ \cup {fresh}]
+      u == [v EXCEPT !.g = g]
+  IN CASE g.state = "Stable" -> Append1(u, "replace", RecordOf(g), fresh)
+       [] g.state = "CompletingRebalance" -> PrepareRebalance(u)
+       [] OTHER -> MaybeCompleteJoin(u)
+
+\* C-JOIN-50..55: a known member joins again.
+Rejoin(w, id, metadata, caller) ==
+  LET g == [w.g EXCEPT !.members[id].metadata = metadata,
+                       !.members[id].awaitingJoin = caller]
+      v == [w EXCEPT !.g = g]
+      same == w.g.members[id].metadata = metadata   \* C-JOIN-61
+  IN CASE g.state = "PreparingRebalance" -> MaybeCompleteJoin(v)
+       [] same /\ ~(g.state = "Stable" /\ id = g.leader) ->
+            ReplyTo(w, caller, JoinAnswer(w.g, caller, id, FALSE))
+       [] OTHER -> PrepareRebalance(v)
+
+\* The order of the checks is that of C-JOIN-74.
+GetJoin(g, r, inst, fresh) ==
+  LET w == World(g)
+      id == r.memberId
+      caller == Caller(r)
+      fence == Fence(g, id, inst)
+  IN CASE Refused(g, id, inst) -> Refuse(w, id, caller)
+       [] id = "" /\ inst = "" -> HandOutId(w, fresh, caller)
+       [] id = "" /\ Mapped(g, inst) # {} ->
+            ReplaceStatic(w, First(Mapped(g, inst)), fresh, r.metadata, caller)
+       [] id = "" -> AddMember(w, fresh, inst, r.metadata, caller)  \* C-JOIN-33
+       [] id \in g.pendingJoin ->                                   \* C-JOIN-38d
+            AddMember(w, id, inst, r.metadata, caller)
+       [] fence # "" -> ErrorToJoin(w, caller, fence)
+       [] OTHER -> Rejoin(w, id, r.metadata, caller)
+
+\* Whether answering r uses up a member id.
+NeedsId(g, r, inst) == r.memberId = "" /\ ~Refused(g, "", inst)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* SyncGroup. open is the sequence of unreplicated records.                *)
+(***************************************************************************)
+
+\* C-SYNC-05, 08, 09, 15; "" = goes on.
+SyncError(g, r, inst) ==
+  CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
+    [] Fence(g, r.memberId, inst) # "" -> Fence(g, r.memberId, inst)
+    [] r.generation # g.generationId -> "ILLEGAL_GENERATION"
+    [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
+    [] OTHER -> ""
+
+\* C-SYNC-17, C-SYNC-19: does this SyncGroup append the assignment?
+SyncAppends(g, r, inst, open) ==
+  /\ SyncError(g, r, inst) = ""
+  /\ g.state = "CompletingRebalance"
+  /\ r.memberId = g.leader
+  /\ \/ fault_every_leader_sync_appends
+     \/ \A i \in 1..Len(open) : ~ /\ open[i].cause = "sync"
+                                  /\ open[i].record.generationId = g.generationId
+
+\* C-SYNC-17: members that the leader left out get nothing.
+AssignedTo(assignment, m) ==
+  UNION {a.partitions : a \in {b \in assignment : b.memberId = m}}
+
+\* C-SYNC-16, C-SYNC-18: seen, so no longer pending.
+NotPending(g, m) ==
+  [g EXCEPT !.pendingSync = @ \ {m},
+            !.syncTimer = @ /\ g.pendingSync \ {m} # {}]
+
+GetSync(g, r, inst, open) ==
+  LET error == SyncError(g, r, inst)
+      id == r.memberId
+      caller == Caller(r)
+      parked == [NotPending(g, id) EXCEPT !.members[id].awaitingSync = caller]
+      assigned == [g EXCEPT !.members = [m \in DOMAIN @ |->
+                     [@[m] EXCEPT !.assignment = AssignedTo(r.assignment, m)]]]
+  IN CASE error # "" -> ErrorToSync(World(g), caller, error)
+       [] g.state = "Stable" ->                                     \* C-SYNC-18
+            ReplyTo(World(NotPending(g, id)), caller,
+                    SyncReply(caller, "NONE", g.members[id].assignment))
+       [] SyncAppends(g, r, inst, open) ->                          \* C-SYNC-17
+            Append1(World(parked), "sync", RecordOf(assigned), "")
+       [] OTHER -> World(parked)                                    \* C-SYNC-16
+
+\* C-SYNC-22, the append having failed at once: nothing is in the log.
+SyncAppendFailed(w) ==
+  PrepareRebalance(FailParkedSyncs([w EXCEPT !.app = << >>],
+                                   "COORDINATOR_NOT_AVAILABLE"))
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The record e has been replicated.                                       *)
+(***************************************************************************)
+
+\* C-SYNC-21, C-SYNC-23, C-SYNC-24
+SyncReplicated(g, record) ==
+  LET Stored(m) == (CHOOSE l \in record.members : l.memberId = m).assignment
+      Future1(m) == g.members[m].awaitingSync
+      Answer(m)  == SyncReply(Future1(m), "NONE", Stored(m))
+      stable == [g EXCEPT !.state = "Stable",
+                          !.sessionTimers = @ \cup Synced(g),
+                          !.members = [m \in DOMAIN @ |->
+                             [@[m] EXCEPT !.assignment = Stored(m),
+                                          !.awaitingSync = "no"]]]
+  IN IF g.state = "CompletingRebalance" /\ g.generationId = record.generationId
+     THEN ReplyAll(World(stable), DOMAIN g.members, Future1, Answer)
+     ELSE World(g)
+
+\* C-STATIC-04, C-STATIC-17: un-parked whatever the state, but a leader whose
+\* group is preparing stays parked; one that is gone has no future left.
+ReplaceReplicated(g, id) ==
+  LET caller == g.members[id].awaitingJoin
+  IN IF id \notin DOMAIN g.members THEN World(g)
+     ELSE IF caller = "no" \/ (g.state = "PreparingRebalance" /\ id = g.leader)
+     THEN World(g)
+     ELSE ReplyTo(World([g EXCEPT !.members[id].awaitingJoin = "no"]),
+                  caller, JoinAnswer(g, caller, id, TRUE))
+
+Replicated(g, e) ==
+  CASE e.cause = "sync"    -> SyncReplicated(g, e.record)
+    [] e.cause = "replace" -> ReplaceReplicated(g, e.memberId)
+    [] OTHER               -> World(g)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Heartbeat, LeaveGroup, timers, fail-over.                               *)
+(***************************************************************************)
+
+\* C-HB-05..12
+HeartbeatError(g, id, inst, generation) ==
+  CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
+    [] Fence(g, id, inst) # "" -> Fence(g, id, inst)
+    [] generation # g.generationId -> "ILLEGAL_GENERATION"
+    [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
+    [] OTHER -> "NONE"
+
+\* After members or pending ids went: C-LEAVE-21, 22.
+AfterLeave(w) ==
+  CASE w.g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(w)
+    [] OTHER -> MaybeCompleteJoin(w)
+
+\* C-LEAVE-12..14, C-LEAVE-24; a leave by member id, without instance id.
+GetLeave(g, id) ==
+  LET member == g.members[id]
+      w == ErrorToJoin(World(g), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
+      v == IF fault_leave_forgets_parked_sync THEN w
+           ELSE ErrorToSync(w, member.awaitingSync, "UNKNOWN_MEMBER_ID")
+      gone == [Remove(g, {id}) EXCEPT !.sessionTimers = @ \ {id}]
+  IN CASE id \in g.pendingJoin    -> AfterLeave(World(gone))
+       [] id \in DOMAIN g.members -> AfterLeave([v EXCEPT !.g = gone])
+       [] OTHER                   -> World(g)
+
+\* C-TMR-06, C-TMR-08: in Preparing the initial delay does not protect.
+CompleteIfAllJoined(w) ==
+  IF w.g.state = "PreparingRebalance" /\ AllJoined(w.g)
+  THEN CompleteJoin(w) ELSE w
+
+\* C-TMR-06, 07, 09
+SessionExpired(g, id) ==
+  LET fired == [g EXCEPT !.sessionTimers = @ \ {id}]
+      member == g.members[id]
+      parked == member.awaitingJoin # "no" \/ member.awaitingSync # "no"
+      w == ErrorToJoin(World(fired), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
+      v == [w EXCEPT !.g = Remove(fired, {id})]
+  IN CASE id \in g.pendingJoin -> CompleteIfAllJoined(World(Remove(fired, {id})))
+       [] id \notin DOMAIN g.members -> World(fired)
+       [] ~member.isNew /\ parked -> World(fired)
+       [] g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(v)
+       [] OTHER -> CompleteIfAllJoined(v)
+
+\* C-JOIN-43, C-JOIN-44
+JoinExpired(g) ==
+  LET fired == [g EXCEPT !.joinTimer = FALSE]
+  IN IF g.initial /\ g.newMemberAdded /\ g.delaysLeft > 0
+     THEN World([g EXCEPT !.newMemberAdded = FALSE, !.delaysLeft = @ - 1])
+     ELSE CompleteJoin(World(fired))
+
+\* C-SYNC-20
+SyncExpired(g) ==
+  LET late == g.pendingSync
+      fired == [g EXCEPT !.syncTimer = FALSE]
+      rest == [Remove(fired, late \cap DOMAIN g.members) EXCEPT
+                 !.sessionTimers = @ \ (late \cap DOMAIN g.members)]
+  IN IF late = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
+     THEN World(fired) ELSE PrepareRebalance(World(rest))
+
+\* C-ST-07, F-REPLAY-01, F-LOAD-06, F-SURV-02, F-SURV-03
+Loaded(record) ==
+  LET ids == {l.memberId : l \in record.members}
+      Logged(m) == CHOOSE l \in record.members : l.memberId = m
+  IN [EmptyGroup EXCEPT
+        !.state = IF ids = {} THEN "Empty" ELSE "Stable",
+        !.generationId = record.generationId,
+        !.leader = record.leader,
+        !.members = [m \in ids |->
+           [instanceId |-> Logged(m).instanceId,
+            metadata |-> Logged(m).metadata,
+            assignment |-> Logged(m).assignment,
+            isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]],
+        !.sessionTimers = ids]
+
+\* F-UNLOAD-01
+Unloaded(g) ==
+  LET M == DOMAIN g.members
+      JoinOf(m) == g.members[m].awaitingJoin
+      SyncOf(m) == g.members[m].awaitingSync
+      ToJoin(m) == JoinError(JoinOf(m), "NOT_COORDINATOR", "")
+      ToSync(m) == SyncReply(SyncOf(m), "NOT_COORDINATOR", {})
+  IN ReplyAll(ReplyAll(World(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
+=============================================================================

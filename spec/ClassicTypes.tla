@@ -1,0 +1,144 @@
+---------------------------- MODULE ClassicTypes ----------------------------
+(***************************************************************************)
+(* Constants, value domains and message constructors of the closed classic *)
+(* group. The prose contract is docs/closed-system.md; rule ids are those  *)
+(* of docs/rules/.                                                         *)
+(***************************************************************************)
+EXTENDS Integers, Sequences, FiniteSets
+
+(***************************************************************************)
+(* Who takes part.                                                         *)
+(***************************************************************************)
+CONSTANTS
+  Clients,      \* client processes
+  MemberIds,    \* sequence: ids in the order in which they are handed out
+  Partitions,   \* sequence: the partitions of the one topic all clients read
+  InstanceOf    \* client -> instance id, "" = dynamic (G-VOC-03)
+
+(***************************************************************************)
+(* How clients and broker are set up.                                      *)
+(***************************************************************************)
+CONSTANTS
+  Cooperative,             \* keep partitions over a rebalance (G-VOC-15)
+  MetadataTellsGeneration, \* subscription v2 and later (A-EMB-02)
+  Assignor,                \* "range" or "any" (NOT-03)
+  MaxSize,                 \* group.max.size (G-CFG-04)
+  DelayWindows             \* (R - D) / D of the initial delay (C-JOIN-43)
+
+(***************************************************************************)
+(* Faults that Kafka 4.3 has; FALSE is the intended protocol. The names    *)
+(* are those of the switches in settings.py.                               *)
+(***************************************************************************)
+CONSTANTS
+  fault_new_member_added_survives,      \* C-JOIN-71
+  fault_refusal_leaves_join_phase,      \* C-JOIN-23
+  fault_static_return_counts_as_new,    \* C-JOIN-75
+  fault_replacement_keeps_pending_sync, \* C-STATIC-16
+  fault_leave_forgets_parked_sync,      \* C-LEAVE-24
+  fault_every_leader_sync_appends       \* C-SYNC-19
+
+Range(s)  == {s[i] : i \in 1..Len(s)}
+Ids       == Range(MemberIds)
+Parts     == Range(Partitions)
+Instances == {InstanceOf[c] : c \in Clients} \ {""}
+
+(***************************************************************************)
+(* "First" is the order of MemberIds: the choice that the protocol leaves  *)
+(* open (NOT-10) and that docs/closed-system.md fixes.                     *)
+(***************************************************************************)
+Position(m) == CHOOSE i \in 1..Len(MemberIds) : MemberIds[i] = m
+First(S)    == CHOOSE m \in S : \A n \in S : Position(m) <= Position(n)
+
+Without(f, S) == [x \in DOMAIN f \ S |-> f[x]]
+Put(f, x, v)  == [y \in DOMAIN f \cup {x} |-> IF y = x THEN v ELSE f[y]]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Domains of the coordinator's side.                                      *)
+(***************************************************************************)
+GroupState == {"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"}
+
+Metadata == [owned : SUBSET Parts, generation : Int]
+
+\* A stored future: none, of a client, or of a client that gave up on it.
+Future == {"no", "nobody"} \cup Clients
+
+Member == [instanceId : Instances \cup {""}, metadata : Metadata,
+           assignment : SUBSET Parts, isNew : BOOLEAN,
+           awaitingJoin : Future, awaitingSync : Future]
+
+IsGroup(g) ==
+  /\ g.state \in GroupState
+  /\ g.initial \in BOOLEAN        \* Preparing, entered from Empty (C-ST-20)
+  /\ g.generationId \in Nat       \* G-DATA-02
+  /\ g.leader \in Ids \cup {""}   \* G-DATA-03
+  /\ DOMAIN g.members \subseteq Ids                            \* G-DATA-04
+  /\ \A m \in DOMAIN g.members : g.members[m] \in Member      \* G-DATA-11
+  /\ g.pendingJoin \subseteq Ids  \* G-DATA-06
+  /\ g.pendingSync \subseteq Ids  \* G-DATA-07
+  /\ g.newMemberAdded \in BOOLEAN \* G-DATA-09
+  /\ g.joinTimer \in BOOLEAN      \* C-TMR-01
+  /\ g.delaysLeft \in 0..DelayWindows \* C-JOIN-43
+  /\ g.syncTimer \in BOOLEAN      \* C-TMR-02
+  /\ g.sessionTimers \subseteq Ids \* C-TMR-03..05
+
+EmptyGroup ==
+  [state |-> "Empty", initial |-> FALSE, generationId |-> 0, leader |-> "",
+   members |-> << >>, pendingJoin |-> {}, pendingSync |-> {},
+   newMemberAdded |-> FALSE, joinTimer |-> FALSE, delaysLeft |-> 0,
+   syncTimer |-> FALSE, sessionTimers |-> {}]
+
+\* A GroupMetadata record (F-REC-12).
+LoggedMember == [memberId : Ids, instanceId : Instances \cup {""},
+                 metadata : Metadata, assignment : SUBSET Parts]
+IsRecord(r) == /\ r.generationId \in Nat
+               /\ r.leader \in Ids \cup {""}
+               /\ r.members \subseteq LoggedMember
+
+FirstRecord == [generationId |-> 0, leader |-> "", members |-> {}]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Domain of the client's side.                                            *)
+(***************************************************************************)
+Client == [state : {"down", "unjoined", "joining", "syncing", "stable",
+                    "stopped"},
+           memberId : Ids \cup {""}, generation : Int,
+           owned : SUBSET Parts, ownedGeneration : Int]
+
+\* A client that is not running: "down" may start again, "stopped" not.
+Ended(state) == [state |-> state, memberId |-> "", generation |-> -1,
+                 owned |-> {}, ownedGeneration |-> -1]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Messages: constructor by constructor. Heard means that the sender still *)
+(* waits for the answer.                                                   *)
+(***************************************************************************)
+JoinRequest(c, id, metadata) ==
+  [api |-> "JoinGroup", from |-> c, heard |-> TRUE, memberId |-> id,
+   metadata |-> metadata]
+
+SyncRequest(c, id, generation, assignment) ==
+  [api |-> "SyncGroup", from |-> c, heard |-> TRUE, memberId |-> id,
+   generation |-> generation, assignment |-> assignment]
+
+LeaveRequest(c, id) ==
+  [api |-> "LeaveGroup", from |-> c, heard |-> FALSE, memberId |-> id]
+
+JoinError(c, error, id) ==
+  [api |-> "JoinGroup", to |-> c, error |-> error, memberId |-> id,
+   generation |-> -1, leader |-> "", skipAssignment |-> FALSE,
+   members |-> {}]
+
+SyncReply(c, error, assignment) ==
+  [api |-> "SyncGroup", to |-> c, error |-> error, assignment |-> assignment]
+
+IsRequest(r) == /\ r.api \in {"JoinGroup", "SyncGroup", "LeaveGroup"}
+                /\ r.from \in Clients /\ r.heard \in BOOLEAN
+                /\ r.memberId \in Ids \cup {""}
+IsReply(y) == y.api \in {"JoinGroup", "SyncGroup"} /\ y.to \in Clients
+
+\* Where the answer to a request goes; also what is stored while it is parked.
+Caller(r) == IF r.heard THEN r.from ELSE "nobody"
+=============================================================================
