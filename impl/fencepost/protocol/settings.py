@@ -37,6 +37,7 @@ class Profile:
     fault_every_leader_sync_appends: bool = False  # C-SYNC-19
     fault_timeout_undoes_memory: bool = False  # C-SYNC-33, C-STATIC-06, F-RT-09
     fault_timers_outlive_reverted_group: bool = False  # C-TMR-12
+    fault_sync_load_is_thrown: bool = False  # K-ERR-02, the consumer's side of D-01
 
 
 KAFKA_4_3 = Profile(
@@ -52,6 +53,7 @@ KAFKA_4_3 = Profile(
     fault_every_leader_sync_appends=True,
     fault_timeout_undoes_memory=True,
     fault_timers_outlive_reverted_group=True,
+    fault_sync_load_is_thrown=True,
 )
 INTENDED = Profile(name="intended")
 

@@ -1,0 +1,138 @@
+"""Answers to JoinGroup and SyncGroup (8.1, 8.2).
+
+The handlers change what the member is; what the join loop makes of a failure is decided at the next poll, so they only
+leave it in ``Member.join``.
+"""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+
+from . import heartbeats, leading, lookup, requests
+from .consumer_protocol import PROTOCOL_TYPE
+from .events import Failure, FailureKind
+from .state import Generation, JoinDone, JoinOpen, MemberState, Retry, Sent
+from .turn import Turn
+
+#: Kafka's names of exceptions that do not follow from the name of the code.
+_NAMES = {
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
+    ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
+}
+_JOIN_FATAL = frozenset(
+    {
+        ErrorCode.FENCED_INSTANCE_ID,  # K-ERR-08
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,  # K-ERR-09
+        ErrorCode.INVALID_SESSION_TIMEOUT,  # K-ERR-10
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,  # K-ERR-11
+    }
+)
+_SYNC_FATAL = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED})  # K-ERR-08, K-ERR-11
+
+
+def exception_name(error: ErrorCode) -> str:
+    """Kafka's exception class for a code, as it shows in rejoin reasons (K-ERR-17)."""
+    words = "".join(word.capitalize() for word in error.name.split("_"))
+    return _NAMES.get(error, f"{words}Exception")
+
+
+def _fail(turn: Turn, error: ErrorCode, retry: Retry) -> None:
+    failure = Failure(FailureKind.ANSWER, error) if retry is Retry.NEVER else None
+    turn.fail_join(exception_name(error), retry, failure, error)
+
+
+def _unexpected(turn: Turn, error: ErrorCode) -> None:
+    turn.fail_join("KafkaException", Retry.NEVER, Failure(FailureKind.UNEXPECTED, error), error)
+
+
+def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
+    """The JoinGroup column of 8.2."""
+    member, error = turn.member, body.error_code
+    unchanged = member.generation == sent.generation  # K-ST-15
+    match error:
+        case ErrorCode.NONE:
+            _accepted(turn, body)
+        case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:  # K-ERR-02
+            _fail(turn, error, Retry.BACK_OFF)
+        case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
+            _fail(turn, error, Retry.BACK_OFF)
+            lookup.forget(turn)
+        case ErrorCode.UNKNOWN_MEMBER_ID:  # K-ERR-04
+            if unchanged:
+                turn.reset(f"encountered {error.name} from JOIN_GROUP response", keep_id=False)
+            _fail(turn, error, Retry.AT_ONCE)
+        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
+            _fail(turn, error, Retry.AT_ONCE)
+        case ErrorCode.MEMBER_ID_REQUIRED:  # K-ERR-07, K-ST-17
+            turn.change(generation=Generation(member_id=body.member_id))
+            turn.request_rejoin(f"need to re-join with the given member-id: {body.member_id}")
+            _fail(turn, error, Retry.AT_ONCE)
+        case _ if error in _JOIN_FATAL:
+            _fail(turn, error, Retry.NEVER)
+        case _:  # among them K-ERR-05
+            _unexpected(turn, error)
+
+
+def _accepted(turn: Turn, body: JoinGroupResponse) -> None:
+    if body.protocol_type not in (None, PROTOCOL_TYPE):  # K-ERR-12
+        _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
+        return
+    if turn.member.state is not MemberState.PREPARING_REBALANCE:  # K-ST-11
+        turn.fail_join("UnjoinedGroupException", Retry.BACK_OFF)
+        return
+    generation = Generation(body.generation_id, body.member_id, body.protocol_name)
+    turn.change(state=MemberState.COMPLETING_REBALANCE, generation=generation)
+    heartbeats.enable(turn)  # K-HB-01
+    if body.leader == body.member_id:  # G-WIRE-25
+        leading.elected(turn, body)
+    else:
+        requests.send_sync(turn, {})
+
+
+def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
+    """The SyncGroup column of 8.2."""
+    member, error = turn.member, body.error_code
+    unchanged = member.generation == sent.generation  # K-ST-15
+    match error:
+        case ErrorCode.NONE:
+            _assigned(turn, body)
+        case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if not member.settings.profile.fault_sync_load_is_thrown:
+            # K-ERR-02, as intended: a passing condition, so join again after the back-off
+            _fail(turn, error, Retry.BACK_OFF)
+        case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
+            _fail(turn, error, Retry.BACK_OFF)
+            lookup.forget(turn)
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:  # K-ERR-04, K-ERR-05
+            if unchanged:
+                turn.reset(
+                    f"encountered {error.name} from SYNC_GROUP response",
+                    keep_id=error is ErrorCode.ILLEGAL_GENERATION,
+                )
+            _fail(turn, error, Retry.AT_ONCE)
+        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
+            _fail(turn, error, Retry.AT_ONCE)
+        case _ if error in _SYNC_FATAL:
+            _fail(turn, error, Retry.NEVER)
+        case _:
+            _unexpected(turn, error)
+
+
+def _assigned(turn: Turn, body: SyncGroupResponse) -> None:
+    """K-ST-12."""
+    member = turn.member
+    if body.protocol_type not in (None, PROTOCOL_TYPE):  # K-ERR-12
+        _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
+        return
+    if member.generation.reset or member.state is not MemberState.COMPLETING_REBALANCE:
+        _fail(turn, ErrorCode.ILLEGAL_GENERATION, Retry.AT_ONCE)
+        return
+    if body.protocol_name not in (None, member.generation.protocol_name):
+        _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
+        return
+    turn.change(state=MemberState.STABLE, rejoin_needed=False, rejoin_reason="")
+    if isinstance(member.join, JoinOpen):
+        turn.change(join=JoinDone(body.assignment))

@@ -1,0 +1,1 @@
+"""Assignors: how a leader shares the partitions among the members."""

@@ -1,0 +1,94 @@
+"""What an assignor is, and what the assignors that come with Kafka's client have in common (10.2, A-PLUG-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from fencepost.protocol.events import Topic
+
+from ..consumer_protocol import Assignment, Subscription
+from ..partitions import java_order
+
+
+class RebalanceProtocol(IntEnum):
+    """How a member gives up partitions (G-VOC-15); the higher one is preferred (A-PROTO-02)."""
+
+    EAGER = 0
+    COOPERATIVE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """One member as the leader sees it. The instance id comes from the JoinGroup answer (A-EMB-08)."""
+
+    subscription: Subscription
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """What an assignor decided, and the assignor to ask the next time (it may remember, A-STICKY-05)."""
+
+    assignments: Mapping[str, Assignment]
+    assignor: Assignor
+
+
+class Assignor(Protocol):
+    """A plug-in of the client (A-PLUG-01). A value: what it remembers is in the assignor that it returns.
+
+    Any total function of the input is legal (NOT-03). An exception from ``assign`` is thrown by the leader's poll
+    (K-JOIN-20).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def protocols(self) -> frozenset[RebalanceProtocol]: ...
+
+    def user_data(self, topics: frozenset[str]) -> bytes | None:
+        """What the member's subscription to ``topics`` carries for the leader's assignor."""
+
+    def assign(self, topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> Assigned:
+        """Share the partitions of ``topics`` (the cluster's metadata by name) among ``members`` (by member id)."""
+
+    def on_assignment(self, assignment: Assignment, generation_id: int) -> Assignor:
+        """The member received ``assignment``; returns the assignor to use from now on."""
+
+
+def subscribed(topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> dict[str, Topic]:
+    """The topics of any subscription that have metadata with a partition, by name (A-COM-01)."""
+    names = {name for member in members.values() for name in member.subscription.topics}
+    return {name: topics[name] for name in sorted(names, key=java_order) if name in topics and topics[name].partitions}
+
+
+def in_order(members: Mapping[str, GroupMember]) -> list[str]:
+    """Member ids: static members before dynamic ones, by instance id, then dynamic ones by member id (A-COM-02)."""
+
+    def key(member_id: str) -> tuple[bool, bytes]:
+        instance = members[member_id].group_instance_id
+        return (True, java_order(member_id)) if instance is None else (False, java_order(instance))
+
+    return sorted(members, key=key)
+
+
+def racks_matter(racks: Iterable[str], partitions: Iterable[frozenset[str]]) -> bool:
+    """Some member's rack holds a replica, and not every partition is on all racks that hold any (A-COM-04)."""
+    rows = list(partitions)
+    everywhere = frozenset().union(*rows)
+    return not everywhere.isdisjoint(racks) and any(row != everywhere for row in rows)
+
+
+def common_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
+    """The highest protocol that all of them support (A-PROTO-02). Raises ``ValueError`` if there is none."""
+    sets = [assignor.protocols for assignor in assignors]
+    common = frozenset.intersection(*sets) if sets else frozenset()
+    if not common:
+        raise ValueError("the assignors have no rebalance protocol in common")
+    return max(common)

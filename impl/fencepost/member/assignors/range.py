@@ -1,0 +1,119 @@
+"""Range: each topic cut into contiguous ranges, one a member (10.3).
+
+With racks the assignor first places partitions where a replica is near, within the room that the plain split leaves
+each member, and fills up by ranges afterwards. Co-partitioning goes before racks (A-RANGE-06): topics with the same
+subscribers and the same number of partitions are placed together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fencepost.protocol.events import Topic
+
+from ..consumer_protocol import Assignment
+from ..partitions import TopicPartition, partition_order
+from .base import Assigned, GroupMember, RebalanceProtocol, in_order, racks_matter, subscribed
+
+Shares = dict[str, list[TopicPartition]]
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAssignor:
+    """Balanced per topic, co-partitioned, not sticky (A-RANGE-01…03)."""
+
+    name: str = "range"
+    version: int = 0
+    protocols: frozenset[RebalanceProtocol] = frozenset({RebalanceProtocol.EAGER})  # A-PROTO-01
+
+    def user_data(self, topics: frozenset[str]) -> bytes | None:
+        return None
+
+    def assign(self, topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> Assigned:
+        order = in_order(members)
+        wanted = {member: frozenset(members[member].subscription.topics) for member in order}
+        splits = [
+            _Split(topic, [member for member in order if name in wanted[member]], members)
+            for name, topic in subscribed(topics, members).items()
+        ]
+        shares: Shares = {member: [] for member in members}  # A-COM-03
+        near = any(split.racks_matter for split in splits)
+        if near:
+            _place_near(splits, shares)
+        for split in splits:
+            split.fill(shares)
+        if near:
+            for share in shares.values():
+                share.sort(key=partition_order)
+        return Assigned({member: Assignment(tuple(share)) for member, share in shares.items()}, self)
+
+    def on_assignment(self, assignment: Assignment, generation_id: int) -> RangeAssignor:
+        return self
+
+
+class _Split:
+    """One topic while it is being cut: who takes part, what is left, how much room each has (A-RANGE-05)."""
+
+    def __init__(self, topic: Topic, takers: Sequence[str], members: Mapping[str, GroupMember]) -> None:
+        self.topic = topic
+        self.racks = {taker: members[taker].subscription.rack_id for taker in takers}
+        self.left = list(range(topic.partitions))
+        self.taken = dict.fromkeys(takers, 0)
+        self.quota, self.extras = divmod(topic.partitions, len(takers))
+        known = [rack for rack in self.racks.values() if rack is not None]
+        # Replica racks are looked at only if some taker has one.
+        self.near = topic.racks if known and topic.racks else (frozenset[str](),) * topic.partitions
+        self.knows_racks = bool(known)
+        self.racks_matter = racks_matter(known, self.near)
+
+    def room(self, taker: str) -> int:
+        return max(0, self.quota + (1 if self.extras > 0 else 0) - self.taken[taker])
+
+    def matches(self, taker: str, partition: int) -> bool:
+        rack = self.racks[taker]
+        return rack is None or rack in self.near[partition]  # without a rack anything matches (A-RANGE-04)
+
+    def give(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
+        shares[taker].extend(TopicPartition(self.topic.name, partition) for partition in partitions)
+        self.taken[taker] += len(partitions)
+        if self.taken[taker] > self.quota:
+            self.extras -= 1  # A-RANGE-05
+        given = set(partitions)
+        self.left = [partition for partition in self.left if partition not in given]
+
+    def fill(self, shares: Shares, *, near: bool = False) -> None:
+        """Each taker in order takes up to its room of what is left; with ``near`` only what matches its rack."""
+        for taker in self.taken:
+            if not self.left:
+                return
+            fitting = [partition for partition in self.left if not near or self.matches(taker, partition)]
+            chosen = fitting[: self.room(taker)]
+            if chosen:
+                self.give(taker, chosen, shares)
+
+
+def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
+    """A-RANGE-04. Groups share nothing, so their order does not matter (A-RANGE-07)."""
+    together: dict[tuple[tuple[tuple[str, str | None], ...], int], list[_Split]] = {}
+    for split in splits:
+        size = split.topic.partitions if split.knows_racks else 0
+        together.setdefault((tuple(split.racks.items()), size), []).append(split)
+    for (_, size), group in together.items():
+        if len(group) > 1:
+            _place_together(group, size, shares)
+        elif group[0].racks_matter:
+            group[0].fill(shares, near=True)
+
+
+def _place_together(group: Sequence[_Split], size: int, shares: Shares) -> None:
+    """Partition number by number, in all topics at once: to the first taker that is near and has room in each."""
+    takers = list(group[0].taken)
+    for partition in range(size):
+        for taker in takers:
+            if all(split.matches(taker, partition) and split.room(taker) > 0 for split in group):
+                for split in group:
+                    split.give(taker, (partition,), shares)
+                if not any(split.room(taker) > 0 for split in group):
+                    takers.remove(taker)
+                break

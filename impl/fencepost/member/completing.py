@@ -1,0 +1,171 @@
+"""Join prepare and join complete: what a member gives up before it joins, and takes up after (8.5).
+
+Both call the listener, and go on when it has returned. What they still have to do then is in ``Member.waiting``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from . import leading
+from .assignors.base import RebalanceProtocol
+from .consumer_protocol import Assignment, SchemaError, decode_assignment
+from .events import Call, Commit, CommitResult, Failure, FailureKind, MemberTimer
+from .partitions import TopicPartition
+from .state import PrepareCommit, Stage, Waiting
+from .turn import Turn
+
+
+class Progress(Enum):
+    """Where join prepare or join complete left off."""
+
+    OVER = "over"
+    LISTENER = "the listener is called"
+    LATER = "not finished; the next poll goes on"
+    THROWN = "the poll has thrown"
+
+
+# --- join prepare ---
+
+
+def prepare(turn: Turn) -> Progress:
+    """K-CB-01…04."""
+    if not _commit_over(turn):
+        return Progress.LATER
+    member = turn.member
+    turn.change(needs_prepare=False)  # K-CB-09: not repeated, even if the listener throws
+    owned = member.subscription.owned
+    waiting = Waiting(Stage.PREPARE)
+    if member.generation.generation_id == -1 or not member.generation.member_id:
+        if owned:  # K-CB-02
+            turn.call(Call.LOST, owned, waiting)
+            return Progress.LISTENER
+    elif member.settings.protocol is RebalanceProtocol.EAGER:  # K-CB-03
+        turn.call(Call.REVOKED, owned, waiting)
+        return Progress.LISTENER
+    else:
+        dropped = frozenset(each for each in owned if each.topic not in member.subscription.topics)
+        if dropped:  # K-CB-04
+            turn.call(Call.REVOKED, dropped, Waiting(Stage.PREPARE, keep=owned - dropped))
+            return Progress.LISTENER
+        waiting = Waiting(Stage.PREPARE, keep=owned)
+    return prepared(turn, waiting, None)
+
+
+def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
+    """The listener returned, or there was nothing to tell it."""
+    subscription = turn.member.subscription.assign(waiting.keep).watch_own()
+    turn.change(
+        subscription=subscription,
+        is_leader=False,
+        waiting=None,
+        prepare_deadline_ms=None,
+        prepare_commit=PrepareCommit.NONE,
+        prepare_commit_id=None,
+    )
+    if error is None:
+        return Progress.OVER
+    turn.returns(Failure(FailureKind.LISTENER, text=error))  # K-CB-09
+    return Progress.THROWN
+
+
+def _commit_over(turn: Turn) -> bool:
+    """The commit before a rejoin, started here and waited for over several polls (K-CB-01)."""
+    member = turn.member
+    owned = member.subscription.owned
+    if not member.settings.auto_commit or not owned:
+        return True
+    if member.prepare_deadline_ms is None:
+        turn.change(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
+    elif turn.now >= member.prepare_deadline_ms:
+        return True
+    if member.prepare_commit is PrepareCommit.NONE:
+        if member.settings.protocol is RebalanceProtocol.EAGER:
+            turn.change(subscription=member.subscription.mark_all())
+        commit_id = member.next_request_id
+        turn.change(prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1)
+        turn.emit(Commit(commit_id, owned))
+    return turn.member.prepare_commit is PrepareCommit.OVER
+
+
+def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
+    """A retriable failure leads to a new commit, of the positions at that time, after a back-off (K-CB-01)."""
+    if commit_id != turn.member.prepare_commit_id:
+        return
+    retry = result is CommitResult.RETRIABLE
+    turn.change(prepare_commit=PrepareCommit.NONE if retry else PrepareCommit.OVER, prepare_commit_id=None)
+    if retry:
+        turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
+
+
+# --- join complete ---
+
+
+def complete(turn: Turn, data: bytes) -> Progress:
+    """K-CB-05, K-CB-06, in the order of K-CB-13. The join counts as done when this ends with ``OVER``."""
+    member = turn.member
+    if not member.is_leader:
+        turn.change(assignment_snapshot=None)
+    if leading.by_name(member.assignors, member.generation.protocol_name) is None:
+        return _unusable(turn, f"the coordinator selected the unknown protocol {member.generation.protocol_name!r}")
+    if len(data) < 2:
+        return _unusable(turn, f"an assignment of {len(data)} bytes")  # K-JOIN-14
+    try:
+        assignment = decode_assignment(data)
+    except SchemaError as reason:
+        return _unusable(turn, str(reason))
+    if not all(member.subscription.accepts(partition.topic) for partition in assignment.partitions):
+        turn.request_rejoin("received assignment does not match the current subscription")  # K-CB-08, K-JOIN-04
+        return Progress.OVER
+    revoked = member.subscription.owned - _partitions(assignment)
+    if revoked and member.settings.protocol is RebalanceProtocol.COOPERATIVE:
+        turn.call(Call.REVOKED, revoked, Waiting(Stage.COMPLETE_REVOKED, assignment=assignment))
+        return Progress.LISTENER
+    return _adopt(turn, assignment, None)
+
+
+def revoked(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
+    """The listener gave up what the new assignment does not hold: join again, so that others get it (K-CB-06)."""
+    assert waiting.assignment is not None
+    turn.request_rejoin("need to revoke partitions and re-join")
+    return _adopt(turn, waiting.assignment, None if error is None else Failure(FailureKind.LISTENER, text=error))
+
+
+def _adopt(turn: Turn, assignment: Assignment, failure: Failure | None) -> Progress:
+    member = turn.member
+    subscription = member.subscription
+    topics = frozenset(partition.topic for partition in assignment.partitions)
+    joined = member.joined_topics or frozenset()
+    if subscription.pattern is not None and not topics <= joined:  # K-JOIN-16
+        subscription = subscription.adopt(topics - joined)
+        turn.change(joined_topics=joined | topics)
+    assignor = leading.by_name(member.assignors, member.generation.protocol_name)
+    assert assignor is not None
+    try:
+        leading.remember(turn, assignor, assignor.on_assignment(assignment, member.generation.generation_id))
+    except Exception as reason:  # a plug-in may raise anything; the join is completed all the same (K-CB-09)
+        failure = failure or Failure(FailureKind.ASSIGNOR, text=str(reason))
+    added = _partitions(assignment) - subscription.owned
+    turn.change(subscription=subscription.assign(assignment.partitions))
+    waiting = Waiting(Stage.COMPLETE_ASSIGNED, assignment=assignment, failure=failure)
+    turn.call(Call.ASSIGNED, added, waiting)
+    return Progress.LISTENER
+
+
+def assigned(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
+    """The listener knows the new partitions. The first failure of this join complete is thrown (K-CB-09)."""
+    turn.change(waiting=None)
+    failure = waiting.failure or (None if error is None else Failure(FailureKind.LISTENER, text=error))
+    if failure is None:
+        return Progress.OVER
+    turn.returns(failure)
+    return Progress.THROWN
+
+
+def _partitions(assignment: Assignment) -> frozenset[TopicPartition]:
+    return frozenset(assignment.partitions)
+
+
+def _unusable(turn: Turn, text: str) -> Progress:
+    turn.returns(Failure(FailureKind.ASSIGNMENT, text=text))
+    return Progress.THROWN

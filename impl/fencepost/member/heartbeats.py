@@ -1,0 +1,84 @@
+"""The heartbeat thread: it keeps the member in its generation while the application works (8.3).
+
+There is no thread here. Java's loops; ours has its turn at the end of every step, when whatever is due is done, and
+its three timers say when the next turn is needed at the latest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import HeartbeatResponse
+
+from . import leaving, lookup, requests
+from .events import CloseOption, Failure, FailureKind, MemberTimer
+from .lookup import heartbeat_failed
+from .state import MemberState, Sent
+from .turn import THREAD_TIMERS, Turn, thread_works
+
+
+def enable(turn: Turn) -> None:
+    """JoinGroup was answered: all three timers start anew (K-HB-01)."""
+    thread, settings = turn.member.thread, turn.member.settings
+    if not thread.exists:
+        return
+    turn.change(thread=replace(thread, enabled=True))
+    lengths = (settings.heartbeat_interval_ms, settings.session_timeout_ms, settings.max_poll_interval_ms)
+    for timer, length in zip(THREAD_TIMERS, lengths, strict=True):
+        turn.set_deadline(timer, length)
+
+
+def have_turn(turn: Turn) -> None:
+    """K-HB-02: the first thing that applies, until nothing is due."""
+    if turn.member.thread.enabled and not thread_works(turn.member):
+        turn.change(thread=replace(turn.member.thread, enabled=False))  # K-HB-01: it parks itself
+    while thread_works(turn.member):
+        if turn.member.coordinator.node is None:
+            lookup.start(turn)
+            return
+        if not turn.running(MemberTimer.SESSION):
+            lookup.forget(turn)
+        elif not turn.running(MemberTimer.POLL):
+            # K-HB-03. The assignment stays until the next poll (K-HB-04).
+            leaving.leave(turn, CloseOption.DEFAULT, "consumer poll timeout has expired.")
+        elif not turn.running(MemberTimer.HEARTBEAT):
+            turn.set_deadline(MemberTimer.HEARTBEAT, turn.member.settings.heartbeat_interval_ms)  # K-HB-08
+            requests.send_heartbeat(turn)
+        else:
+            return
+
+
+def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
+    """The heartbeat column of 8.2."""
+    member, error = turn.member, body.error_code
+    match error:
+        case ErrorCode.NONE:  # K-ERR-01
+            _good(turn)
+        case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
+            lookup.forget(turn)
+            heartbeat_failed(turn)
+        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
+            if member.state is MemberState.STABLE:
+                turn.request_rejoin("group is already rebalancing")
+            _good(turn)
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION | ErrorCode.FENCED_INSTANCE_ID:
+            if member.generation != sent.generation:  # K-ST-15
+                _good(turn)
+                return
+            # K-ERR-04, K-ERR-05, K-ERR-08: after ILLEGAL_GENERATION the id may still be good
+            turn.reset(
+                f"encountered {error.name} from HEARTBEAT response", keep_id=error is ErrorCode.ILLEGAL_GENERATION
+            )
+            if error is ErrorCode.FENCED_INSTANCE_ID:
+                failure = Failure(FailureKind.ANSWER, error)
+                turn.change(thread=replace(turn.member.thread, failure=failure))  # K-HB-10
+            else:
+                heartbeat_failed(turn)
+        case _:  # K-ERR-02, K-ERR-09, K-ERR-11: nothing is thrown
+            heartbeat_failed(turn)
+
+
+def _good(turn: Turn) -> None:
+    turn.set_deadline(MemberTimer.SESSION, turn.member.settings.session_timeout_ms)
+    turn.change(thread=replace(turn.member.thread, failed_attempts=0))

@@ -1,0 +1,131 @@
+"""One turn of the poll loop, and the join loop in it (8.5, 8.8).
+
+The join loop of the Java consumer runs with a timeout of zero: it goes as far as it can without waiting for the
+network, and the next poll goes on from there (K-POLL-01). Here the loop also stops where the listener has to run, and is
+entered again when that has returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.errors import ErrorCode
+
+from . import completing, leading, lookup, requests
+from .completing import Progress
+from .events import MemberTimer, RequestMetadata
+from .state import HeartbeatThread, JoinDone, JoinFailed, JoinOpen, MemberState, Retry
+from .turn import Turn
+
+
+def poll(turn: Turn) -> None:
+    leading.take_in_metadata(turn)  # K-POLL-01, 1
+    if not turn.member.subscription.subscribed:
+        turn.returns()
+        return
+    thread = turn.member.thread
+    if thread.failure is not None:
+        turn.change(thread=HeartbeatThread())  # K-HB-10
+        turn.returns(thread.failure)
+        return
+    if thread.exists:
+        turn.set_deadline(MemberTimer.POLL, turn.member.settings.max_poll_interval_ms)  # K-HB-09, K-POLL-02
+    if not _coordinator_known(turn):
+        return
+    if rejoin_needed_or_pending(turn):
+        if turn.member.subscription.pattern is not None and turn.member.metadata_version == 0:
+            # The pattern is matched at least once before joining (K-POLL-01).
+            if not turn.member.metadata_requested:
+                turn.change(metadata_requested=True)
+                turn.emit(RequestMetadata(frozenset()))
+            turn.returns()
+            return
+        turn.change(thread=replace(turn.member.thread, exists=True))  # K-HB-01
+    join_if_needed(turn)
+
+
+def _coordinator_known(turn: Turn) -> bool:
+    """If it is not: look it up, and end this poll (K-FIND-01)."""
+    coordinator = turn.member.coordinator
+    if coordinator.node is not None:
+        return True
+    turn.change(coordinator=replace(coordinator, failure=None))
+    if coordinator.failure is None:
+        lookup.start(turn)
+    turn.returns(coordinator.failure)
+    return False
+
+
+def rejoin_needed_or_pending(turn: Turn) -> bool:
+    """K-JOIN-18: the order is that of K-JOIN-02, K-JOIN-03, K-JOIN-01; a reason that was given before stays."""
+    member = turn.member
+    if not member.subscription.subscribed:
+        return False
+    reason = None
+    if member.assignment_snapshot is not None and not member.assignment_snapshot.matches(member.snapshot):
+        reason = "cached metadata has changed"
+    elif member.joined_topics is not None and member.joined_topics != member.subscription.topics:
+        reason = "subscription has changed"
+    if reason is not None:
+        if not member.rejoin_needed:
+            turn.request_rejoin(reason)
+        return True
+    return member.rejoin_needed or member.join is not None
+
+
+def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
+    """Ends the poll, or leaves it waiting for the listener. ``prepared``: join prepare is just over."""
+    while rejoin_needed_or_pending(turn):
+        if not prepared:
+            if not _coordinator_known(turn):
+                return
+            if turn.running(MemberTimer.RETRY):  # K-ERR-14
+                break
+            if turn.member.needs_prepare:
+                progress = completing.prepare(turn)
+                if progress is Progress.LATER:
+                    break
+                if progress is not Progress.OVER:
+                    return
+        prepared = False
+        if turn.member.join is None:
+            requests.send_join(turn)
+        match turn.member.join:
+            case JoinOpen() | None:
+                break
+            case JoinFailed() as failed:
+                if not _after_failure(turn, failed):
+                    return
+            case JoinDone(assignment):
+                if turn.member.generation.reset or turn.member.state is not MemberState.STABLE:
+                    # K-ST-16: the heartbeat thread reset the member before this poll could adopt the assignment
+                    turn.reset(
+                        "rebalance failed since the generation/state was modified by heartbeat thread", keep_id=False
+                    )
+                    turn.change(join=None)
+                    continue
+                if completing.complete(turn, assignment) is not Progress.OVER:
+                    return
+                join_done(turn)
+    turn.returns()
+
+
+def join_done(turn: Turn) -> None:
+    """The assignment is adopted; the next rebalance begins with join prepare."""
+    turn.change(join=None, needs_prepare=True)
+
+
+def _after_failure(turn: Turn, failed: JoinFailed) -> bool:
+    """K-ERR-14: true if the loop goes on at once; else this poll is over."""
+    turn.change(join=None)
+    if failed.error is not ErrorCode.MEMBER_ID_REQUIRED:  # that one has given its reason (K-ERR-07)
+        turn.request_rejoin(f"rebalance failed due to {failed.cause}")
+    match failed.retry:
+        case Retry.AT_ONCE:
+            return True
+        case Retry.BACK_OFF:
+            turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
+            turn.returns()
+        case Retry.NEVER:
+            turn.returns(failed.failure)
+    return False

@@ -1,0 +1,71 @@
+"""Finding and forgetting the coordinator (K-FIND-01)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.errors import ErrorCode
+
+from .events import Disconnect, Failure, FailureKind, FindCoordinator, MemberTimer, RequestMetadata
+from .state import Coordinator, Retry, SentKind
+from .turn import Turn
+
+#: Answers to a look-up after which another is tried; everything else is fatal.
+_RETRIABLE = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+
+
+def start(turn: Turn) -> None:
+    """Look the coordinator up, one request at a time, not during the back-off."""
+    coordinator = turn.member.coordinator
+    if coordinator.node is None and not coordinator.looking_up and not turn.running(MemberTimer.LOOKUP):
+        turn.change(coordinator=replace(coordinator, looking_up=True))
+        turn.drop_deadline(MemberTimer.LOOKUP)
+        turn.emit(FindCoordinator(turn.member.settings.group_id))
+
+
+def found(turn: Turn, node: int) -> None:
+    turn.change(coordinator=Coordinator(node=node))
+    turn.drop_deadline(MemberTimer.LOOKUP)
+    turn.set_deadline(MemberTimer.SESSION, turn.member.settings.session_timeout_ms)  # K-HB-02
+
+
+def failed(turn: Turn, error: ErrorCode | None) -> None:
+    """K-FIND-01: a retriable failure waits and refreshes metadata, a fatal one is thrown by the next poll."""
+    coordinator = replace(turn.member.coordinator, looking_up=False)
+    if error is not None and error not in _RETRIABLE:
+        turn.change(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
+        return
+    attempts = coordinator.failed_attempts
+    turn.change(coordinator=replace(coordinator, failed_attempts=attempts + 1), metadata_requested=True)
+    turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(attempts))
+    turn.emit(RequestMetadata(turn.member.subscription.watched))
+
+
+def forget(turn: Turn, *, disconnected: bool = False) -> None:
+    """The coordinator is unknown from now on, and every request to it has failed (K-ERR-13)."""
+    if turn.member.coordinator.node is None:
+        return
+    lost = turn.member.sent
+    turn.change(coordinator=Coordinator(), sent=())
+    if not disconnected:
+        turn.emit(Disconnect())
+    for request in lost:
+        if request.kind in (SentKind.JOIN, SentKind.SYNC):
+            turn.fail_join("DisconnectException", Retry.BACK_OFF)
+        elif request.kind is SentKind.HEARTBEAT:
+            heartbeat_failed(turn)
+
+
+def heartbeat_failed(turn: Turn) -> None:
+    """The next heartbeat is due after a back-off; the session timer runs on (K-HB-05)."""
+    thread = turn.member.thread
+    turn.set_deadline(MemberTimer.HEARTBEAT, turn.backoff(thread.failed_attempts))
+    turn.change(thread=replace(thread, failed_attempts=thread.failed_attempts + 1))

@@ -1,0 +1,109 @@
+"""The requests that a member sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    RequestBody,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+
+from .consumer_protocol import PROTOCOL_TYPE, Assignment, Subscription, encode_assignment, encode_subscription
+from .events import Send
+from .partitions import partition_order
+from .state import JoinOpen, MemberState, Retry, Sent, SentKind
+from .turn import Turn
+
+
+def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None = None) -> None:
+    member = turn.member
+    sent = Sent(member.next_request_id, kind, member.generation)
+    turn.change(sent=(*member.sent, sent), next_request_id=member.next_request_id + 1)
+    timeout = member.settings.request_timeout_ms if timeout_ms is None else timeout_ms
+    turn.emit(Send(sent.request_id, body, timeout))
+
+
+def send_join(turn: Turn) -> None:
+    """K-ST-10. The subscription that is told is remembered (K-JOIN-03)."""
+    turn.change(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
+    member = turn.member
+    if member.coordinator.node is None:  # forgotten while the listener ran
+        turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)
+        return
+    settings, subscription = member.settings, member.subscription
+    owned = tuple(sorted(subscription.owned, key=partition_order))
+    # K-JOIN-12: one entry an assignor, in the order of the configuration
+    protocols = tuple(
+        Protocol(
+            assignor.name,
+            encode_subscription(
+                Subscription(
+                    tuple(subscription.topics),
+                    assignor.user_data(subscription.topics),
+                    owned,
+                    member.generation.generation_id,
+                    settings.rack,
+                )
+            ),
+        )
+        for assignor in member.assignors
+    )
+    turn.change(joined_topics=subscription.topics)
+    body = JoinGroupRequest(
+        group_id=settings.group_id,
+        session_timeout_ms=settings.session_timeout_ms,
+        rebalance_timeout_ms=settings.max_poll_interval_ms,  # G-CFG-53
+        member_id=member.generation.member_id,
+        group_instance_id=settings.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=protocols,
+        reason=member.rejoin_reason,
+    )
+    _send(turn, SentKind.JOIN, body, settings.join_timeout_ms)  # K-HB-07
+
+
+def send_sync(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
+    """A follower and a leader with SkipAssignment send none (K-ERR-01, K-JOIN-11)."""
+    member = turn.member
+    if member.coordinator.node is None:
+        turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)
+        return
+    generation = member.generation
+    body = SyncGroupRequest(
+        group_id=member.settings.group_id,
+        generation_id=generation.generation_id,
+        member_id=generation.member_id,
+        group_instance_id=member.settings.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=generation.protocol_name,
+        assignments=tuple(
+            SyncGroupAssignment(member_id, encode_assignment(assignment))
+            for member_id, assignment in assignments.items()
+        ),
+    )
+    _send(turn, SentKind.SYNC, body)
+
+
+def send_heartbeat(turn: Turn) -> None:
+    member = turn.member
+    body = HeartbeatRequest(
+        member.settings.group_id,
+        member.generation.generation_id,
+        member.generation.member_id,
+        member.settings.group_instance_id,
+    )
+    _send(turn, SentKind.HEARTBEAT, body)
+
+
+def send_leave(turn: Turn, reason: str) -> None:
+    """K-LEAVE-01: one entry, without instance id."""
+    member = turn.member
+    entry = LeaveGroupMember(member.generation.member_id, None, reason[:255])
+    _send(turn, SentKind.LEAVE, LeaveGroupRequest(member.settings.group_id, (entry,)))

@@ -1,0 +1,52 @@
+"""Configuration of a member (1.5, client part). Times in milliseconds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from fencepost.protocol.settings import INTENDED, Profile
+
+from .assignors.base import Assignor, RebalanceProtocol, common_protocol
+from .assignors.range import RangeAssignor
+
+_INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """Raises ``ValueError`` where Kafka's consumer refuses its configuration."""
+
+    group_id: str
+    group_instance_id: str | None = None  # G-CFG-48
+    session_timeout_ms: int = 45_000  # G-CFG-41
+    heartbeat_interval_ms: int = 3_000  # G-CFG-42
+    max_poll_interval_ms: int = 300_000  # G-CFG-43; also the rebalance timeout (G-CFG-53)
+    request_timeout_ms: int = 30_000  # G-CFG-50
+    retry_backoff_ms: int = 100  # G-CFG-49
+    retry_backoff_max_ms: int = 1_000
+    auto_commit: bool = False  # G-CFG-45
+    rack: str | None = None
+    assignors: tuple[Assignor, ...] = field(default_factory=lambda: (RangeAssignor(),))  # G-CFG-47
+    profile: Profile = INTENDED
+
+    def __post_init__(self) -> None:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ValueError("the heartbeat interval must be below the session timeout")  # G-CFG-42
+        instance = self.group_instance_id
+        if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
+            raise ValueError(f"{instance!r} cannot be an instance id")  # G-WIRE-26
+        names = [assignor.name for assignor in self.assignors]
+        if len(set(names)) != len(names):
+            raise ValueError("two assignors have the same name")
+        common_protocol(self.assignors)  # A-PROTO-02: no common one is an error here
+
+    @property
+    def protocol(self) -> RebalanceProtocol:
+        """Eager or cooperative (A-PROTO-02)."""
+        return common_protocol(self.assignors)
+
+    @property
+    def join_timeout_ms(self) -> int:
+        """How long a JoinGroup may wait for its answer (K-HB-07)."""
+        return max(self.request_timeout_ms, self.max_poll_interval_ms + 5_000)

@@ -1,0 +1,212 @@
+"""The state of a member: everything that the next step depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import JoinGroupResponse
+
+from .assignors.base import Assignor
+from .consumer_protocol import Assignment
+from .events import CloseOption, Failure, MemberTimer
+from .partitions import TopicPartition
+from .settings import MemberSettings
+from .subscription import Snapshot, SubscriptionState
+
+
+class MemberState(Enum):
+    """K-ST-01…04."""
+
+    UNJOINED = "Unjoined"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+
+    @property
+    def in_generation(self) -> bool:
+        """Does the heartbeat thread work (K-ST-03, K-ST-04)?"""
+        return self in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the member believes to be (K-ST-14)."""
+
+    generation_id: int = -1
+    member_id: str = ""
+    protocol_name: str | None = None
+
+    @property
+    def reset(self) -> bool:
+        """The member id is not looked at (K-ST-12)."""
+        return self.generation_id == -1 and self.protocol_name is None
+
+
+class SentKind(Enum):
+    JOIN = "join"
+    SYNC = "sync"
+    HEARTBEAT = "heartbeat"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request without answer, and the generation that it was sent with (K-ST-15)."""
+
+    request_id: int
+    kind: SentKind
+    generation: Generation
+
+
+# --- the join that is under way: from JoinGroup to the end of join complete (K-ERR-15) ---
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOpen:
+    """JoinGroup or SyncGroup is unanswered, or the leader waits for metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinDone:
+    """SyncGroup brought an assignment, which the next poll adopts."""
+
+    assignment: bytes
+
+
+class Retry(Enum):
+    """What the join loop does about a failed join (K-ERR-14)."""
+
+    AT_ONCE = "at once"
+    BACK_OFF = "after the back-off"
+    NEVER = "thrown"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFailed:
+    """``cause`` is the name of Kafka's exception, which the next JoinGroup gives as reason (K-ERR-17)."""
+
+    cause: str
+    retry: Retry
+    failure: Failure | None = None
+    error: ErrorCode | None = None
+
+
+Join: TypeAlias = JoinOpen | JoinDone | JoinFailed
+
+
+# --- what the application's thread waits for ---
+
+
+class Stage(Enum):
+    """Where a call of the application stands while its listener runs, or while ``close`` waits for a commit."""
+
+    PREPARE = "join prepare"
+    COMPLETE_REVOKED = "join complete, revoked"
+    COMPLETE_ASSIGNED = "join complete, assigned"
+    UNSUBSCRIBE = "unsubscribe"
+    CLOSE_COMMIT = "close, commit"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call of the application that is not over.
+
+    ``keep``: what is owned once the listener returned from join prepare. ``assignment``: of the join complete in
+    progress. ``failure``: the first one of this join complete (K-CB-09). ``option``: of the close in progress.
+    ``commit_id``: the commit that the close waits for.
+    """
+
+    stage: Stage
+    keep: frozenset[TopicPartition] = frozenset()
+    assignment: Assignment | None = None
+    failure: Failure | None = None
+    option: CloseOption = CloseOption.DEFAULT
+    commit_id: int | None = None
+
+
+class PrepareCommit(Enum):
+    """The commit before a rejoin (K-CB-01)."""
+
+    NONE = "none"
+    OPEN = "open"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatThread:
+    """K-HB-01. ``failure`` is thrown by the next poll (K-HB-10)."""
+
+    exists: bool = False
+    enabled: bool = False
+    failure: Failure | None = None
+    failed_attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """``node`` None: unknown or forgotten. ``failure``: a fatal look-up, thrown by the next poll (K-FIND-01)."""
+
+    node: int | None = None
+    looking_up: bool = False
+    failed_attempts: int = 0
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Electing:
+    """A leader that waits for metadata, before its assignor runs or, with ``assignments``, after (K-JOIN-10, 17)."""
+
+    response: JoinGroupResponse
+    assignments: Mapping[str, Assignment] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A classic consumer. Make one with ``Member(settings)``; change it with ``step`` only."""
+
+    settings: MemberSettings
+    state: MemberState = MemberState.UNJOINED
+    generation: Generation = field(default_factory=Generation)
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    thread: HeartbeatThread = field(default_factory=HeartbeatThread)
+    subscription: SubscriptionState = field(default_factory=SubscriptionState)
+    assignors: tuple[Assignor, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    next_request_id: int = 0
+    deadlines: Mapping[MemberTimer, int] = field(default_factory=dict)  #: absolute, in ms
+    closed: bool = False
+
+    # rejoining
+    rejoin_needed: bool = True
+    rejoin_reason: str = ""
+    needs_prepare: bool = True
+    prepare_deadline_ms: int | None = None  #: when join prepare stops waiting for its commit (K-CB-01)
+    prepare_commit: PrepareCommit = PrepareCommit.NONE
+    join: Join | None = None
+    prepare_commit_id: int | None = None
+    electing: Electing | None = None
+    joined_topics: frozenset[str] | None = None  #: the subscription that the last JoinGroup told (K-JOIN-03)
+    waiting: Waiting | None = None
+
+    # metadata
+    cluster: Mapping[str, Topic] = field(default_factory=dict)
+    metadata_version: int = 0
+    metadata_requested: bool = False
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    is_leader: bool = False
+    assignment_snapshot: Snapshot | None = None  #: leader only (K-JOIN-02)
+
+    def __post_init__(self) -> None:
+        if not self.assignors:
+            object.__setattr__(self, "assignors", self.settings.assignors)
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that the application may use."""
+        return self.subscription.owned

@@ -1,0 +1,159 @@
+"""The step function of a classic consumer.
+
+``step(member, event)`` gives the member after the event and the commands that the event caused, in order. It has no
+clock, no randomness and no memory of its own: time comes with the event, the jitter of back-offs is handed in, and two
+runs with the same arguments give the same results.
+
+A member has three parts that the Java consumer spreads over two threads. The *join loop* (``joining``) runs inside
+``poll``: it prepares, joins, and adopts the assignment, calling the rebalance listener on the way. The *handlers*
+(``answers``) run whenever an answer is read; they move the state, and leave the outcome of the join for the next poll.
+The *heartbeat thread* (``heartbeats``) sends heartbeats, notices that the application stalls, and may take the member
+out of the group behind the join loop's back; the rules for that race are K-ST-12, K-ST-15 and K-ST-16.
+"""
+
+from __future__ import annotations
+
+from fencepost.protocol.messages import HeartbeatResponse, JoinGroupResponse, ResponseBody, SyncGroupResponse
+
+from . import answers, completing, heartbeats, joining, leading, leaving, lookup
+from .completing import Progress
+from .events import (
+    Answered,
+    Close,
+    Command,
+    CommitFinished,
+    CoordinatorFound,
+    CoordinatorLost,
+    EnforceRebalance,
+    ListenerDone,
+    LookupFailed,
+    MemberEvent,
+    MemberTimer,
+    MemberTimerFired,
+    MetadataChanged,
+    Poll,
+    RequestLost,
+    Subscribe,
+    SubscribePattern,
+    Unsubscribe,
+)
+from .state import Member, SentKind, Stage
+from .turn import IllegalEvent, Turn, armed
+
+_CALLS = (Subscribe, SubscribePattern, Unsubscribe, EnforceRebalance, Poll, Close)
+
+
+def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Member, tuple[Command, ...]]:
+    """Handle one event. ``jitter``: the factor, 0.8 to 1.2, of a back-off that this step may start (K-HB-05).
+
+    Raises ``IllegalEvent`` for an event that cannot happen now: a call on a closed member or while another call has not
+    returned, ``ListenerDone`` without a listener running, a timer that is not set. Raises ``ValueError`` for a
+    subscription that Kafka refuses (K-SUB-01).
+    """
+    before = armed(member)
+    _check(member, event, before)
+    if isinstance(event, MemberTimerFired):
+        del before[event.timer]
+    turn = Turn(member, event.at_ms, jitter)
+    _handle(turn, event)
+    heartbeats.have_turn(turn)
+    turn.arm(before)
+    return turn.member, tuple(turn.commands)
+
+
+def _check(member: Member, event: MemberEvent, timers: dict[MemberTimer, int]) -> None:
+    if isinstance(event, _CALLS):
+        if member.closed:
+            raise IllegalEvent("the member is closed")
+        if member.waiting is not None:
+            raise IllegalEvent(f"a call has not returned yet ({member.waiting.stage.value})")
+    elif isinstance(event, ListenerDone):
+        if member.waiting is None or member.waiting.stage is Stage.CLOSE_COMMIT:
+            raise IllegalEvent("no listener is running")
+    elif isinstance(event, MemberTimerFired) and timers.get(event.timer, event.at_ms + 1) > event.at_ms:
+        raise IllegalEvent(f"the {event.timer.value} timer is not due")
+
+
+def _handle(turn: Turn, event: MemberEvent) -> None:
+    match event:
+        case Poll():
+            joining.poll(turn)
+        case ListenerDone(error=error):
+            _listener_done(turn, error)
+        case Answered(request_id=request_id, body=body):
+            _answered(turn, request_id, body)
+        case MemberTimerFired(timer=timer):
+            if timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
+                turn.drop_deadline(timer)
+        case RequestLost(request_id=request_id):
+            if any(sent.request_id == request_id for sent in turn.member.sent):
+                lookup.forget(turn, disconnected=True)  # K-ERR-13: whatever the request was
+        case CoordinatorLost():
+            lookup.forget(turn, disconnected=True)
+        case CoordinatorFound(node=node):
+            lookup.found(turn, node)
+        case LookupFailed(error=error_code):
+            lookup.failed(turn, error_code)
+        case MetadataChanged(topics=topics):
+            cluster = {topic.name: topic for topic in topics}
+            version = turn.member.metadata_version + 1
+            turn.change(cluster=cluster, metadata_version=version, metadata_requested=False)
+            leading.metadata_arrived(turn)
+        case CommitFinished(commit_id=commit_id, result=result):
+            waiting = turn.member.waiting
+            if waiting is not None and waiting.commit_id == commit_id:
+                turn.change(waiting=None)
+                leaving.committed(turn, waiting.option)
+            else:
+                completing.commit_finished(turn, commit_id, result)
+        case Subscribe(topics=topics_named):
+            turn.change(subscription=turn.member.subscription.subscribe(topics_named))
+        case SubscribePattern(pattern=pattern):
+            subscription = turn.member.subscription.subscribe_pattern(pattern)
+            turn.change(subscription=subscription.match(turn.member.cluster))
+        case Unsubscribe():
+            leaving.unsubscribe(turn)
+        case EnforceRebalance(reason=reason):
+            turn.request_rejoin(reason or "rebalance enforced by user")  # K-JOIN-01
+        case Close(option=option):
+            leaving.close(turn, option)
+
+
+def _answered(turn: Turn, request_id: int, body: ResponseBody) -> None:
+    sent = next((each for each in turn.member.sent if each.request_id == request_id), None)
+    if sent is None:
+        return
+    turn.change(sent=tuple(each for each in turn.member.sent if each is not sent))
+    match sent.kind, body:
+        case SentKind.JOIN, JoinGroupResponse():
+            answers.joined(turn, sent, body)
+        case SentKind.SYNC, SyncGroupResponse():
+            answers.synced(turn, sent, body)
+        case SentKind.HEARTBEAT, HeartbeatResponse():
+            heartbeats.answered(turn, sent, body)
+        case SentKind.LEAVE, _:
+            pass  # fire and forget (K-LEAVE-01)
+        case _:
+            raise IllegalEvent(f"{type(body).__name__} does not answer a {sent.kind.value} request")
+
+
+def _listener_done(turn: Turn, error: str | None) -> None:
+    """Go on with the call that the listener interrupted."""
+    waiting = turn.member.waiting
+    assert waiting is not None
+    match waiting.stage:
+        case Stage.PREPARE:
+            if completing.prepared(turn, waiting, error) is Progress.OVER:
+                joining.join_if_needed(turn, prepared=True)
+        case Stage.COMPLETE_REVOKED:
+            completing.revoked(turn, waiting, error)
+        case Stage.COMPLETE_ASSIGNED:
+            if completing.assigned(turn, waiting, error) is Progress.OVER:
+                joining.join_done(turn)
+                joining.join_if_needed(turn)
+        case Stage.UNSUBSCRIBE:
+            leaving.unsubscribed(turn, error)
+        case Stage.CLOSE:
+            leaving.closed(turn, waiting.option, error)
+        case Stage.CLOSE_COMMIT:
+            raise IllegalEvent("no listener is running")

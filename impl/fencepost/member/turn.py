@@ -1,0 +1,113 @@
+"""The working copy of a member during one step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fencepost.protocol.errors import ErrorCode
+
+from .events import (
+    Call,
+    CancelMemberTimer,
+    Command,
+    Failure,
+    Listener,
+    MemberTimer,
+    Returned,
+    SetMemberTimer,
+)
+from .partitions import TopicPartition, partition_order
+from .state import Generation, JoinFailed, JoinOpen, Member, MemberState, Retry, Waiting
+
+
+class IllegalEvent(ValueError):
+    """The event cannot happen to a member in this state; nothing changed."""
+
+
+#: Timers that run only while the heartbeat thread works and knows whom to ask (K-HB-02).
+THREAD_TIMERS = (MemberTimer.HEARTBEAT, MemberTimer.SESSION, MemberTimer.POLL)
+
+
+def thread_works(member: Member) -> bool:
+    thread = member.thread
+    return thread.exists and thread.enabled and thread.failure is None and member.state.in_generation
+
+
+def armed(member: Member) -> dict[MemberTimer, int]:
+    """The timers that are set, with their deadlines."""
+    beating = thread_works(member) and member.coordinator.node is not None
+    return {timer: at for timer, at in member.deadlines.items() if beating or timer not in THREAD_TIMERS}
+
+
+class Turn:
+    """``member`` is replaced as the step goes on; ``now``: the event's time; ``jitter``: factor of back-offs."""
+
+    def __init__(self, member: Member, now: int, jitter: float) -> None:
+        self.member = member
+        self.now = now
+        self.jitter = jitter
+        self.commands: list[Command] = []
+
+    def change(self, **fields: Any) -> None:
+        self.member = replace(self.member, **fields)
+
+    def emit(self, command: Command) -> None:
+        self.commands.append(command)
+
+    # --- timers ---
+
+    def set_deadline(self, timer: MemberTimer, delay_ms: int) -> None:
+        self.change(deadlines={**self.member.deadlines, timer: self.now + delay_ms})
+
+    def drop_deadline(self, timer: MemberTimer) -> None:
+        if timer in self.member.deadlines:
+            self.change(deadlines={key: at for key, at in self.member.deadlines.items() if key is not timer})
+
+    def running(self, timer: MemberTimer) -> bool:
+        """Is the timer set and not yet due?"""
+        return self.member.deadlines.get(timer, self.now) > self.now
+
+    def backoff(self, attempts: int) -> int:
+        """Exponential, base 2, with jitter (K-HB-05)."""
+        settings = self.member.settings
+        exponential = settings.retry_backoff_ms * 2 ** min(attempts, 30)
+        return min(int(exponential * self.jitter), settings.retry_backoff_max_ms)
+
+    def arm(self, before: dict[MemberTimer, int]) -> None:
+        """Tell the difference between the timers before and after the step."""
+        after = armed(self.member)
+        for timer in MemberTimer:
+            if timer in after and after[timer] != before.get(timer):
+                self.emit(SetMemberTimer(timer, max(0, after[timer] - self.now)))
+            elif timer in before and timer not in after:
+                self.emit(CancelMemberTimer(timer))
+
+    # --- membership ---
+
+    def request_rejoin(self, reason: str) -> None:
+        self.change(rejoin_needed=True, rejoin_reason=reason[:255])  # K-ERR-17
+
+    def reset(self, reason: str, *, keep_id: bool) -> None:
+        """K-ST-13: out of the generation, and join prepare runs again (K-ERR-15)."""
+        member_id = self.member.generation.member_id if keep_id else ""
+        self.change(state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True)
+        self.request_rejoin(reason)
+
+    def fail_join(
+        self, cause: str, retry: Retry, failure: Failure | None = None, error: ErrorCode | None = None
+    ) -> None:
+        """The join under way has failed; the next poll sees it (K-ERR-14)."""
+        if isinstance(self.member.join, JoinOpen):
+            self.change(join=JoinFailed(cause, retry, failure, error), electing=None)
+
+    # --- the application's thread ---
+
+    def call(self, call: Call, partitions: frozenset[TopicPartition], waiting: Waiting) -> None:
+        """Call the listener; the call of the application goes on when that returns."""
+        self.change(waiting=waiting)
+        self.emit(Listener(call, tuple(sorted(partitions, key=partition_order))))
+
+    def returns(self, failure: Failure | None = None) -> None:
+        self.change(waiting=None)
+        self.emit(Returned(failure))
