@@ -50,8 +50,6 @@ def prepare(d: Draft, cause: str) -> None:
 def start_delay(d: Draft) -> None:
     """C-JOIN-43: the first window, and what may be added to it."""
     d.rule("C-JOIN-43")
-    if not d.profile.fault_new_member_added_survives:
-        d.new_member_added = False  # else C-JOIN-71: left over from an earlier delay
     length = d.settings.group_initial_rebalance_delay_ms
     d.delay = (length, max(d.rebalance_timeout() - length, 0))
     d.arm(JOIN_TIMER, length)
@@ -89,6 +87,8 @@ def complete(d: Draft) -> None:
         d.arm(JOIN_TIMER, d.rebalance_timeout())
         return
     d.generation += 1  # C-ST-21; used up even if what follows fails (C-ST-27)
+    if not d.profile.fault_new_member_added_survives:
+        d.new_member_added = False  # else C-JOIN-71: only an extended delay clears it
     if not d.members:
         d.rule("C-JOIN-47")
         d.protocol_name = None

@@ -146,7 +146,12 @@ def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
     """C-ADM-09."""
     work.rules.append("C-ADM-09")
     rows, records, before = [], [], []
+    allowed = []
     for group_id in dict.fromkeys(body.groups_names):
+        if group_id in request.denied:
+            rows.append(DeletedGroup(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+            continue
+        allowed.append(group_id)
         slot = work.slots.get(group_id)
         group = slot.group if slot else None
         if group is None:
@@ -164,6 +169,9 @@ def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
             operation._replace(callback=None) if operation.group_id == group_id else operation
             for operation in work.operations
         ]
+    if not allowed:  # the request layer answers, and no operation is made
+        work.replies.append((request.id, DeleteGroupsResponse(tuple(rows))))
+        return
     if records:
         work.written = Written(len(records), request.id, tuple(before))
     work.submit(Operation(request.id, "", body, 0, DeleteGroupsResponse(tuple(rows))), records)

@@ -116,6 +116,7 @@ class Arrive(NamedTuple):
     client_host: str
     body: RequestBody
     new_id: str = ""
+    denied: frozenset[str] = frozenset()  #: groups that the caller may not touch; only DeleteGroups looks at it
 
 
 class Timer(NamedTuple):

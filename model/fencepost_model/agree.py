@@ -1,0 +1,150 @@
+"""Whether an observation agrees with a step of the model, and where it does not.
+
+Orders that nobody promises do not count: rows of members and groups, answers within one event (NOT-10). A null protocol
+name and an empty one are the same (G-WIRE-20), and the words of an error message are the target's own (C-ADM-02).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from fencepost.protocol.events import Event, Reply, TimerFired, TimerKey
+from fencepost.protocol.messages import (
+    DeleteGroupsResponse,
+    DescribeGroupsResponse,
+    JoinGroupResponse,
+    ListGroupsResponse,
+    ResponseBody,
+)
+from fencepost.protocol.records import Record
+from fencepost.protocol.view import GroupView
+
+from .classic.coordinator import CoordinatorState, Step
+from .classic.state import Group
+from .classic.view import view
+from .deadlines import TimerChanges
+
+if TYPE_CHECKING:
+    from .trace import Observed
+
+
+class Mismatch(NamedTuple):
+    """One part of an observation that is not as the model has it."""
+
+    part: str
+    expected: object
+    observed: object
+
+
+def disagreements(
+    state: CoordinatorState, event: Event, step: Step, timers: TimerChanges, observed: Observed
+) -> tuple[Mismatch, ...]:
+    """Every part that differs; empty if the step explains the observation."""
+    found: list[Mismatch] = []
+    if observed.replies is not None:
+        _replies(step.outcome.replies, observed.replies, found)
+    if observed.records is not None:
+        _records(step.outcome.records, observed.records, found)
+    if observed.timers is not None:
+        _timers(timers, observed.timers, event, found)
+    if observed.groups is not None:
+        _groups(state, step.state, observed.groups, found)
+    return tuple(found)
+
+
+def _replies(expected: Sequence[Reply], observed: Sequence[Reply], found: list[Mismatch]) -> None:
+    if not expected and not observed:
+        return
+    ours = {reply.request_id: reply.body for reply in expected}
+    theirs = {reply.request_id: reply.body for reply in observed}
+    for request in ours.keys() | theirs.keys():
+        mine, other = ours.get(request), theirs.get(request)
+        if mine != other and (mine is None or other is None or plain(mine) != plain(other)):
+            found.append(Mismatch(f"reply to {request}", mine, other))
+
+
+def plain(body: ResponseBody) -> ResponseBody:
+    """The answer with rows in the order of their ids, and without what does not count."""
+    if isinstance(body, JoinGroupResponse):
+        return replace(
+            body,
+            protocol_name=body.protocol_name or "",
+            members=tuple(sorted(body.members, key=lambda row: row.member_id)),
+        )
+    if isinstance(body, DescribeGroupsResponse):
+        groups = (
+            replace(
+                group,
+                members=tuple(sorted(group.members, key=lambda row: row.member_id)),
+                error_message=None if group.error_message is None else "",
+            )
+            for group in body.groups
+        )
+        return DescribeGroupsResponse(tuple(sorted(groups, key=lambda row: row.group_id)))
+    if isinstance(body, ListGroupsResponse):
+        return replace(body, groups=tuple(sorted(body.groups, key=lambda row: row.group_id)))
+    if isinstance(body, DeleteGroupsResponse):
+        return DeleteGroupsResponse(tuple(sorted(body.results, key=lambda row: row.group_id)))  # C-ADM-09
+    return body
+
+
+def _records(expected: Sequence[Record], observed: Sequence[Record], found: list[Mismatch]) -> None:
+    if not expected and not observed:
+        return
+    ours, theirs = [_plain_record(r) for r in expected], [_plain_record(r) for r in observed]
+    if ours != theirs and sorted(ours, key=_key) != sorted(theirs, key=_key):
+        found.append(Mismatch("records", tuple(expected), tuple(observed)))
+
+
+def _plain_record(record: Record) -> Record:
+    value = record.value
+    if value is None or len(value.members) < 2:
+        return record
+    return Record(record.key, replace(value, members=tuple(sorted(value.members, key=lambda row: row.member_id))))
+
+
+def _key(record: Record) -> str:
+    return record.key.group
+
+
+def _timers(
+    expected: TimerChanges, observed: Mapping[TimerKey, int | None], event: Event, found: list[Mismatch]
+) -> None:
+    if not expected.net and not observed:
+        return
+    fired = event.key if isinstance(event, TimerFired) else None
+    for key in expected.net.keys() | observed.keys():
+        mine = expected.net.get(key, expected.deadlines.get(key))
+        # A timer that fired is armed no more; a target need not say so.
+        other = observed.get(key, None if key == fired and mine is None else _UNCHANGED)
+        if key not in expected.net and other == mine:
+            continue
+        if mine != other:
+            found.append(Mismatch(f"timer {key}", mine, other))
+
+
+_UNCHANGED = "unchanged"
+
+
+def _groups(
+    before: CoordinatorState, after: CoordinatorState, observed: Mapping[str, GroupView | None], found: list[Mismatch]
+) -> None:
+    if not observed and before.slots == after.slots:
+        return
+    old = {slot.group_id: slot.group for slot in before.slots}
+    new = {slot.group_id: slot.group for slot in after.slots}
+    for group_id in old.keys() | new.keys() | observed.keys():
+        was, is_ = old.get(group_id), new.get(group_id)
+        if group_id in observed:
+            seen = observed[group_id]
+            mine = None if is_ is None else view(group_id, is_)
+            if mine != seen:
+                found.append(Mismatch(f"group {group_id}", mine, seen))
+        elif was is not is_ and _seen(group_id, was) != _seen(group_id, is_):
+            found.append(Mismatch(f"group {group_id}", _seen(group_id, is_), _UNCHANGED))
+
+
+def _seen(group_id: str, group: Group | None) -> GroupView | None:
+    return None if group is None else view(group_id, group)

@@ -1,0 +1,50 @@
+"""DescribeGroups and ListGroups: reads at the committed offset (rule book, 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import DescribedGroup, DescribedMember, ListedGroup, ListGroupsRequest
+
+from ..machines import DEAD, STABLE
+from .state import Group, Member
+
+
+def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup:
+    """C-ADM-02, 03, 12."""
+    if group is None:
+        if version >= 6:
+            return DescribedGroup(
+                ErrorCode.GROUP_ID_NOT_FOUND, group_id, DEAD, error_message=f"Group {group_id} not found."
+            )
+        return DescribedGroup(ErrorCode.NONE, group_id, DEAD)
+    stable = group.state == STABLE
+    return DescribedGroup(
+        ErrorCode.NONE,
+        group_id,
+        group.state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=group.protocol_name or "" if stable else "",
+        members=tuple(_row(member, group.protocol_name if stable else None) for member in group.members),
+    )
+
+
+def _row(member: Member, protocol: str | None) -> DescribedMember:
+    metadata = b""
+    if protocol is not None:
+        metadata = next((offer.metadata for offer in member.protocols if offer.name == protocol), b"")
+    return DescribedMember(
+        member.member_id, member.instance, member.client_id, member.client_host, metadata, member.assignment
+    )
+
+
+def listed(groups: Mapping[str, Group], body: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+    """C-ADM-05, 13."""
+    states = {state.strip().lower() for state in body.states_filter}
+    types = {kind.lower() for kind in body.types_filter}
+    return tuple(
+        ListedGroup(group_id, group.protocol_type or "", group.state, "classic")
+        for group_id, group in sorted(groups.items())
+        if (not states or group.state.lower() in states) and (not types or "classic" in types)
+    )

@@ -1,0 +1,233 @@
+"""The whole coordinator of classic groups as a transition system, event by event: what traces are compared with.
+
+``ClassicModel.successors(state, event)`` takes the events of ``fencepost.protocol.events``, gives outcomes in the same
+vocabulary. Many groups share one log: an operation of one waits for records of another (F-RT-16). The state holds no
+deadline; a caller that wants to know which timers are armed adds up the commands of the outcomes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    CancelTimer,
+    Event,
+    Load,
+    LoadFailed,
+    LoadStarted,
+    Outcome,
+    Reply,
+    Request,
+    SetTimer,
+    TimerCommand,
+    TimerFired,
+    TimerKey,
+    TimerKind,
+    TopicsChanged,
+)
+from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
+
+from .choice import Chooser, every
+from .gate import refused
+from .load import load_group
+from .reads import is_read, read
+from .requests import arrive
+from .state import Arrive, Group, Operation, Timer
+from .view import view
+from .work import Shadow, Slot, Work, Written
+
+NOT_OWNED: Final = "not owned"
+LOADING: Final = "loading"
+ACTIVE: Final = "active"
+
+_KINDS: Final = {"join": TimerKind.JOIN, "sync": TimerKind.SYNC, "session": TimerKind.SESSION}
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+
+
+class CoordinatorState(NamedTuple):
+    """One partition's coordinator.
+
+    ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
+    absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
+    offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
+    """
+
+    phase: str = NOT_OWNED
+    leader_epoch: int | None = None
+    slots: tuple[Slot, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    undurable: int = 0
+    durable: int = 0
+    shadows: tuple[Shadow, ...] = ()
+    written: Written | None = None
+    handled: int = 0
+
+    def group(self, group_id: str) -> Group | None:
+        return next((slot.group for slot in self.slots if slot.group_id == group_id), None)
+
+
+class Step(NamedTuple):
+    """One result of an event: choices, next state, what was asked for, the rules that decided.
+
+    ``cancels`` names the groups all of whose timers are cancelled, beside the commands in the outcome;
+    ``("*",)`` every timer of the coordinator. ``failed``: the operation ended in an internal error.
+    """
+
+    choice: str
+    state: CoordinatorState
+    outcome: Outcome
+    rules: tuple[str, ...]
+    cancels: tuple[str, ...] = ()
+    failed: bool = False
+
+
+class ClassicModel:
+    """The coordinator under given settings and a profile."""
+
+    def __init__(self, settings: Settings, profile: Profile) -> None:
+        self.settings = settings
+        self.profile = profile
+
+    def initial(self) -> CoordinatorState:
+        """A coordinator that does not own its partition yet (F-RT-02)."""
+        return CoordinatorState()
+
+    def views(self, state: CoordinatorState) -> dict[str, GroupView]:
+        """What can be seen of each group."""
+        return {slot.group_id: view(slot.group_id, slot.group) for slot in state.slots if slot.group is not None}
+
+    def successors(self, state: CoordinatorState, event: Event, new_id: str = "") -> tuple[Step, ...]:
+        """All results of an event. ``new_id`` is the member id to hand out, should one be needed."""
+        if isinstance(event, Request):
+            body = refused(self.settings, state.phase, event)
+            if body is not None:
+                return (self._only(state, (body[0],), body[1]),)
+            if is_read(event.body):
+                return (self._only(state, (read(state, event),), ("C-ADM-08",)),)
+        elif isinstance(event, TopicsChanged):
+            return (self._only(state, (), ()),)
+        elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
+            return (self._phase(state, event),)
+        elif state.phase != ACTIVE and not isinstance(event, Load) and not self._unloads(state, event):
+            return (self._only(state, (), ("F-RT-02",)),)
+        elif not isinstance(event, Load | TimerFired | Appended | AppendFailed) and not self._unloads(state, event):
+            return (self._only(state, (), ("F-LOAD-03",)),)
+        return tuple(
+            self._close(state, event, label, work)
+            for label, work in every(lambda chooser: self._run(state, event, new_id, chooser))
+        )
+
+    # ---- events without choices ---------------------------------------------------------------------------------
+
+    def _only(
+        self, state: CoordinatorState, bodies: tuple[tuple[int, ResponseBody], ...], rules: tuple[str, ...]
+    ) -> Step:
+        after = state._replace(handled=state.handled + 1, written=None)
+        replies = tuple(Reply(request, body) for request, body in bodies)
+        return Step("", after, Outcome(replies=replies), rules)
+
+    def _phase(self, state: CoordinatorState, event: LoadStarted | Load | LoadFailed) -> Step:
+        """Loading begins, fails, or is asked for in vain (F-LOAD-03, F-LOAD-08)."""
+        after = state._replace(handled=state.handled + 1, written=None)
+        if isinstance(event, LoadFailed):
+            if state.phase == LOADING:
+                after = after._replace(phase=NOT_OWNED)
+        elif state.leader_epoch is None or event.leader_epoch > state.leader_epoch:
+            after = after._replace(leader_epoch=event.leader_epoch, phase=ACTIVE if state.phase == ACTIVE else LOADING)
+        return Step("", after, Outcome(), ("F-LOAD-03",))
+
+    def _loads(self, state: CoordinatorState, event: Load) -> bool:
+        """Whether this load ends with a new coordinator (F-LOAD-03)."""
+        if state.phase == LOADING:
+            return True
+        return state.phase == NOT_OWNED and (state.leader_epoch is None or event.leader_epoch > state.leader_epoch)
+
+    def _unloads(self, state: CoordinatorState, event: Event) -> bool:
+        """F-LOAD-03: a missing epoch always unloads."""
+        epoch = getattr(event, "leader_epoch", None)
+        return epoch is None or state.leader_epoch is None or epoch > state.leader_epoch
+
+    # ---- steps --------------------------------------------------------------------------------------------------
+
+    def _run(self, state: CoordinatorState, event: Event, new_id: str, chooser: Chooser) -> Work:
+        fresh = isinstance(event, Load)
+        work = Work(
+            self.settings,
+            self.profile,
+            chooser,
+            {} if fresh else {slot.group_id: slot for slot in state.slots},
+            operations=() if fresh else state.operations,
+            undurable=0 if fresh else state.undurable,
+            now=event.at_ms,
+            shadows=() if fresh else state.shadows,
+        )
+        if isinstance(event, Request):
+            arrive(
+                work,
+                Arrive(event.id, event.version, event.client_id, event.client_host, event.body, new_id, event.denied),
+            )
+        elif isinstance(event, TimerFired):
+            key = event.key
+            if key.kind is TimerKind.OPERATION:
+                work.time_out(key.operation)
+            else:
+                work.fire(key.group_id, Timer(_NAMES[key.kind], key.member_id), -(state.handled + 1))
+        elif isinstance(event, Appended):
+            work.durable(max(event.offset - state.durable, 0))
+        elif isinstance(event, AppendFailed):
+            if state.written is not None:
+                work.append_error(state.written, event.error)
+        elif isinstance(event, Load):
+            for record in event.records:
+                work.slots[record.key.group] = Slot(record.key.group, load_group(record))
+            for group_id in list(work.slots):
+                work.loaded(group_id)
+        else:
+            work.lose()
+        return work
+
+    def _close(self, state: CoordinatorState, event: Event, label: str, work: Work) -> Step:
+        work.finish()
+        durable = state.durable
+        phase, epoch = state.phase, state.leader_epoch
+        if isinstance(event, Load):
+            phase, epoch, durable = ACTIVE, event.leader_epoch, len(event.records)
+        elif isinstance(event, Appended):
+            durable = max(durable, event.offset)
+        elif work.lost:
+            phase, epoch, durable = NOT_OWNED, None, 0
+        after = CoordinatorState(
+            phase=phase,
+            leader_epoch=epoch,
+            slots=() if work.lost else tuple(sorted(s for s in work.slots.values() if s != (s.group_id, None, None))),
+            operations=tuple(work.operations),
+            undurable=0 if work.lost else work.undurable,
+            durable=durable,
+            shadows=() if work.lost else work.shadows,
+            written=work.written,
+            handled=state.handled + 1,
+        )
+        outcome = Outcome(
+            records=tuple(work.records),
+            replies=tuple(Reply(request, body) for request, body in work.replies),
+            timers=() if work.lost else self._timers(work),
+        )
+        cancels = ("*",) if work.lost else tuple(work.cancelled)
+        return Step(label, after, outcome, tuple(work.rules), cancels, work.failed)
+
+    def _timers(self, work: Work) -> tuple[TimerCommand, ...]:
+        commands: list[TimerCommand] = []
+        for group_id, draft in work.drafts.items():
+            for timer, delay in draft.armed.items():
+                key = TimerKey(_KINDS[timer.kind], group_id, timer.member_id)
+                commands.append(CancelTimer(key) if delay is None else SetTimer(key, delay))
+        for operation in work.closed:
+            commands.append(CancelTimer(TimerKey(TimerKind.OPERATION, operation=operation)))
+        for operation in work.opened:
+            key = TimerKey(TimerKind.OPERATION, operation=operation)
+            commands.append(SetTimer(key, self.settings.offsets_commit_timeout_ms))
+        return tuple(commands)

@@ -1,0 +1,44 @@
+"""Which timers are armed, and until when: what the commands of a step come to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from fencepost.protocol.events import Event, SetTimer, TimerFired, TimerKey
+
+from .classic.coordinator import Step
+
+#: Armed timers, to the absolute time in ms at which they run out. Never changed in place.
+Deadlines: TypeAlias = dict[TimerKey, int]
+
+
+class TimerChanges(NamedTuple):
+    """The armed timers after a step, and the net change that led there (a timer armed to the same time is none)."""
+
+    deadlines: Deadlines
+    net: dict[TimerKey, int | None]
+
+
+def after_step(deadlines: Deadlines, event: Event, step: Step) -> TimerChanges:
+    """Applies a step's commands. The timer that fired is no longer armed, unless the step armed it again."""
+    cancelled: list[TimerKey] = []
+    for group_id in step.cancels:
+        cancelled += [key for key in deadlines if group_id in ("*", key.group_id)]
+    fired = event.key if isinstance(event, TimerFired) else None
+    if not step.outcome.timers and not cancelled and fired is None:
+        return TimerChanges(deadlines, {})
+    after = dict(deadlines)
+    touched = dict.fromkeys(cancelled)
+    if fired is not None:
+        touched[fired] = None
+    for key in touched:
+        after.pop(key, None)
+    for command in step.outcome.timers:
+        key = command.key
+        touched[key] = None
+        if isinstance(command, SetTimer):
+            after[key] = event.at_ms + command.delay_ms
+        else:
+            after.pop(key, None)
+    net = {key: after.get(key) for key in touched if after.get(key) != deadlines.get(key)}
+    return TimerChanges(after, net)

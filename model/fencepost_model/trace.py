@@ -1,0 +1,159 @@
+"""Following what a target was observed to do, one event at a time.
+
+A ``Follower`` keeps every state in which the model can be after what it has seen: usually one, more where the protocol
+leaves a choice open that has not shown yet. An event that no state can answer as observed is refused, and the verdict
+says what would have been accepted and which rules decide there. Nothing is searched for: each timer and each append is
+an event. ``accepts`` is what a search for unobserved steps needs, since it judges a step without taking it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from fencepost.protocol.events import Event, Reply, Request, TimerFired, TimerKey
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
+
+from .agree import Mismatch, disagreements
+from .classic.coordinator import ClassicModel, CoordinatorState, Step
+from .deadlines import Deadlines, after_step
+
+
+class Observed(Protocol):
+    """What a target did with one event. ``None`` for a part that was not observed.
+
+    ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
+    groups that the event changed, to their view afterwards, None if gone.
+    """
+
+    @property
+    def records(self) -> Sequence[Record] | None: ...
+    @property
+    def replies(self) -> Sequence[Reply] | None: ...
+    @property
+    def timers(self) -> Mapping[TimerKey, int | None] | None: ...
+    @property
+    def groups(self) -> Mapping[str, GroupView | None] | None: ...
+
+
+class Candidate(NamedTuple):
+    """A state that the target may be in, and when its timers run out."""
+
+    state: CoordinatorState
+    deadlines: Deadlines
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A result that the model would have accepted, and how the observation differs from it."""
+
+    step: Step
+    mismatches: tuple[Mismatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``ok``: the event can be explained. Otherwise ``alternatives`` is what could have been, closest first, and
+    ``rules`` the rules that decide at that point. An event that cannot occur at all has a ``reason`` and no
+    alternatives."""
+
+    ok: bool
+    index: int
+    alternatives: tuple[Alternative, ...] = ()
+    reason: str = ""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(rule for alternative in self.alternatives for rule in alternative.step.rules))
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"event {self.index}: accepted"
+        if self.reason:
+            return f"event {self.index}: {self.reason}"
+        lines = [f"event {self.index} cannot be explained; rules {', '.join(self.rules) or 'none'}"]
+        for alternative in self.alternatives:
+            choice = f" ({alternative.step.choice})" if alternative.step.choice else ""
+            lines.append(f"  accepted would be{choice}:")
+            lines += [f"    {m.part}: {m.expected}  instead of  {m.observed}" for m in alternative.mismatches]
+        return "\n".join(lines)
+
+
+class Follower:
+    """Follows one trace. After a refusal the follower stays where it was."""
+
+    def __init__(self, settings: Settings, profile: Profile) -> None:
+        self.model = ClassicModel(settings, profile)
+        self.candidates: list[Candidate] = [Candidate(self.model.initial(), {})]
+        self.index = 0
+
+    def feed(self, event: Event, observed: Observed) -> Verdict:
+        """Take the event with what was observed of it."""
+        verdict, after = self.accepts(event, observed)
+        if verdict.ok:
+            self.candidates = after
+            self.index += 1
+        return verdict
+
+    def accepts(self, event: Event, observed: Observed) -> tuple[Verdict, list[Candidate]]:
+        """The verdict on an event, and the states that explain it, without going there."""
+        accepted: list[Candidate] = []
+        alternatives: list[Alternative] = []
+        reason = ""
+        for state, deadlines in self.candidates:
+            if isinstance(event, TimerFired):
+                reason = _not_due(event, deadlines)
+                if reason:
+                    continue
+            for step in self.model.successors(state, event, fresh_id(event, observed, state)):
+                changes = after_step(deadlines, event, step)
+                mismatches = disagreements(state, event, step, changes, observed)
+                if mismatches:
+                    alternatives.append(Alternative(step, mismatches))
+                else:
+                    accepted.append(Candidate(step.state, changes.deadlines))
+        if accepted:
+            return Verdict(True, self.index), accepted if len(accepted) == 1 else _distinct(accepted)
+        alternatives.sort(key=lambda alternative: len(alternative.mismatches))
+        return Verdict(False, self.index, tuple(alternatives), "" if alternatives else reason), []
+
+
+def fresh_id(event: Event, observed: Observed, state: CoordinatorState) -> str:
+    """The member id that the target made for this event, as far as it shows; a placeholder otherwise.
+
+    It shows in an answer that hands it out, or as an id in the group that was not there before.
+    """
+    if not isinstance(event, Request) or not isinstance(event.body, JoinGroupRequest) or event.body.member_id:
+        return ""
+    for reply in observed.replies or ():
+        if reply.request_id == event.id and isinstance(reply.body, JoinGroupResponse) and reply.body.member_id:
+            return reply.body.member_id
+    seen = (observed.groups or {}).get(event.body.group_id)
+    if seen is not None:
+        group = state.group(event.body.group_id)
+        known = set() if group is None else {member.member_id for member in group.members} | group.pending_join
+        fresh = [member.member_id for member in seen.members if member.member_id not in known]
+        if fresh:
+            return fresh[0]
+    return f"?{event.id}"
+
+
+def _not_due(event: TimerFired, deadlines: Deadlines) -> str:
+    """Why the timer cannot fire now (F-RT-17), or an empty string."""
+    deadline = deadlines.get(event.key)
+    if deadline is None:
+        return f"the timer {event.key} is not armed"
+    if deadline > event.at_ms:
+        return f"the timer {event.key} is due at {deadline}, not at {event.at_ms}"
+    return ""
+
+
+def _distinct(candidates: list[Candidate]) -> list[Candidate]:
+    kept: dict[tuple[CoordinatorState, frozenset[tuple[TimerKey, int]]], Candidate] = {}
+    for candidate in candidates:
+        kept.setdefault((candidate.state, frozenset(candidate.deadlines.items())), candidate)
+    return list(kept.values())
