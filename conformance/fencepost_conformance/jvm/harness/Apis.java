@@ -1,0 +1,156 @@
+package fencepost;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.common.message.DeleteGroupsResponseData;
+import org.apache.kafka.common.message.DeleteGroupsResponseData.DeletableGroupResult;
+import org.apache.kafka.common.message.DescribeGroupsResponseData;
+import org.apache.kafka.common.message.HeartbeatRequestData;
+import org.apache.kafka.common.message.ListGroupsRequestData;
+import org.apache.kafka.common.message.SyncGroupRequestData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.DescribeGroupsResponse;
+import org.apache.kafka.common.requests.HeartbeatRequest;
+import org.apache.kafka.common.requests.JoinGroupRequest;
+import org.apache.kafka.common.requests.JoinGroupResponse;
+import org.apache.kafka.common.requests.LeaveGroupRequest;
+import org.apache.kafka.common.requests.LeaveGroupResponse;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.SyncGroupRequest;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.coordinator.group.GroupCoordinatorService;
+
+/**
+ * What the broker's request layer does around the coordinator, as far as it shapes answers: rights (C-JOIN-02,
+ * C-SYNC-01, 02, C-HB-01, C-LEAVE-01, C-ADM-01, 05, 09), doubled ids, and the response classes. The layer itself is
+ * part of the broker and not of the coordinator's artifact, so this is ours.
+ */
+final class Apis {
+    /** Receives the answer of a request when it is given, at once or in a later step. */
+    interface Answers {
+        void give(int request, short api, short version, ApiMessage answer);
+    }
+
+    private final GroupCoordinatorService service;
+    private final Hosts hosts;
+    private final Answers answers;
+
+    Apis(GroupCoordinatorService service, Hosts hosts, Answers answers) {
+        this.service = service;
+        this.hosts = hosts;
+        this.answers = answers;
+    }
+
+    /** A request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body]. */
+    void handle(JsonNode event) {
+        int id = event.get(2).intValue();
+        short api = event.get(3).shortValue();
+        short version = event.get(4).shortValue();
+        Set<String> denied = new LinkedHashSet<>(Requests.texts(event.get(7)));
+        JsonNode body = event.get(8);
+        RequestContext context =
+            Requests.context(id, api, version, event.get(5).textValue(), hosts, event.get(6).textValue());
+        CompletableFuture<? extends ApiMessage> answer = switch (ApiKeys.forId(api)) {
+            case JOIN_GROUP -> join(context, new JoinGroupRequest(Requests.join(body), version), denied);
+            case SYNC_GROUP -> sync(context, Requests.sync(body), version, denied);
+            case HEARTBEAT -> heartbeat(context, Requests.heartbeat(body), version, denied);
+            case LEAVE_GROUP -> leave(context, Requests.leave(body, version), denied);
+            case DESCRIBE_GROUPS -> describe(context, Requests.describe(body).groups(), denied);
+            case LIST_GROUPS -> list(context, Requests.list(body), denied);
+            case DELETE_GROUPS -> delete(context, Requests.delete(body).groupsNames(), denied);
+            default -> throw new IllegalArgumentException("no group API: " + api);
+        };
+        answer.whenComplete((data, failed) -> {
+            if (failed != null) {
+                throw new IllegalStateException("the coordinator failed a request instead of answering it", failed);
+            }
+            answers.give(id, api, version, data);
+        });
+    }
+
+    private CompletableFuture<? extends ApiMessage> join(RequestContext context, JoinGroupRequest request,
+            Set<String> denied) {
+        if (denied.contains(request.data().groupId())) {
+            return refused(request, Errors.GROUP_AUTHORIZATION_FAILED);
+        }
+        return service.joinGroup(context, request.data(), BufferSupplier.NO_CACHING)
+            .thenApply(data -> new JoinGroupResponse(data, request.version()).data());
+    }
+
+    private CompletableFuture<? extends ApiMessage> sync(RequestContext context, SyncGroupRequestData data,
+            short version, Set<String> denied) {
+        SyncGroupRequest request = new SyncGroupRequest(data, version);
+        if (!request.areMandatoryProtocolTypeAndNamePresent()) {
+            return refused(request, Errors.INCONSISTENT_GROUP_PROTOCOL);
+        }
+        if (denied.contains(data.groupId())) {
+            return refused(request, Errors.GROUP_AUTHORIZATION_FAILED);
+        }
+        return service.syncGroup(context, data, BufferSupplier.NO_CACHING);
+    }
+
+    private CompletableFuture<? extends ApiMessage> heartbeat(RequestContext context, HeartbeatRequestData data,
+            short version, Set<String> denied) {
+        if (denied.contains(data.groupId())) {
+            return refused(new HeartbeatRequest.Builder(data).build(version), Errors.GROUP_AUTHORIZATION_FAILED);
+        }
+        return service.heartbeat(context, data);
+    }
+
+    private CompletableFuture<? extends ApiMessage> leave(RequestContext context, LeaveGroupRequest request,
+            Set<String> denied) {
+        if (denied.contains(request.data().groupId())) {
+            return refused(request, Errors.GROUP_AUTHORIZATION_FAILED);
+        }
+        return service.leaveGroup(context, request.normalizedData())
+            .thenApply(data -> new LeaveGroupResponse(data, request.version()).data());
+    }
+
+    private CompletableFuture<? extends ApiMessage> describe(RequestContext context, List<String> groups,
+            Set<String> denied) {
+        DescribeGroupsResponseData response = new DescribeGroupsResponseData();
+        List<String> allowed = new ArrayList<>();
+        for (String group : groups) {
+            if (denied.contains(group)) {
+                response.groups().add(DescribeGroupsResponse.groupError(group, Errors.GROUP_AUTHORIZATION_FAILED));
+            } else {
+                allowed.add(group);
+            }
+        }
+        return service.describeGroups(context, allowed).thenApply(described -> {
+            response.groups().addAll(described);
+            return response;
+        });
+    }
+
+    private CompletableFuture<? extends ApiMessage> list(RequestContext context, ListGroupsRequestData request,
+            Set<String> denied) {
+        return service.listGroups(context, request).thenApply(data -> data.setGroups(
+            data.groups().stream().filter(group -> !denied.contains(group.groupId())).toList()));
+    }
+
+    private CompletableFuture<? extends ApiMessage> delete(RequestContext context, List<String> groups,
+            Set<String> denied) {
+        Set<String> distinct = new LinkedHashSet<>(groups);
+        List<String> allowed = distinct.stream().filter(group -> !denied.contains(group)).toList();
+        return service.deleteGroups(context, allowed, BufferSupplier.NO_CACHING).thenApply(results -> {
+            DeleteGroupsResponseData response = new DeleteGroupsResponseData().setResults(results);
+            distinct.stream().filter(denied::contains).forEach(group -> response.results().add(
+                new DeletableGroupResult().setGroupId(group)
+                    .setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code())));
+            return response;
+        });
+    }
+
+    private static CompletableFuture<? extends ApiMessage> refused(AbstractRequest request, Errors error) {
+        return CompletableFuture.completedFuture(request.getErrorResponse(error.exception()).data());
+    }
+}

@@ -1,0 +1,211 @@
+package fencepost;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+import com.yammer.metrics.core.MetricsRegistry;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.internals.Topic;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorShardBuilderSupplier;
+import org.apache.kafka.coordinator.group.GroupConfigManager;
+import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
+import org.apache.kafka.coordinator.group.GroupCoordinatorService;
+import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
+import org.apache.kafka.coordinator.group.GroupMetadataManager;
+import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.server.util.timer.TimerTask;
+
+/** Kafka's coordinator service and runtime, put together as the broker does, but on our clock, queue and log. */
+final class Coordinator {
+    static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
+
+    private static final LogContext LOG = new LogContext("");
+    private static final GroupCoordinatorMetrics METRICS =
+        new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
+    private static final CoordinatorRuntimeMetrics RUNTIME_METRICS =
+        Reflect.implement(CoordinatorRuntimeMetrics.class, (proxy, method, arguments) -> Reflect.nothing(method));
+    private static final Map<List<Integer>, Config> CONFIGS = new HashMap<>();
+    private static final Field CONTEXTS = Reflect.field(CoordinatorRuntime.class, "coordinators");
+    private static final Field MANAGER = Reflect.field(GroupCoordinatorShard.class, "groupMetadataManager");
+    private static final Field GROUPS = Reflect.field(GroupMetadataManager.class, "groups");
+    private static Field state;
+    private static Field timer;
+    private static Field tasks;
+    private static Field coordinator;
+    private static Field shard;
+
+    /** Settings of a trace as Kafka's classes hold them; the same for all traces with these settings. */
+    private record Config(GroupCoordinatorConfig group, GroupConfigManager groups) { }
+
+    final GroupCoordinatorService service;
+    private final Map<?, ?> contexts;
+
+    private Coordinator(GroupCoordinatorService service, CoordinatorRuntime<?, ?> runtime) {
+        this.service = service;
+        this.contexts = (Map<?, ?>) Reflect.get(CONTEXTS, runtime);
+    }
+
+    /** Settings: minimum and maximum session timeout, initial delay, maximum size, write timeout. */
+    static Coordinator build(List<Integer> settings, int lingerMs, ManualTime time, EventQueue queue, MemoryLog log,
+            TraceLoader loader, Records records) {
+        Config config = CONFIGS.computeIfAbsent(settings, Coordinator::config);
+        CoordinatorShardBuilderSupplier<GroupCoordinatorShard, CoordinatorRecord> shards = () -> {
+            GroupCoordinatorShard.Builder builder = new GroupCoordinatorShard.Builder(config.group(), config.groups());
+            Reflect.fill(builder, Map.of("withAuthorizer", Optional.empty(), "withAuthorizerPlugin", Optional.empty()));
+            return builder;
+        };
+        Duration timeout = Duration.ofMillis(settings.get(4));
+        Supplier<Integer> cachedBuffer = () -> 1 << 20;
+        Map<String, Object> parts = new HashMap<>();
+        parts.put("withLogContext", LOG);
+        parts.put("withEventProcessor", queue);
+        parts.put("withPartitionWriter", log.writer());
+        parts.put("withLoader", loader);
+        parts.put("withCoordinatorShardBuilderSupplier", shards);
+        parts.put("withTime", time);
+        parts.put("withTimer", time);
+        parts.put("withWriteTimeout", timeout);
+        parts.put("withDefaultWriteTimeOut", timeout);
+        parts.put("withCoordinatorRuntimeMetrics", RUNTIME_METRICS);
+        parts.put("withCoordinatorMetrics", METRICS);
+        parts.put("withSerializer", records);
+        parts.put("withCompression", Compression.NONE);
+        parts.put("withAppendLingerMs", lingerMs);
+        parts.put("withExecutorService", new Inline());
+        parts.put("withCachedBufferMaxBytesSupplier", cachedBuffer);
+        CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord> builder =
+            new CoordinatorRuntime.Builder<>();
+        Reflect.fill(builder, parts);
+        CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime = builder.build();
+        GroupCoordinatorService service = (GroupCoordinatorService) Reflect.construct(GroupCoordinatorService.class,
+            LOG, config.group(), runtime, METRICS, config.groups(), time,
+            absent("org.apache.kafka.server.share.persister.Persister"),
+            absent("org.apache.kafka.server.util.PartitionMetadataClient"));
+        service.startup(() -> 1);
+        return new Coordinator(service, runtime);
+    }
+
+    private static Config config(List<Integer> settings) {
+        Map<String, Object> values = Map.of(
+            GroupCoordinatorConfig.GROUP_MIN_SESSION_TIMEOUT_MS_CONFIG, settings.get(0),
+            GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG, settings.get(1),
+            GroupCoordinatorConfig.GROUP_INITIAL_REBALANCE_DELAY_MS_CONFIG, settings.get(2),
+            GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, settings.get(3),
+            GroupCoordinatorConfig.OFFSET_COMMIT_TIMEOUT_MS_CONFIG, settings.get(4)
+        );
+        Class<?> shareConfig = Reflect.find("org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig");
+        ConfigDef definition = new ConfigDef();
+        define(definition, GroupCoordinatorConfig.class);
+        define(definition, shareConfig);
+        AbstractConfig all = new AbstractConfig(definition, values, false);
+        GroupCoordinatorConfig group = new GroupCoordinatorConfig(all);
+        Object share = Reflect.construct(shareConfig, all);
+        return new Config(group, (GroupConfigManager) Reflect.construct(GroupConfigManager.class, Map.of(), group, share));
+    }
+
+    private static void define(ConfigDef into, Class<?> holder) {
+        for (Field field : holder.getFields()) {
+            if (field.getType() == ConfigDef.class) {
+                ((ConfigDef) Reflect.get(field, null)).configKeys().forEach((name, key) -> {
+                    if (!into.configKeys().containsKey(name)) {
+                        into.define(key);
+                    }
+                });
+            }
+        }
+    }
+
+    /** A part that only share groups use, which no trace has. */
+    private static Object absent(String type) {
+        Class<?> found = Reflect.find(type);
+        return found == null ? "" : Reflect.implement(found, (proxy, method, arguments) -> Reflect.nothing(method));
+    }
+
+    private Object context() {
+        Object context = contexts.get(PARTITION);
+        if (context != null && state == null) {
+            state = Reflect.field(context.getClass(), "state");
+            timer = Reflect.field(context.getClass(), "timer");
+            coordinator = Reflect.field(context.getClass(), "coordinator");
+            tasks = Reflect.field(Reflect.get(timer, context).getClass(), "tasks");
+        }
+        return context;
+    }
+
+    boolean isLoading() {
+        Object context = context();
+        return context != null && Reflect.get(state, context).toString().equals("LOADING");
+    }
+
+    /** The coordinator's own timers, by Kafka's key. */
+    @SuppressWarnings("unchecked")
+    Map<String, TimerTask> timers() {
+        Object context = context();
+        return context == null ? Map.of() : (Map<String, TimerTask>) Reflect.get(tasks, Reflect.get(timer, context));
+    }
+
+    /** All groups in the newest state; none while the partition is not owned. */
+    Collection<?> groups() {
+        return groupsById().values();
+    }
+
+    Map<?, ?> groupsById() {
+        Object context = context();
+        Object snapshottable = context == null ? null : Reflect.get(coordinator, context);
+        if (snapshottable == null) {
+            return Map.of();
+        }
+        if (shard == null) {
+            shard = Reflect.field(snapshottable.getClass(), "coordinator");
+        }
+        return (Map<?, ?>) Reflect.get(GROUPS, Reflect.get(MANAGER, Reflect.get(shard, snapshottable)));
+    }
+
+    /** Runs background work at once, in the step that asks for it. */
+    private static final class Inline extends AbstractExecutorService {
+        @Override
+        public void execute(Runnable task) {
+            task.run();
+        }
+
+        @Override
+        public void shutdown() { }
+
+        @Override
+        public List<Runnable> shutdownNow() {
+            return List.of();
+        }
+
+        @Override
+        public boolean isShutdown() {
+            return false;
+        }
+
+        @Override
+        public boolean isTerminated() {
+            return false;
+        }
+
+        @Override
+        public boolean awaitTermination(long timeout, TimeUnit unit) {
+            return true;
+        }
+    }
+}

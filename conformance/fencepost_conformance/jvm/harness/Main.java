@@ -1,0 +1,47 @@
+package fencepost;
+
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+/** One trace a line on standard input, one line of observations for it on standard output, until the input ends. */
+public final class Main {
+    private Main() { }
+
+    public static void main(String[] arguments) throws IOException {
+        CountingRandom.install();
+        endWithParent();
+        OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16);
+        System.setOut(System.err); // nothing else may write between the answers
+        ObjectMapper json = new ObjectMapper();
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII), 1 << 16);
+        out.write("ready\n".getBytes(StandardCharsets.US_ASCII));
+        out.flush();
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String answer;
+            try {
+                answer = Trace.run(json.readTree(line));
+            } catch (RuntimeException | IOException broken) {
+                broken.printStackTrace();
+                answer = new Json().open().text(broken.toString()).close().take();
+            }
+            out.write(answer.getBytes(StandardCharsets.ISO_8859_1));
+            out.write('\n');
+            if (!in.ready()) {
+                out.flush();
+            }
+        }
+    }
+
+    /** A parent that is killed cannot close the input while another child of it still holds the pipe. */
+    private static void endWithParent() {
+        ProcessHandle.current().parent().ifPresent(parent -> parent.onExit().thenRun(() -> Runtime.getRuntime().halt(0)));
+    }
+}

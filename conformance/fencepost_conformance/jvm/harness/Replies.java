@@ -1,0 +1,101 @@
+package fencepost;
+
+import java.nio.ByteBuffer;
+
+import org.apache.kafka.common.message.DeleteGroupsResponseData;
+import org.apache.kafka.common.message.DescribeGroupsResponseData;
+import org.apache.kafka.common.message.HeartbeatResponseData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.message.ListGroupsResponseData;
+import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
+
+/** Writes answers as a client of the request's version would read them: each goes through the wire format first. */
+final class Replies {
+    private final Hosts hosts;
+
+    Replies(Hosts hosts) {
+        this.hosts = hosts;
+    }
+
+    void write(Json out, int request, short api, short version, ApiMessage answer) {
+        ByteBufferAccessor wire = wire(answer, version);
+        out.open().number(request).number(api);
+        switch (ApiKeys.forId(api)) {
+            case JOIN_GROUP -> write(out, new JoinGroupResponseData(wire, version));
+            case SYNC_GROUP -> write(out, new SyncGroupResponseData(wire, version));
+            case HEARTBEAT -> out.number(new HeartbeatResponseData(wire, version).errorCode());
+            case LEAVE_GROUP -> write(out, new LeaveGroupResponseData(wire, version));
+            case DESCRIBE_GROUPS -> write(out, new DescribeGroupsResponseData(wire, version));
+            case LIST_GROUPS -> write(out, new ListGroupsResponseData(wire, version));
+            case DELETE_GROUPS -> write(out, new DeleteGroupsResponseData(wire, version));
+            default -> throw new IllegalArgumentException("no group API: " + api);
+        }
+        out.close();
+    }
+
+    private static ByteBufferAccessor wire(ApiMessage answer, short version) {
+        ObjectSerializationCache cache = new ObjectSerializationCache();
+        ByteBuffer buffer = ByteBuffer.allocate(answer.size(cache, version));
+        answer.write(new ByteBufferAccessor(buffer), cache, version);
+        buffer.flip();
+        return new ByteBufferAccessor(buffer);
+    }
+
+    private void write(Json out, JoinGroupResponseData data) {
+        out.number(data.errorCode()).number(data.generationId()).text(data.protocolType()).text(data.protocolName())
+            .text(data.leader()).flag(data.skipAssignment()).text(data.memberId()).open();
+        for (JoinGroupResponseData.JoinGroupResponseMember member : data.members()) {
+            out.open().text(member.memberId()).text(member.groupInstanceId()).bytes(member.metadata()).close();
+        }
+        out.close();
+    }
+
+    private void write(Json out, SyncGroupResponseData data) {
+        out.number(data.errorCode()).text(data.protocolType()).text(data.protocolName()).bytes(data.assignment());
+    }
+
+    private void write(Json out, LeaveGroupResponseData data) {
+        out.number(data.errorCode()).open();
+        for (LeaveGroupResponseData.MemberResponse member : data.members()) {
+            out.open().text(member.memberId()).text(member.groupInstanceId()).number(member.errorCode()).close();
+        }
+        out.close();
+    }
+
+    private void write(Json out, DescribeGroupsResponseData data) {
+        out.open();
+        for (DescribeGroupsResponseData.DescribedGroup group : data.groups()) {
+            out.open().number(group.errorCode()).text(group.groupId()).text(group.groupState())
+                .text(group.protocolType()).text(group.protocolData()).open();
+            for (DescribeGroupsResponseData.DescribedGroupMember member : group.members()) {
+                out.open().text(member.memberId()).text(member.groupInstanceId()).text(member.clientId())
+                    .text(hosts.name(member.clientHost())).bytes(member.memberMetadata())
+                    .bytes(member.memberAssignment()).close();
+            }
+            out.close().text(group.errorMessage()).close();
+        }
+        out.close();
+    }
+
+    private void write(Json out, ListGroupsResponseData data) {
+        out.number(data.errorCode()).open();
+        for (ListGroupsResponseData.ListedGroup group : data.groups()) {
+            out.open().text(group.groupId()).text(group.protocolType()).text(group.groupState())
+                .text(group.groupType()).close();
+        }
+        out.close();
+    }
+
+    private void write(Json out, DeleteGroupsResponseData data) {
+        out.open();
+        for (DeleteGroupsResponseData.DeletableGroupResult result : data.results()) {
+            out.open().text(result.groupId()).number(result.errorCode()).close();
+        }
+        out.close();
+    }
+}

@@ -1,0 +1,183 @@
+package fencepost;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.Set;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.server.util.timer.TimerTask;
+
+/**
+ * One trace on a fresh coordinator: each event is a step, each step writes what could be observed of it.
+ *
+ * <p>Kafka with linger 0 appends inside the operation, so a failing append would be part of the operation's own step.
+ * A trace keeps the two apart. Here the runtime gets a linger that never ends, and the step flushes the batch itself by
+ * running the runtime's flush task: at the end of the operation's step if the append is to succeed, in the next step if
+ * that says that it fails. Nothing can happen between, so the runtime does the same in the same order; only the timer of
+ * the operation is seen to be set and cancelled. "Merged" traces run with linger 0 itself, to hold one against the other.
+ */
+final class Trace {
+    private final EventQueue queue = new EventQueue();
+    private final ManualTime time = new ManualTime(queue);
+    private final MemoryLog log = new MemoryLog();
+    private final TraceLoader loader = new TraceLoader();
+    private final Hosts hosts = new Hosts();
+    private final Records records = new Records(hosts);
+    private final Views views = new Views(hosts);
+    private final Replies replies = new Replies(hosts);
+    private final Timers timers;
+    private final Coordinator coordinator;
+    private final Apis apis;
+    private final boolean withViews;
+    private final boolean merged;
+    private final Json answers = new Json();
+    private final Set<String> groups = new HashSet<>();
+    private boolean failsNext;
+    private String refusal;
+
+    /** A trace: [settings, with views, merged, events]. */
+    private Trace(JsonNode trace) {
+        withViews = trace.get(1).intValue() != 0;
+        merged = trace.get(2).intValue() != 0;
+        List<Integer> settings = new ArrayList<>();
+        trace.get(0).forEach(value -> settings.add(value.intValue()));
+        coordinator = Coordinator.build(
+            settings, merged ? 0 : ManualTime.LINGER_MS, time, queue, log, loader, records);
+        timers = new Timers(time, coordinator, groups);
+        apis = new Apis(coordinator.service, hosts,
+            (request, api, version, answer) -> replies.write(answers, request, api, version, answer));
+    }
+
+    static String run(JsonNode trace) {
+        CountingRandom.reset();
+        Trace running = new Trace(trace);
+        JsonNode events = trace.get(3);
+        Json out = new Json();
+        out.open();
+        for (int i = 0; i < events.size(); i++) {
+            JsonNode next = i + 1 < events.size() ? events.get(i + 1) : null;
+            running.step(i, events.get(i), next);
+            running.observe(out);
+        }
+        return out.close().take();
+    }
+
+    private void step(int index, JsonNode event, JsonNode next) {
+        String kind = event.get(0).textValue();
+        time.moveTo(event.get(1).longValue());
+        failsNext = next != null && next.get(0).textValue().equals("f");
+        log.failWith(failsNext ? Errors.forCode(next.get(2).shortValue()) : null);
+        queue.causedBy(-index - 1L);
+        switch (kind) {
+            case "q" -> request(event);
+            case "t" -> fire(event);
+            case "a" -> replicate(event.get(2).longValue());
+            case "f" -> fail(event);
+            case "m" -> { } // classic groups do not look at topics
+            case "s" -> coordinator.service.onElection(0, event.get(2).intValue());
+            case "l", "x" -> load(event);
+            case "u" -> coordinator.service.onResignation(0,
+                event.get(2).isNull() ? OptionalInt.empty() : OptionalInt.of(event.get(2).intValue()));
+            default -> throw new IllegalArgumentException("no event " + kind);
+        }
+        drain();
+    }
+
+    private void request(JsonNode event) {
+        queue.causedBy(event.get(2).intValue());
+        Requests.groups(event.get(3).shortValue(), event.get(8), groups);
+        apis.handle(event);
+    }
+
+    private void fire(JsonNode event) {
+        TimerTask task = timers.due(event);
+        if (task == null) {
+            refusal = "NoSuchTimer";
+        } else {
+            task.run();
+        }
+    }
+
+    private void replicate(long offset) {
+        if (offset > log.endOffset()) {
+            refusal = "OffsetBeyondLog";
+        } else {
+            log.replicated(offset);
+        }
+    }
+
+    private void fail(JsonNode event) {
+        if (merged) {
+            return; // it happened in the step before
+        }
+        TimerTask flush = time.takeLinger();
+        if (flush == null) {
+            refusal = "NothingToAppend";
+            return;
+        }
+        Errors later = log.failure();
+        log.failWith(Errors.forCode(event.get(2).shortValue()));
+        flush.run();
+        while (!queue.isEmpty()) {
+            queue.runNext();
+        }
+        log.failWith(later);
+    }
+
+    private void load(JsonNode event) {
+        if (!coordinator.isLoading()) {
+            loader.forget();
+            coordinator.service.onElection(0, event.get(2).intValue());
+            drain();
+        }
+        if (!loader.isLoading()) {
+            return; // the epoch is too old, or the partition is active already (F-LOAD-03)
+        }
+        if (event.get(0).textValue().equals("x")) {
+            loader.fail();
+            return;
+        }
+        JsonNode loaded = event.get(3);
+        loaded.forEach(record -> groups.add(record.get(1).textValue()));
+        log.startAt(loaded.size());
+        loader.finish(records.read(loaded));
+    }
+
+    /** Runs what is queued, and flushes after each operation as linger 0 does, except a last one that is to fail. */
+    private void drain() {
+        while (!queue.isEmpty()) {
+            queue.runNext();
+            TimerTask flush = null;
+            if (!merged && !(failsNext && queue.isEmpty())) {
+                flush = time.takeLinger();
+            }
+            if (flush != null) {
+                flush.run();
+                queue.runNext(); // the flush goes in front of all others
+            }
+        }
+    }
+
+    private void observe(Json out) {
+        int appended = log.takeAppended();
+        if (failsNext || records.serialized() == appended) {
+            appended = records.serialized();
+        }
+        records.dropAfter(appended);
+        String failure = queue.takeFailure();
+        out.open();
+        records.take(out);
+        out.raw("[" + answers.take() + "]");
+        timers.take(out);
+        if (withViews) {
+            views.take(out, coordinator.groups());
+        } else {
+            out.open().close();
+        }
+        out.text(refusal == null ? failure : refusal).close();
+        refusal = null;
+    }
+}

@@ -1,0 +1,61 @@
+package fencepost;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+
+/** Loading that begins when the runtime asks for it and ends when the trace says so, with the records of the trace. */
+final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
+    private CompletableFuture<LoadSummary> pending;
+    private CoordinatorPlayback<CoordinatorRecord> playback;
+
+    @Override
+    public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> coordinator) {
+        pending = new CompletableFuture<>();
+        playback = coordinator;
+        return pending;
+    }
+
+    boolean isLoading() {
+        return pending != null;
+    }
+
+    /** Replays the records as if all of them were replicated (F-LOAD-01). */
+    void finish(List<CoordinatorRecord> records) {
+        CompletableFuture<LoadSummary> loading = pending;
+        pending = null;
+        try {
+            long offset = 0;
+            for (CoordinatorRecord record : records) {
+                playback.replay(offset++, -1L, (short) -1, record);
+            }
+            if (offset > 0) {
+                playback.updateLastWrittenOffset(offset);
+                playback.updateLastCommittedOffset(offset);
+            }
+            loading.complete(null);
+        } catch (RuntimeException broken) {
+            loading.completeExceptionally(broken);
+        }
+    }
+
+    void fail() {
+        CompletableFuture<LoadSummary> loading = pending;
+        pending = null;
+        loading.completeExceptionally(new RuntimeException("the trace says that loading fails"));
+    }
+
+    /** Forgets a load whose coordinator was closed meanwhile. */
+    void forget() {
+        pending = null;
+    }
+
+    @Override
+    public void close() {
+        pending = null;
+    }
+}

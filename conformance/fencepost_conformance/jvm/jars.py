@@ -1,0 +1,143 @@
+"""Fetches artifacts of Apache Kafka with their dependencies, once, into the user's cache.
+
+``mvn`` does it where it is installed, else the Ivy that PySpark brings along. Both know where artifacts come from;
+this project does not. Nothing fetched is ever part of the project.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from ..console import CannotRun
+
+GROUP = "org.apache.kafka"
+OLDEST_JAVA = 17
+FETCH_TIMEOUT_S = 600
+
+
+def cache_root() -> Path:
+    """Where jars and compiled classes are kept: ``$FENCEPOST_CACHE``, or ``~/.cache/fencepost``."""
+    named = os.environ.get("FENCEPOST_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "fencepost"
+
+
+def java() -> str:
+    """The ``java`` program, from ``$JAVA_HOME`` or the path. Raises ``CannotRun`` if there is none or it is too old."""
+    home = os.environ.get("JAVA_HOME")
+    at_home = Path(home) / "bin" / "java" if home else None
+    found = str(at_home) if at_home is not None and at_home.exists() else shutil.which("java")
+    if found is None:
+        raise CannotRun(
+            f"this needs Java: install a JDK, version {OLDEST_JAVA} or later (package 'default-jdk-headless')"
+        )
+    _check_version(found)
+    return found
+
+
+@cache
+def _check_version(program: str) -> None:
+    answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        told = version[0] if version else "of unknown version"
+        raise CannotRun(f"{program} is {told}; this needs a JDK, version {OLDEST_JAVA} or later")
+
+
+def fetch(artifact: str, version: str) -> list[Path]:
+    """The jars of ``org.apache.kafka:artifact:version`` and of all it needs to run; fetched unless they are cached."""
+    target = cache_root() / "jars" / f"{artifact}-{version}"
+    if not target.is_dir():
+        publish(target, lambda folder: _download(artifact, version, folder))
+    return sorted(target.glob("*.jar"))
+
+
+def publish(target: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a new folder and give it its name when it is complete, so that no process ever sees half of it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
+        folder = Path(scratch) / target.name
+        folder.mkdir()
+        fill(folder)
+        try:
+            folder.rename(target)
+        except OSError:
+            if not target.is_dir():  # else another process was quicker, with the same content
+                raise
+
+
+def _download(artifact: str, version: str, folder: Path) -> None:
+    program = java()
+    tried: list[str] = []
+    maven = shutil.which("mvn")
+    if maven is not None:
+        problem = _with_maven(maven, artifact, version, folder)
+        if problem is None:
+            return
+        tried.append(f"mvn: {problem}")
+    ivy = _pyspark_ivy()
+    if ivy is not None:
+        problem = _with_ivy(program, ivy, artifact, version, folder)
+        if problem is None:
+            return
+        tried.append(f"Ivy: {problem}")
+    reason = "; ".join(tried) or "neither mvn nor PySpark is installed"
+    raise CannotRun(
+        f"could not fetch {GROUP}:{artifact}:{version} ({reason}). Install Maven (package 'maven') or PySpark "
+        "(pip install 'fencepost[spark]'), check the network, and run again"
+    )
+
+
+def _with_maven(maven: str, artifact: str, version: str, folder: Path) -> str | None:
+    with tempfile.TemporaryDirectory() as scratch:
+        pom = Path(scratch) / "pom.xml"
+        pom.write_text(
+            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+            "<groupId>fencepost</groupId><artifactId>jars</artifactId><version>1</version><dependencies><dependency>"
+            f"<groupId>{GROUP}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+            "</dependency></dependencies></project>"
+        )
+        return _call(
+            [
+                maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime",
+                f"-DoutputDirectory={folder}",
+            ],
+            folder,
+        )  # fmt: skip
+
+
+def _with_ivy(program: str, ivy: Path, artifact: str, version: str, folder: Path) -> str | None:
+    return _call(
+        [
+            program, "-jar", str(ivy), "-cache", str(cache_root() / "ivy"), "-confs", "default",
+            "-dependency", GROUP, artifact, version, "-types", "jar", "bundle",
+            "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
+        ],
+        folder,
+    )  # fmt: skip
+
+
+def _call(command: list[str], folder: Path) -> str | None:
+    """Run a fetching command; what went wrong, or None."""
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"no end after {FETCH_TIMEOUT_S} s"
+    if answer.returncode == 0 and any(folder.glob("*.jar")):
+        return None
+    lines = [line for line in (answer.stdout + answer.stderr).splitlines() if "ERROR" in line or "not found" in line]
+    return lines[0].strip() if lines else f"exit status {answer.returncode}"
+
+
+def _pyspark_ivy() -> Path | None:
+    spark = find_spec("pyspark")
+    if spark is None or spark.origin is None:
+        return None
+    return next((Path(spark.origin).parent / "jars").glob("ivy-*.jar"), None)
