@@ -70,15 +70,15 @@ Init ==
 \* Without SlowAppends nothing happens while a record is being replicated.
 Settled == SlowAppends \/ unreplicated = << >>
 
-\* The coordinator took request r, or none if r is not in flight: w is what
-\* came of it.
+\* The coordinator took request r: w is what came of it.
 Handled(w, r) ==
   /\ group' = w.g
   /\ unreplicated' = unreplicated \o w.app
   /\ requests' = requests \ {r}
   /\ replies' = replies \cup w.out
 
-Timer(w) ==
+\* The coordinator acted with no request in flight: w is what came of it.
+Acted(w) ==
   /\ group' = w.g
   /\ unreplicated' = unreplicated \o w.app
   /\ replies' = replies \cup w.out
@@ -256,7 +256,7 @@ JoinTimerFires ==
   /\ Settled
   /\ group.joinTimer
   /\ JoinTimerIsDue
-  /\ Timer(JoinExpired(group))
+  /\ Acted(JoinExpired(group))
   /\ UNCHANGED faultsLeft
 
 \* WHO the sync timer. WHEN every pending sync is abandoned.
@@ -265,7 +265,7 @@ SyncTimerFires ==
   /\ Settled
   /\ group.syncTimer
   /\ SyncTimerIsDue
-  /\ Timer(SyncExpired(group))
+  /\ Acted(SyncExpired(group))
   /\ UNCHANGED faultsLeft
 
 \* WHO the session timer of m. WHEN m is abandoned.
@@ -274,7 +274,7 @@ SessionTimerFires(m) ==
   /\ Settled
   /\ m \in group.sessionTimers
   /\ Abandoned(m)
-  /\ Timer(SessionExpired(group, m))
+  /\ Acted(SessionExpired(group, m))
   /\ UNCHANGED faultsLeft
 
 -----------------------------------------------------------------------------
@@ -321,6 +321,13 @@ ClientAsksToRejoin(c) ==
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net>>
 
+\* WHO an operator, or any process that knows the id (C-LEAVE-10, 25). WHEN m is
+\* a member. DOES remove it by a LeaveGroup of its own.
+OperatorRemovesMember(m) ==
+  /\ Fault("OperatorRemovesMember")
+  /\ m \in DOMAIN group.members
+  /\ Acted(GetLeave(group, m))
+
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Environment: network, clocks, log.                                      *)
@@ -350,21 +357,21 @@ JoinTimerFiresEarly ==
   /\ Fault("JoinTimerFiresEarly")
   /\ group.joinTimer
   /\ ~JoinTimerIsDue
-  /\ Timer(JoinExpired(group))
+  /\ Acted(JoinExpired(group))
 
 \* WHO the sync timer. WHEN a live client has not synced. DOES not wait for it.
 SyncTimerFiresEarly ==
   /\ Fault("SyncTimerFiresEarly")
   /\ group.syncTimer
   /\ ~SyncTimerIsDue
-  /\ Timer(SyncExpired(group))
+  /\ Acted(SyncExpired(group))
 
 \* WHO the session timer of m. WHEN its client lives, but stalls. DOES C-TMR-06..09.
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in group.sessionTimers
   /\ ~Abandoned(m)
-  /\ Timer(SessionExpired(group, m))
+  /\ Acted(SessionExpired(group, m))
 
 \* WHO the log. WHEN the leader's SyncGroup arrives. DOES refuse the record (C-SYNC-22).
 AppendFails ==
@@ -419,6 +426,7 @@ Environment ==
   \/ \E c \in Clients : ClientGivesUp(c)
   \/ \E c \in Clients : ClientAsksToRejoin(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
+  \/ \E m \in Ids : OperatorRemovesMember(m)
 
 Next == System \/ Environment
 
