@@ -18,6 +18,7 @@ from fencepost_model.explore.interface import (
     Properties,
     State,
     Value,
+    View,
     Witness,
 )
 
@@ -54,6 +55,7 @@ class TwoPhase:
     """
 
     members: int
+    views: Sequence[View] = ()
     careless: bool = False  #: commit without waiting for all
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class Graph:
         return tuple(values[component][column.view[number]] for component, column in enumerate(self.columns))
 
     def label(self, number: int) -> Label:
-        label: Label = self.tables.labels.values[number]
+        label: Label = self.tables.labels.values[number][0]
         return label
 
     def path(self, number: int) -> list[int]:
@@ -74,15 +75,15 @@ class Graph:
             for each in self.path(number)
         ]
 
-    def transitions(self) -> Iterator[tuple[int, Label, int]]:
-        """Every transition as (state number, label, state number), by source."""
+    def transitions(self) -> Iterator[tuple[int, Label, Any, int]]:
+        """Every transition as (state number, label, note, state number), by source."""
         if self.edges is None:
             raise ValueError("the graph was explored without its transitions; explore with transitions=True")
         labels = self.tables.labels.values
         targets, via = self.edges.target.tolist(), self.edges.label.tolist()
         for source in range(self.states):
             for place in range(int(self.edges.start[source]), int(self.edges.start[source + 1])):
-                yield source, labels[via[place]], targets[place]
+                yield source, *labels[via[place]], targets[place]
 
     @property
     def bytes_per_state(self) -> float:

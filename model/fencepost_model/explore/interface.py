@@ -12,7 +12,7 @@ itself and then looked up for millions of states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -27,17 +27,30 @@ class Outcome:
     """One way in which an action may go.
 
     ``writes``: (component, new value). ``updates``: (component, token), turned into the new value by
-    ``System.update``. A component stands in at most one of the two.
+    ``System.update``. A component stands in at most one of the two. ``note`` is anything hashable that whoever
+    follows the transition later wants to know of it; it is no part of the label.
     """
 
     label: Label
     writes: tuple[tuple[int, Value], ...] = ()
     updates: tuple[tuple[int, Value], ...] = ()
+    note: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What some action wants to know of a component, which is less than its value.
+
+    Actions read views like components: view number j has the number ``len(components) + j``.
+    """
+
+    component: int
+    of: Callable[[Any], Value]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """``outcomes`` gets the values of the components in ``reads``, in that order; no outcome: not enabled."""
+    """``outcomes`` gets the values of the components and views in ``reads``, in order; no outcome: not enabled."""
 
     name: str
     reads: tuple[int, ...]
@@ -129,6 +142,9 @@ class System(Protocol):
     def initial(self) -> Iterable[State]: ...
 
     @property
+    def views(self) -> Sequence[View]: ...
+
+    @property
     def actions(self) -> Sequence[Action]: ...
 
     def update(self, component: int, value: Any, token: Any) -> Value | None:
@@ -161,6 +177,7 @@ class PlainSystem:
 
     model: Model
     components: Sequence[str] = ("state",)
+    views: Sequence[View] = ()
     symmetry: Sequence[Permutation] = field(default=())
 
     def initial(self) -> Iterable[State]:
@@ -181,10 +198,11 @@ class PlainSystem:
         return self.model.properties()
 
 
-def successors(system: System, state: State) -> Iterable[tuple[Label, State]]:
-    """The labelled successors of one state, straight from the model: the slow path that the tables are tested on."""
+def successors(system: System, state: State) -> Iterator[tuple[Outcome, State]]:
+    """The outcomes and successors of one state, straight from the model: what the tables are held equal to."""
+    seen = (*state, *(view.of(state[view.component]) for view in system.views))
     for action in system.actions:
-        for outcome in action.outcomes(*(state[component] for component in action.reads)):
+        for outcome in action.outcomes(*(seen[component] for component in action.reads)):
             after = list(state)
             for component, value in outcome.writes:
                 after[component] = value
@@ -194,4 +212,4 @@ def successors(system: System, state: State) -> Iterable[tuple[Label, State]]:
                     break
                 after[component] = updated
             else:
-                yield outcome.label, tuple(after)
+                yield outcome, tuple(after)

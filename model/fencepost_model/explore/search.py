@@ -58,7 +58,7 @@ class Exploration:
     bytes: int
     violations: list[Violation] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)  #: witnesses that no state gave
-    taken: dict[str, int] = field(default_factory=dict)  #: action name → transitions
+    taken: dict[str, int] = field(default_factory=dict)  #: first word of the label → transitions
 
     @property
     def states(self) -> int:
@@ -155,9 +155,10 @@ class _Search:
         if self.keep:
             self.graph.edges = sorted_edges(self.graph.states, *self.kept)
         labels = self.tables.labels.values
-        taken: dict[str, int] = {action.name: 0 for action in self.system.actions}
+        taken: dict[str, int] = {}
         for number, count in enumerate(self.taken.tolist()):
-            taken[labels[number][0]] = taken.get(labels[number][0], 0) + count
+            name = labels[number][0][0]
+            taken[name] = taken.get(name, 0) + count
         return Exploration(
             self.graph,
             self.generated,
@@ -209,7 +210,7 @@ class _Search:
         self.graph.via.extend(via)
 
     def _expand(self, first: int, upto: int) -> None:
-        columns = [column.view[first:upto] for column in self.graph.columns]
+        columns = self.tables.with_views([column.view[first:upto] for column in self.graph.columns])
         found: list[Steps] = []
         for table in self.tables.tables:
             steps = table.steps(columns)
@@ -288,9 +289,7 @@ class _Search:
             if broken.size:
                 place = int(broken[0])
                 label = self.graph.label(int(steps.label[place]))
-                after = tuple(
-                    values[column[place]] for values, column in zip(self.tables.values, steps.columns, strict=True)
-                )
+                after = tuple(self.tables.values[each][column[place]] for each, column in enumerate(steps.columns))
                 number = first + int(steps.source[place])
                 self._report(step.name, "step", partial(self._trace, number, (Step(label, after),)))
 
@@ -312,8 +311,8 @@ def _step_memo(tables: Tables, step: StepInvariant) -> Memo:
     """Remembers a step property by label and by the numbers of what it reads before and after."""
     reads = len(step.reads)
 
-    def holds(label: Label, *values: Value) -> int:
-        return int(step.holds(label, values[:reads], values[reads:]))
+    def holds(label: tuple[Label, Value], *values: Value) -> int:
+        return int(step.holds(label[0], values[:reads], values[reads:]))
 
     values = [tables.labels.values, *(tables.values[component] for component in step.reads * 2)]
     return Memo(holds, range(1 + 2 * reads), values)

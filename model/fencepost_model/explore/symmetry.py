@@ -58,8 +58,8 @@ class Canonical:
         state = next(each for each in graph.system.initial() if self._representative(each) == rows[0])
         trace = [Step(None, state)]
         for row in rows[1:]:
-            label, state = next(
+            outcome, state = next(
                 step for step in successors(graph.system, state) if self._representative(step[1]) == row
             )
-            trace.append(Step(label, state))
+            trace.append(Step(outcome.label, state))
         return trace

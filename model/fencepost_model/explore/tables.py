@@ -93,26 +93,58 @@ class Folder:
         return sum(index.nbytes for level in self._levels for index in level)
 
 
+class Rows:
+    """Numbers the combinations of component numbers that were met. One component: a plain array; more: an index."""
+
+    __slots__ = ("_dense", "_folder", "_index", "count")
+
+    def __init__(self, width: int) -> None:
+        self._folder = Folder(width)
+        self._index = Index() if width > 1 else None
+        self._dense: Ids = np.full(64, -1, dtype=np.int32)
+        self.count = 0
+
+    def number(self, columns: Sequence[Ids]) -> tuple[Ids, NDArray[np.int64]]:
+        """The number of each row of the columns, and where each row that was not met before first is."""
+        if self._index is not None:
+            return self._index.number(self._folder.fold(columns))
+        (column,) = columns
+        if column.size and (largest := int(column.max())) >= self._dense.size:
+            grown = np.full(2 * largest, -1, dtype=np.int32)
+            grown[: self._dense.size] = self._dense
+            self._dense = grown
+        rows = self._dense[column]
+        absent = np.flatnonzero(rows < 0)
+        if not absent.size:
+            return rows, absent
+        fresh, first = np.unique(column[absent], return_index=True)
+        order = np.argsort(first, kind="stable")
+        self._dense[fresh[order]] = np.arange(self.count, self.count + fresh.size, dtype=np.int32)
+        self.count += fresh.size
+        return self._dense[column], absent[first[order]]
+
+    @property
+    def nbytes(self) -> int:
+        return self._dense.nbytes + self._folder.nbytes + (self._index.nbytes if self._index is not None else 0)
+
+
 class Memo:
     """A function of component values that gives an integer, remembered by the values' numbers."""
 
-    __slots__ = ("_components", "_folder", "_function", "_index", "_results", "_values")
+    __slots__ = ("_function", "_results", "_rows", "_values", "components")
 
     def __init__(
         self, function: Callable[..., int], components: Sequence[int], values: Sequence[Sequence[Any]]
     ) -> None:
         self._function = function
-        self._components = tuple(components)
-        self._values = [values[component] for component in self._components]
-        self._folder = Folder(len(self._components))
-        self._index = Index()
+        self.components = tuple(components)
+        self._values = [values[component] for component in self.components]
+        self._rows = Rows(len(self.components))
         self._results = Column()
 
     def __call__(self, columns: Sequence[Ids]) -> Ids:
         """For each row of the *read* columns, the function's result."""
-        if not self._components:
-            return np.full(columns[0].size if columns else 0, self._function(), dtype=np.int32)
-        rows, new = self._index.number(self._folder.fold(columns))
+        rows, new = self._rows.number(columns)
         if new.size:
             arguments = [
                 [values[number] for number in column[new].tolist()]
@@ -120,10 +152,6 @@ class Memo:
             ]
             self._results.extend([self._function(*each) for each in zip(*arguments, strict=True)])
         return self._results.view[rows]
-
-    @property
-    def components(self) -> tuple[int, ...]:
-        return self._components
 
 
 @dataclass(slots=True)
@@ -141,8 +169,7 @@ class Table:
     def __init__(self, action: Action, tables: Tables) -> None:
         self._action = action
         self._tables = tables
-        self._folder = Folder(len(action.reads))
-        self._index = Index()
+        self._rows = Rows(len(action.reads))
         self._start = Column()
         self._count = Column()
         self._label = Column()
@@ -154,9 +181,9 @@ class Table:
         return self._start.size
 
     def steps(self, columns: Sequence[Ids]) -> Steps | None:
-        """All successors by this action of the states in ``columns`` (one column a component)."""
+        """All successors by this action of the states in ``columns`` (a column for each component, then each view)."""
         read = [columns[component] for component in self._action.reads]
-        rows, new = self._index.number(self._folder.fold(read))
+        rows, new = self._rows.number(read)
         if new.size:
             self._fill([column[new] for column in read])
         counts = self._count.view[rows]
@@ -175,8 +202,8 @@ class Table:
         updates = {component: column.view[place] for component, column in self._updates.items()}
         possible: NDArray[np.bool_] | None = None
         after: list[Ids] = []
-        for component, column in enumerate(columns):
-            numbers = column[source]
+        for component in range(len(self._tables.components)):
+            numbers = columns[component][source]
             if component in self._writes:
                 written = self._writes[component].view[place]
                 numbers = np.where(written >= 0, written, numbers).astype(np.int32, copy=False)
@@ -212,7 +239,7 @@ class Table:
             before = len(labels)
             for outcome in self._action.outcomes(*combination):
                 here = size + len(labels)
-                labels.append(tables.labels.number(outcome.label))
+                labels.append(tables.labels.number((outcome.label, outcome.note)))
                 for component, value in outcome.writes:
                     number = tables.components[component].number(value)
                     written.setdefault(component, []).append((here, number))
@@ -235,7 +262,7 @@ class Table:
     @property
     def nbytes(self) -> int:
         effects = [*self._writes.values(), *self._updates.values(), self._start, self._count, self._label]
-        return self._index.nbytes + self._folder.nbytes + sum(column.nbytes for column in effects)
+        return self._rows.nbytes + sum(column.nbytes for column in effects)
 
 
 class Tables:
@@ -243,10 +270,15 @@ class Tables:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.labels = Interner()
+        self.labels = Interner()  #: (label, note)
         self.components = [Interner() for _ in system.components]
         self.tokens = [Interner() for _ in system.components]
-        self.values: list[list[Any]] = [interner.values for interner in self.components]
+        views = [Interner() for _ in system.views]
+        self.values: list[list[Any]] = [interner.values for interner in (*self.components, *views)]
+        self._views = [
+            self.memo(lambda value, view=view, seen=seen: seen.number(view.of(value)), (view.component,))
+            for view, seen in zip(system.views, views, strict=True)
+        ]
         self.tables = [Table(action, self) for action in system.actions]
         self._updates = [self._update_memo(component) for component in range(len(self.components))]
 
@@ -256,6 +288,10 @@ class Tables:
             return -1 if after is None else self.components[component].number(after)
 
         return Memo(result, (0, 1), [self.values[component], self.tokens[component].values])
+
+    def with_views(self, columns: list[Ids]) -> list[Ids]:
+        """The columns of the components, then those of the views."""
+        return [*columns, *(memo([columns[memo.components[0]]]) for memo in self._views)]
 
     def updated(self, component: int, numbers: Ids, tokens: Ids) -> Ids:
         return self._updates[component]((numbers, tokens))

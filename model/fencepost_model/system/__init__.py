@@ -1,0 +1,1 @@
+"""The closed system of ``docs/closed-system.md``: the group machine, clients, the network and all that can go wrong."""

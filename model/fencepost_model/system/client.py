@@ -1,0 +1,156 @@
+"""The client's steps (contract, section 4): pure functions of a lane.
+
+DRIVEN here is only what the client does between messages; what the coordinator does is the group machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from .assign import assignments
+from .config import Config
+from .values import (
+    NO_PARTITIONS,
+    Client,
+    JoinReply,
+    JoinRequest,
+    Lane,
+    LeaveRequest,
+    Metadata,
+    Request,
+    SyncReply,
+    SyncRequest,
+)
+
+STOPPED: Final = Client("stopped")
+UNJOINED: Final = Client("unjoined")
+
+
+def reset(client: Client, *, keep_id: bool = False) -> Client:
+    """K-ERR-04, and with the member id kept K-ERR-05: nothing is owned any more."""
+    return UNJOINED._replace(member_id=client.member_id if keep_id else "")
+
+
+def send_join(config: Config, lane: Lane) -> Lane | None:
+    """Prepare (K-CB-02…04) and send JoinGroup."""
+    client = lane.client
+    if client.state != "unjoined":
+        return None
+    if not config.cooperative or client.generation == -1:
+        client = client._replace(owned=NO_PARTITIONS, owned_generation=-1)
+    told = client.generation if config.metadata_tells_generation else -1
+    request = JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, told))
+    return lane._replace(client=client._replace(state="joining"), requests=lane.requests | {request})
+
+
+def get_reply(config: Config, lane: Lane, reply: JoinReply | SyncReply) -> Iterator[Lane]:
+    """The lanes that may follow when the client gets this reply; several only if the leader may assign so or so."""
+    lane = lane._replace(replies=lane.replies - {reply})
+    if isinstance(reply, JoinReply):
+        yield from _join_reply(config, lane, reply)
+    else:
+        yield lane._replace(client=_sync_reply(config, lane.client, reply))
+
+
+def _join_reply(config: Config, lane: Lane, reply: JoinReply) -> Iterator[Lane]:
+    client = lane.client
+    match reply.error:
+        case "NONE":
+            client = client._replace(state="syncing", member_id=reply.member_id, generation=reply.generation)
+            leads = reply.member_id == reply.leader and not reply.skip_assignment  # K-ERR-01, K-JOIN-11
+            for assignment in (
+                assignments(config, reply.members) if leads else [frozenset[tuple[str, frozenset[str]]]()]
+            ):
+                request = SyncRequest("SyncGroup", True, reply.member_id, reply.generation, assignment)
+                yield lane._replace(client=client, requests=lane.requests | {request})
+        case "MEMBER_ID_REQUIRED":  # K-ERR-07
+            yield lane._replace(client=client._replace(state="unjoined", member_id=reply.member_id, generation=-1))
+        case "UNKNOWN_MEMBER_ID":  # K-ERR-04
+            yield lane._replace(client=reset(client))
+        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE":  # K-ERR-03
+            yield lane._replace(client=client._replace(state="unjoined"))
+        case "FENCED_INSTANCE_ID" | "GROUP_MAX_SIZE_REACHED":  # K-ERR-08, K-ERR-10
+            yield lane._replace(client=STOPPED)
+        case other:
+            raise ValueError(f"no client expects {other} to JoinGroup here")
+
+
+def _sync_reply(config: Config, client: Client, reply: SyncReply) -> Client:
+    match reply.error:
+        case "NONE":
+            lost = client.owned - reply.assignment
+            return client._replace(
+                # K-CB-06, C-REJ-06: what was given up becomes free for others by a second rebalance.
+                state="unjoined" if config.cooperative and lost else "stable",
+                owned=reply.assignment,
+                owned_generation=client.generation if reply.assignment else -1,
+            )
+        case "REBALANCE_IN_PROGRESS" | "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE":
+            return client._replace(state="unjoined")
+        case "UNKNOWN_MEMBER_ID":
+            return reset(client)
+        case "ILLEGAL_GENERATION":
+            return reset(client, keep_id=True)
+        case "FENCED_INSTANCE_ID":
+            return STOPPED
+        case other:
+            raise ValueError(f"no client expects {other} to SyncGroup here")
+
+
+def get_heartbeat_reply(client: Client, error: str) -> Client:
+    """K-HB: what the answer to a heartbeat makes of a stable client."""
+    match error:
+        case "NONE":
+            return client
+        case "REBALANCE_IN_PROGRESS":
+            return client._replace(state="unjoined")
+        case "UNKNOWN_MEMBER_ID":
+            return reset(client)
+        case "ILLEGAL_GENERATION":
+            return reset(client, keep_id=True)
+        case "FENCED_INSTANCE_ID":
+            return STOPPED
+        case other:
+            raise ValueError(f"no client expects {other} to Heartbeat here")
+
+
+def unheard(lane: Lane) -> Lane:
+    """The client waits for nothing any more; what it sent stays on its way."""
+    requests = frozenset(request._replace(heard=False) for request in lane.requests)
+    return lane._replace(requests=requests, replies=frozenset())
+
+
+def give_up(lane: Lane) -> Lane | None:
+    """K-ERR-13: a request without an answer."""
+    if lane.client.state not in ("joining", "syncing"):
+        return None
+    return unheard(lane)._replace(client=lane.client._replace(state="unjoined"))
+
+
+def crash(lane: Lane) -> Lane | None:
+    if lane.client.state in ("down", "stopped"):
+        return None
+    return unheard(lane)._replace(client=Client())
+
+
+def leave(lane: Lane) -> Lane | None:
+    """Close: LeaveGroup is sent, and nobody waits for its answer (K-LEAVE-01)."""
+    after = crash(lane)
+    if after is None or not lane.client.member_id:
+        return None
+    return after._replace(requests=after.requests | {LeaveRequest("LeaveGroup", False, lane.client.member_id)})
+
+
+def deliverable(config: Config, requests: frozenset[Request]) -> Iterator[Request]:
+    """Requests that the coordinator may get next: an older, unheard one cannot be overtaken unless ``reorder``."""
+    late = sum(not request.heard for request in requests)
+    for request in sorted(requests, key=repr):
+        if config.reorder or not request.heard or late == 0:
+            yield request
+
+
+def held_ids(lane: Lane) -> frozenset[str]:
+    """Member ids that the client or a reply to it has: a session under one of them is not abandoned."""
+    ids = {reply.member_id for reply in lane.replies if isinstance(reply, JoinReply)}
+    return frozenset(ids | {lane.client.member_id}) - {""}

@@ -1,0 +1,313 @@
+"""The closed system as the explorer sees it: components, actions, updates.
+
+Components: 0 the group machine's state, 1 the log (last replicated record, records not yet replicated), 2 the counters
+(member ids handed out, faults left), then one lane a client. Actions that look at every client only to see which
+member ids are still held read a *view* of each lane instead of the lane, so that they too are functions of little.
+
+Each action's effect on the group comes from ``Coordinator``, each effect on a client from ``client``; what is here is
+the guards of the contract, and who gets what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from fencepost.protocol.records import Record
+
+from ..classic import Timer
+from ..classic.group import GroupState
+from ..classic.state import JOIN_TIMER, SYNC_TIMER
+from ..explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from . import client as clients
+from .config import Config
+from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
+from .values import JoinReply, JoinRequest, Lane, Request, SyncRequest
+
+GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
+
+
+class Log(NamedTuple):
+    """The last replicated record, and those appended after it."""
+
+    replicated: Record = FIRST_RECORD
+    open: tuple[Record, ...] = ()
+
+
+class Counters(NamedTuple):
+    ids_used: int
+    faults_left: int
+
+
+FAULT = (COUNTERS, "fault")
+UNUSED = "?"  # stands for the next member id where all are used up
+
+
+class ClosedSystem:
+    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+
+    def __init__(self, config: Config, properties: Properties | None = None) -> None:
+        self.config = config
+        self.coordinator = Coordinator(config)
+        self.properties = properties or Properties()
+        count = len(config.clients)
+        self.lanes = range(FIRST_LANE, FIRST_LANE + count)
+        self.components: Sequence[str] = ("group", "log", "counters", *config.clients)
+        first = FIRST_LANE + count
+        self.ids_used = first
+        self.held = range(first + 1, first + 1 + count)
+        self.requests = range(first + 1 + count, first + 1 + 2 * count)
+        self.calm = first + 1 + 2 * count
+        self.views: Sequence[View] = (
+            View(COUNTERS, lambda counters: counters.ids_used),
+            *(View(lane, clients.held_ids) for lane in self.lanes),
+            *(View(lane, lambda lane: lane.requests) for lane in self.lanes),
+            View(GROUP, self._settled),
+        )
+
+    def initial(self) -> Iterable[State]:
+        group = self.coordinator.load(FIRST_RECORD)
+        return [(group, Log(), Counters(0, self.config.faults), *(Lane() for _ in self.config.clients))]
+
+    @cached_property
+    def symmetry(self) -> Sequence[Permutation]:
+        """None: ids are handed out in order and the first candidate leads, so neither clients nor ids are alike."""
+        return ()
+
+    # ---- updates ------------------------------------------------------------------------------------------------
+
+    def update(self, component: int, value: Any, token: Any) -> Value | None:
+        if component == COUNTERS:
+            if token == "id":
+                return Counters(value.ids_used + 1, value.faults_left)
+            return Counters(value.ids_used, value.faults_left - 1) if value.faults_left else None
+        if component == LOG:
+            return (
+                Log(value.open[0], value.open[1:])
+                if token == "replicate"
+                else Log(value.replicated, value.open + token)
+            )
+        for kind, what in token:
+            if kind == "take":
+                value = value._replace(requests=value.requests - {what})
+            elif kind == "reply":
+                value = value._replace(replies=value.replies | {what})
+            else:
+                value = value._replace(client=clients.get_heartbeat_reply(value.client, what))
+        return value  # type: ignore[no-any-return]
+
+    def _effects(
+        self, result: Result, lane_tokens: dict[int, list[tuple[str, Any]]] | None = None
+    ) -> tuple[tuple[tuple[int, Value], ...], tuple[tuple[int, Value], ...]]:
+        """Writes and updates that a coordinator step amounts to."""
+        tokens = lane_tokens or {}
+        for to, reply in result.replies:
+            tokens.setdefault(to, []).append(("reply", reply))
+        updates: list[tuple[int, Value]] = [(FIRST_LANE + to, tuple(each)) for to, each in sorted(tokens.items())]
+        if result.records:
+            updates.append((LOG, result.records))
+        return ((GROUP, result.group),), tuple(updates)
+
+    def _outcome(
+        self,
+        label: Label,
+        result: Result,
+        *more: tuple[int, Value],
+        tokens: dict[int, list[tuple[str, Any]]] | None = None,
+    ) -> Outcome:
+        writes, updates = self._effects(result, tokens)
+        return Outcome(label, writes, (*updates, *more), result.stimuli)
+
+    # ---- actions ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def actions(self) -> Sequence[Action]:
+        allowed = self.config.allowed
+        found: list[Action] = [Action("AppendSucceeds", (GROUP,), self._append_succeeds)]
+        numbers = range(len(self.config.clients))
+        for number in numbers:
+            found += self._of_client(number)
+        found += self._timers("JoinTimerFires", "JoinTimerFiresEarly", self._join_timer)
+        found += self._timers("SyncTimerFires", "SyncTimerFiresEarly", self._sync_timer)
+        found += self._timers("SessionTimerFires", "SessionTimerFiresEarly", self._session_timers)
+        if "CoordinatorFailsOver" in allowed:
+            found.append(Action("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
+        return tuple(found)
+
+    def _settled(self, group: GroupState) -> bool:
+        return self.config.slow_appends or not group.undurable
+
+    def _of_client(self, number: int) -> Iterator[Action]:
+        lane, requests, name = self.lanes[number], self.requests[number], self.config.clients[number]
+        allowed = self.config.allowed
+
+        def alone(step: Callable[[Lane], Iterable[tuple[Label, Lane]]], *more: tuple[int, Value]) -> Callable[..., Any]:
+            """The client's own step, which the group only has to allow."""
+
+            def outcomes(group: bool, before: Lane) -> Iterator[Outcome]:
+                if group:
+                    for label, after in step(before):
+                        yield Outcome(label, ((lane, after),), more)
+
+            return outcomes
+
+        def own(action: str, step: Callable[[Lane], Iterable[tuple[Label, Lane]]], *more: tuple[int, Value]) -> Action:
+            return Action(action, (self.calm, lane), alone(step, *more))
+
+        yield own(
+            "ClientSendsJoin", lambda before: _one(("ClientSendsJoin", name), clients.send_join(self.config, before))
+        )
+        yield own("ClientGetsReply", lambda before: self._get_replies(name, before))
+        reads = (GROUP, self.ids_used, requests)
+        yield Action("CoordinatorGetsRequest", reads, lambda *values: self._get_requests(number, *values))
+        yield Action("ClientHeartbeats", (GROUP, lane), lambda *values: self._heartbeat(number, *values))
+        yield Action("ClientTimesOut", (GROUP, lane), lambda *values: self._stop(number, "ClientTimesOut", *values))
+        for action in ("ClientCrashes", "ClientLeaves", "ClientGivesUp"):
+            if action in allowed and not (action == "ClientLeaves" and self.config.instance(number)):
+                yield Action(action, (GROUP, lane), lambda *values, action=action: self._stop(number, action, *values))
+        if "ClientStarts" in allowed:
+            yield own("ClientStarts", lambda before: _one(("ClientStarts", name), _start(before)))
+        if "ClientAsksToRejoin" in allowed:
+            yield own("ClientAsksToRejoin", lambda before: _one(("ClientAsksToRejoin", name), _rejoin(before)), FAULT)
+        for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
+            if action in allowed:
+                yield own(action, lambda before, action=action, step=step: step((action, name), before), FAULT)
+        if "AppendFails" in allowed:
+            yield Action("AppendFails", (GROUP, requests), lambda *values: self._append_fails(number, *values))
+
+    def _get_replies(self, name: str, before: Lane) -> Iterator[tuple[Label, Lane]]:
+        for reply in before.replies:
+            action = "ClientGetsJoinReply" if isinstance(reply, JoinReply) else "ClientGetsSyncReply"
+            for after in clients.get_reply(self.config, before, reply):
+                yield (action, name, reply.error), after
+
+    def _get_requests(
+        self, number: int, group: GroupState, ids_used: int, requests: frozenset[Request]
+    ) -> Iterator[Outcome]:
+        if not self._settled(group):
+            return
+        ids = self.config.member_ids
+        for request in clients.deliverable(self.config, requests):
+            new_id = ids[ids_used] if ids_used < len(ids) else ""
+            result = self.coordinator.get(group, number, request, new_id or UNUSED)
+            made = knows(result.group, new_id or UNUSED)
+            if made and not new_id:
+                continue
+            kind = (
+                "Join" if isinstance(request, JoinRequest) else "Sync" if isinstance(request, SyncRequest) else "Leave"
+            )
+            label = (f"CoordinatorGets{kind}", self.config.clients[number], *([] if request.heard else ["late"]))
+            more = ((COUNTERS, "id"),) if made else ()
+            yield self._outcome(label, result, *more, tokens={number: [("take", request)]})
+
+    def _heartbeat(self, number: int, group: GroupState, lane: Lane) -> Iterator[Outcome]:
+        if lane.client.state == "stable" and not group.undurable:
+            result = self.coordinator.heartbeat(group, number, lane.client)
+            label = ("ClientHeartbeats", self.config.clients[number], result.heartbeat or "")
+            yield self._outcome(label, result, tokens={number: [("heartbeat", result.heartbeat)]})
+
+    def _stop(self, number: int, action: str, group: GroupState, lane: Lane) -> Iterator[Outcome]:
+        if not self._settled(group):
+            return
+        label = (action, self.config.clients[number])
+        if action == "ClientTimesOut":
+            heard = parked(group, number) or lane.replies or any(request.heard for request in lane.requests)
+            after, more = None if heard else clients.give_up(lane), ()
+        else:
+            step = {"ClientCrashes": clients.crash, "ClientLeaves": clients.leave, "ClientGivesUp": clients.give_up}
+            after, more = step[action](lane), (FAULT,)
+        if after is not None:
+            yield Outcome(label, ((GROUP, forget(group, number)), (self.lanes[number], after)), more)
+
+    def _append_succeeds(self, group: GroupState) -> Iterator[Outcome]:
+        if group.undurable:
+            yield self._outcome(("AppendSucceeds",), self.coordinator.replicate(group), (LOG, "replicate"))
+
+    def _append_fails(self, number: int, group: GroupState, requests: frozenset[Request]) -> Iterator[Outcome]:
+        if not self._settled(group):
+            return
+        for request in clients.deliverable(self.config, requests):
+            if isinstance(request, SyncRequest):
+                result = self.coordinator.refuse_append(group, number, request)
+                if result is not None:
+                    label = ("AppendFails", self.config.clients[number])
+                    yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
+
+    def _fail_over(self, group: GroupState, log: Log) -> Iterator[Outcome]:
+        if not self._settled(group):
+            return
+        for survive in range(len(log.open) + 1):
+            record = log.open[survive - 1] if survive else log.replicated
+            result = self.coordinator.fail_over(group, record)
+            writes, updates = self._effects(result)
+            label = ("CoordinatorFailsOver", str(survive))
+            yield Outcome(label, (*writes, (LOG, Log(record))), (*updates, FAULT), result.stimuli)
+
+    # ---- timers -------------------------------------------------------------------------------------------------
+
+    def _timers(
+        self, due: str, early: str, timers: Callable[[GroupState, frozenset[str]], Iterator[tuple[Timer, bool]]]
+    ) -> Iterator[Action]:
+        """The action of a timer that is due, and, where allowed, of one that fires early."""
+
+        def outcomes(group: GroupState, *held: frozenset[str]) -> Iterator[Outcome]:
+            if not self._settled(group):
+                return
+            for timer, is_due in timers(group, _alive(group, held)):
+                if is_due or early in self.config.allowed:
+                    label = (due if is_due else early, *([timer.member_id] if timer.member_id else []))
+                    more = () if is_due else (FAULT,)
+                    yield self._outcome(label, self.coordinator.fire(group, timer), *more)
+
+        yield Action(due, (GROUP, *self.held), outcomes)
+
+    def _join_timer(self, state: GroupState, alive: frozenset[str]) -> Iterator[tuple[Timer, bool]]:
+        if JOIN_TIMER in state.timers:
+            group = existing(state)
+            missing = {member.member_id for member in group.members if member.join is None} | group.pending_join
+            yield JOIN_TIMER, state.delay is not None or not missing & alive
+
+    def _sync_timer(self, state: GroupState, alive: frozenset[str]) -> Iterator[tuple[Timer, bool]]:
+        if SYNC_TIMER in state.timers:
+            yield SYNC_TIMER, not existing(state).pending_sync & alive
+
+    def _session_timers(self, state: GroupState, alive: frozenset[str]) -> Iterator[tuple[Timer, bool]]:
+        for timer in sorted(state.timers):
+            if timer.kind == "session":
+                yield timer, timer.member_id not in alive
+
+
+def _alive(state: GroupState, held: Iterable[frozenset[str]]) -> frozenset[str]:
+    """Ids that are not abandoned: held by a client or a reply, or parked for a client that still waits."""
+    waiting = {m.member_id for m in existing(state).members if (m.join or 0) > 0 or (m.sync or 0) > 0}
+    return frozenset(waiting).union(*held)
+
+
+def _one(label: Label, after: Lane | None) -> Iterable[tuple[Label, Lane]]:
+    return () if after is None else ((label, after),)
+
+
+def _start(lane: Lane) -> Lane | None:
+    return lane._replace(client=clients.UNJOINED) if lane.client.state == "down" else None
+
+
+def _rejoin(lane: Lane) -> Lane | None:
+    return lane._replace(client=lane.client._replace(state="unjoined")) if lane.client.state == "stable" else None
+
+
+def _lose(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
+    for request in lane.requests:
+        if request.heard:
+            yield label, lane._replace(requests=lane.requests - {request})
+
+
+def _duplicate(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
+    for request in lane.requests:
+        if request.heard:
+            yield label, lane._replace(requests=lane.requests | {request._replace(heard=False)})
+
+
+def _lose_reply(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
+    for reply in lane.replies:
+        yield label, lane._replace(replies=lane.replies - {reply})

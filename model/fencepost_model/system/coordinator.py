@@ -1,0 +1,249 @@
+"""The group machine, spoken to in the closed system's messages.
+
+DRIVEN here is the real group machine (``fencepost_model.classic.GroupModel``): every change of the group is one of its
+steps. This module only translates: messages to requests and back, clients to request ids, and its state to one that
+holds no more than the closed system's future depends on (``settled``).
+
+Request ids: client number i waits under id i + 1; everything that nobody waits for has id 0, whose answers are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    RequestBody,
+    ResponseBody,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
+
+from ..classic import AppendError, Arrive, Durable, Fire, GroupModel, Timer
+from ..classic.group import GroupState
+from ..classic.state import Group, Input, Lose, Replaced
+from .config import SESSION_MS, Config
+from .values import (
+    Client,
+    JoinReply,
+    JoinRequest,
+    Reply,
+    Request,
+    SyncReply,
+    SyncRequest,
+    decode_metadata,
+    decode_partitions,
+    encode_metadata,
+    encode_partitions,
+)
+
+GROUP_ID: Final = "g"
+PROTOCOL_TYPE: Final = "consumer"
+CLIENT_ID, CLIENT_HOST = "client", "/host"
+NOBODY: Final = 0
+
+#: The record of the group as it was created before the system starts.
+FIRST_RECORD: Final = Record(GroupMetadataKey(GROUP_ID), GroupMetadataValue("", 0, None, None, 0))
+
+
+class Loaded(NamedTuple):
+    """Input beside those of the group machine: a new coordinator loads this record."""
+
+    record: Record
+
+
+Stimulus: TypeAlias = tuple[str, Input | Loaded]
+
+
+class Result(NamedTuple):
+    """What a coordinator step gave: the machine's inputs, its next state, records, replies by client number."""
+
+    stimuli: tuple[Stimulus, ...]
+    group: GroupState
+    records: tuple[Record, ...]
+    replies: tuple[tuple[int, Reply], ...]
+    heartbeat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    config: Config
+
+    @property
+    def machine(self) -> GroupModel:
+        return GroupModel(self.config.settings, self.config.profile, group_id=GROUP_ID)
+
+    def load(self, record: Record) -> GroupState:
+        """The first choice of a load (C-ST-07)."""
+        return settled(self.machine.loaded((record,))[0].state)
+
+    def request(self, client: int, request: Request, new_id: str) -> Arrive:
+        """The request as the group machine gets it."""
+        instance = self.config.instance(client) or None
+        body: RequestBody
+        if isinstance(request, JoinRequest):
+            version = 9
+            body = JoinGroupRequest(
+                GROUP_ID,
+                SESSION_MS,
+                self.config.rebalance_timeout_ms,
+                request.member_id,
+                instance,
+                PROTOCOL_TYPE,
+                (Protocol(self.protocol, encode_metadata(request.metadata)),),
+            )
+        elif isinstance(request, SyncRequest):
+            version = 5
+            assignments = tuple(
+                SyncGroupAssignment(member, encode_partitions(each)) for member, each in sorted(request.assignment)
+            )
+            body = SyncGroupRequest(
+                GROUP_ID,
+                request.generation,
+                request.member_id,
+                instance,
+                PROTOCOL_TYPE,
+                self.protocol,
+                assignments,
+            )
+        else:
+            version = 5
+            body = LeaveGroupRequest(GROUP_ID, (LeaveGroupMember(request.member_id),))
+        return Arrive(client + 1 if request.heard else NOBODY, version, CLIENT_ID, CLIENT_HOST, body, new_id)
+
+    @property
+    def protocol(self) -> str:
+        return "cooperative-sticky" if self.config.cooperative else "range"
+
+    def step(self, group: GroupState, *inputs: Input) -> Result:
+        """One step of the machine for each input in turn, taking the first of its choices (contract, section 1)."""
+        records: list[Record] = []
+        answers: list[tuple[int, ResponseBody]] = []
+        for each in inputs:
+            successor = self.machine.successors(group, each)[0]
+            group = successor.state
+            answers.extend(successor.output.replies)
+            if isinstance(each, AppendError):
+                records.clear()
+            records.extend(successor.output.records)
+        heartbeat = [body.error_code.name for _, body in answers if isinstance(body, HeartbeatResponse)]
+        replies = tuple((to - 1, _reply(body)) for to, body in answers if to > NOBODY and _is_future(body))
+        stimuli = tuple((type(each).__name__, each) for each in inputs)
+        return Result(stimuli, settled(group), tuple(records), replies, heartbeat[0] if heartbeat else None)
+
+    def get(self, group: GroupState, client: int, request: Request, new_id: str) -> Result:
+        return self.step(group, self.request(client, request, new_id))
+
+    def refuse_append(self, group: GroupState, client: int, request: Request) -> Result | None:
+        """The request is handled and its record then refused; None if it appends none."""
+        arrive = self.request(client, request, "")
+        if not self.step(group, arrive).records:
+            return None
+        return self.step(group, arrive, AppendError(ErrorCode.NOT_ENOUGH_REPLICAS))
+
+    def heartbeat(self, group: GroupState, client: int, member: Client) -> Result:
+        instance = self.config.instance(client) or None
+        body = HeartbeatRequest(GROUP_ID, member.generation, member.member_id, instance)
+        return self.step(group, Arrive(NOBODY, 4, CLIENT_ID, CLIENT_HOST, body))
+
+    def fire(self, group: GroupState, timer: Timer) -> Result:
+        return self.step(group, Fire(timer))
+
+    def replicate(self, group: GroupState) -> Result:
+        return self.step(group, Durable(1))
+
+    def fail_over(self, group: GroupState, record: Record) -> Result:
+        """The old coordinator lets go of the group, a new one loads it from its last replicated record."""
+        old = self.step(group, Lose())
+        return old._replace(stimuli=(*old.stimuli, ("Loaded", Loaded(record))), group=self.load(record), records=())
+
+
+def _is_future(body: ResponseBody) -> bool:
+    return isinstance(body, JoinGroupResponse | SyncGroupResponse)
+
+
+def _reply(body: ResponseBody) -> Reply:
+    """The answer as the contract has it: an error that is not NONE carries nothing but a new member id."""
+    if isinstance(body, JoinGroupResponse):
+        error = body.error_code
+        if error is ErrorCode.MEMBER_ID_REQUIRED:
+            return JoinReply("JoinGroup", error.name, body.member_id)
+        if error is not ErrorCode.NONE:
+            return JoinReply("JoinGroup", error.name)
+        members = frozenset((member.member_id, decode_metadata(member.metadata)) for member in body.members)
+        return JoinReply(
+            "JoinGroup", "NONE", body.member_id, body.generation_id, body.leader, body.skip_assignment, members
+        )
+    if isinstance(body, SyncGroupResponse):
+        if body.error_code is not ErrorCode.NONE:
+            return SyncReply("SyncGroup", body.error_code.name)
+        return SyncReply("SyncGroup", "NONE", decode_partitions(body.assignment))
+    raise TypeError(f"nobody waits for {type(body).__name__}")
+
+
+def settled(state: GroupState) -> GroupState:
+    """The state without what no later step of the closed system looks at.
+
+    Operations that only wait (no callback) are of no consequence as operations do not time out here; of the others the
+    request is not read again, and its id only as long as its answer is due. ``written`` is for an append error in the
+    same step.
+    """
+    if not state.operations and state.written is None:
+        return state
+    operations = tuple(
+        operation._replace(
+            id=operation.id if isinstance(operation.callback, Replaced) and not operation.answered else NOBODY,
+            request=None,
+            body=None,
+            answered=False,
+        )
+        for operation in state.operations
+        if operation.callback is not None
+    )
+    return state._replace(operations=operations, written=None)
+
+
+def parked(state: GroupState, client: int) -> bool:
+    """Whether the coordinator has a stored future of this client."""
+    return any(client + 1 in (member.join, member.sync) for member in existing(state).members)
+
+
+def knows(state: GroupState, member_id: str) -> bool:
+    """Whether the id is a member's or pending."""
+    group = existing(state)
+    return member_id in group.pending_join or any(member.member_id == member_id for member in group.members)
+
+
+def forget(state: GroupState, client: int) -> GroupState:
+    """The client has given up on its parked future; the coordinator does not know and keeps it."""
+    if not parked(state, client):
+        return state
+    group = existing(state)
+    members = tuple(
+        member._replace(
+            join=NOBODY if member.join == client + 1 else member.join,
+            sync=NOBODY if member.sync == client + 1 else member.sync,
+        )
+        for member in group.members
+    )
+    operations = tuple(
+        operation._replace(id=NOBODY) if operation.id == client + 1 else operation for operation in state.operations
+    )
+    return state._replace(group=group._replace(members=members), operations=operations)
+
+
+def existing(state: GroupState) -> Group:
+    """The group; the closed system never is without it."""
+    if state.group is None:
+        raise ValueError("the group does not exist")
+    return state.group
