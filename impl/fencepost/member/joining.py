@@ -1,8 +1,8 @@
 """One turn of the poll loop, and the join loop in it (8.5, 8.8).
 
 The join loop of the Java consumer runs with a timeout of zero: it goes as far as it can without waiting for the
-network, and the next poll goes on from there (K-POLL-01). Here the loop also stops where the listener has to run, and is
-entered again when that has returned.
+network, and the next poll goes on from there (K-POLL-01). Here the loop also stops where the listener has to run, and
+is entered again when that has returned.
 """
 
 from __future__ import annotations

@@ -1,0 +1,161 @@
+"""Drives one member by hand: events in, commands kept, with shorthands for the common exchanges."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from fencepost.member import Member, MemberSettings, MemberState, step
+from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
+from fencepost.member.events import (
+    Answered,
+    CancelMemberTimer,
+    Command,
+    CoordinatorFound,
+    Failure,
+    FindCoordinator,
+    Listener,
+    ListenerDone,
+    MemberEvent,
+    MemberTimer,
+    MemberTimerFired,
+    MetadataChanged,
+    Poll,
+    RequestMetadata,
+    Returned,
+    Send,
+    SetMemberTimer,
+    Subscribe,
+)
+from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import (
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+
+Kind = TypeVar("Kind")
+
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+CLUSTER = (Topic("t", b"\1" * 16, 3), Topic("u", b"\2" * 16, 1))
+
+
+def subscription(*topics: str, owned: tuple[TopicPartition, ...] = (), generation: int = -1) -> bytes:
+    return encode_subscription(Subscription(topics, None, owned, generation))
+
+
+class Desk:
+    """``member`` is the present one; ``commands`` those of the last event, ``listener`` all listener calls so far."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.member = Member(MemberSettings("g", **settings))
+        self.now = 1_000
+        self.commands: tuple[Command, ...] = ()
+        self.listener: list[Listener] = []
+        self.timers: dict[MemberTimer, int] = {}
+        self.states: list[MemberState] = [self.member.state]
+
+    def do(self, event: MemberEvent, jitter: float = 1.0) -> tuple[Command, ...]:
+        self.member, self.commands = step(self.member, event, jitter)
+        if self.states[-1] is not self.member.state:
+            self.states.append(self.member.state)
+        for command in self.commands:
+            match command:
+                case Listener():
+                    self.listener.append(command)
+                case SetMemberTimer(timer, delay):
+                    self.timers[timer] = self.now + delay
+                case CancelMemberTimer(timer):
+                    self.timers.pop(timer, None)
+        return self.commands
+
+    def only(self, kind: type[Kind]) -> Kind:
+        found = [command for command in self.commands if isinstance(command, kind)]
+        assert len(found) == 1, f"{kind.__name__} in {self.commands}"
+        return found[0]
+
+    def none(self, *kinds: type) -> None:
+        assert not [command for command in self.commands if isinstance(command, kinds)], self.commands
+
+    # --- application ---
+
+    def poll(self, *, listener: bool = True) -> Failure | None:
+        """One turn; the listener returns at once unless told otherwise. The last step's commands stay to be seen."""
+        kept = self.do(Poll(self.now))
+        while listener and any(isinstance(command, Listener) for command in self.commands):
+            kept += self.done()
+        self.commands = kept
+        if not any(isinstance(command, Listener) for command in self.commands) or listener:
+            return self.only(Returned).failure
+        return None
+
+    def done(self, error: str | None = None) -> tuple[Command, ...]:
+        return self.do(ListenerDone(self.now, error))
+
+    def calls(self) -> list[tuple[str, tuple[TopicPartition, ...]]]:
+        calls = [(call.call.value, call.partitions) for call in self.listener]
+        self.listener.clear()
+        return calls
+
+    # --- network and clock ---
+
+    def wait(self, delay_ms: int) -> None:
+        """Let time pass; timers fire when they are due."""
+        end = self.now + delay_ms
+        kept: tuple[Command, ...] = ()
+        while self.timers and min(self.timers.values()) <= end:
+            timer = min(self.timers, key=self.timers.__getitem__)
+            self.now = self.timers.pop(timer)
+            kept += self.do(MemberTimerFired(self.now, timer))
+        self.now = end
+        self.commands = kept
+
+    def answer(self, body: Any, request_id: int | None = None) -> tuple[Command, ...]:
+        """Answer a request, the last one by default."""
+        sent = self.member.sent[-1].request_id if request_id is None else request_id
+        return self.do(Answered(self.now, sent, body))
+
+    def start(self, *topics: str) -> None:
+        """Subscribed, coordinator and metadata known, the first JoinGroup sent."""
+        self.do(MetadataChanged(self.now, CLUSTER))
+        self.do(Subscribe(self.now, frozenset(topics or ("t",))))
+        self.poll()
+        self.only(FindCoordinator)
+        self.do(CoordinatorFound(self.now, 1))
+        self.poll()
+        self.only(Send)
+
+    def follow(self, generation: int = 1, member_id: str = "m", protocol: str | None = None) -> None:
+        """JoinGroup is answered: another member leads."""
+        name = protocol or self.member.assignors[0].name
+        self.answer(JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "other", False, member_id))
+
+    def lead(self, *others: tuple[str, bytes], generation: int = 1, skip: bool = False) -> None:
+        """JoinGroup is answered: this member leads itself and ``others``."""
+        name = self.member.assignors[0].name
+        rows = tuple(JoinGroupMember(member_id, None, data) for member_id, data in (("m", subscription("t")), *others))
+        self.answer(JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", skip, "m", rows))
+
+    def metadata(self, cluster: tuple[Topic, ...] = CLUSTER) -> None:
+        self.only(RequestMetadata)
+        self.do(MetadataChanged(self.now, cluster))
+
+    def sync(self, *partitions: TopicPartition) -> None:
+        name = self.member.generation.protocol_name
+        data = encode_assignment(Assignment(partitions))
+        self.answer(SyncGroupResponse(ErrorCode.NONE, "consumer", name, data))
+
+    def settle(self, *partitions: TopicPartition, generation: int = 1) -> None:
+        """A follower in a stable generation that owns ``partitions``."""
+        if self.member.join is None:
+            self.start()
+        self.follow(generation)
+        self.sync(*partitions)
+        self.poll()
+
+    def beat(self, error: ErrorCode) -> None:
+        """Wait for the next heartbeat and answer it."""
+        self.wait(self.member.settings.heartbeat_interval_ms)
+        self.answer(HeartbeatResponse(error))

@@ -1,0 +1,473 @@
+"""The join loop of the classic consumer: states, rejoin triggers, listener calls in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from fencepost.member import IllegalEvent, MemberState
+from fencepost.member.assignors.base import Assigned, RebalanceProtocol
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.assignors.round_robin import RoundRobinAssignor
+from fencepost.member.consumer_protocol import Assignment, decode_subscription
+from fencepost.member.events import (
+    Call,
+    Close,
+    Commit,
+    CommitFinished,
+    CommitResult,
+    CoordinatorFound,
+    EnforceRebalance,
+    FailureKind,
+    Listener,
+    LookupFailed,
+    MemberTimer,
+    MetadataChanged,
+    RequestMetadata,
+    Returned,
+    Send,
+    Subscribe,
+    SubscribePattern,
+    Unsubscribe,
+)
+from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest, SyncGroupResponse
+
+from .desk import CLUSTER, T0, T1, T2, Desk, subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A plug-in that returns what it was made with."""
+
+    assignments: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
+    raises: str | None = None
+    name: str = "fixed"
+    version: int = 0
+    protocols: frozenset[RebalanceProtocol] = frozenset({RebalanceProtocol.EAGER})
+    seen: tuple[TopicPartition, ...] | None = None
+
+    COOPERATIVE: ClassVar = frozenset(RebalanceProtocol)
+
+    def user_data(self, topics):
+        return b"data"
+
+    def assign(self, topics, members):
+        if self.raises is not None:
+            raise RuntimeError(self.raises)
+        return Assigned({member: Assignment(partitions) for member, partitions in self.assignments}, self)
+
+    def on_assignment(self, assignment, generation_id):
+        return Fixed(self.assignments, self.raises, self.name, self.version, self.protocols, assignment.partitions)
+
+
+COOPERATIVE = (Fixed(name="cooperative-sticky", protocols=Fixed.COOPERATIVE),)
+
+
+def test_first_join_asks_for_an_id_and_takes_the_states_in_order():
+    desk = Desk()
+    desk.start()
+    first = desk.only(Send)
+    assert isinstance(first.body, JoinGroupRequest)
+    assert first.body.member_id == ""
+    assert first.timeout_ms == 305_000  # K-HB-07
+    desk.answer(JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id="m"))
+    assert desk.member.state is MemberState.PREPARING_REBALANCE  # K-ST-17
+    desk.poll()
+    second = desk.only(Send).body
+    assert (second.member_id, second.reason) == ("m", "need to re-join with the given member-id: m")
+    desk.follow()
+    assert isinstance(desk.only(Send).body, SyncGroupRequest)
+    desk.sync(T0)
+    assert desk.member.assignment == frozenset()  # adopted by the next poll
+    desk.poll()
+    assert desk.member.assignment == {T0}
+    assert desk.calls() == [("assigned", (T0,))]  # K-CB-05; nothing was owned before (K-CB-02)
+    assert desk.states == list(MemberState)  # K-ST-10…12
+
+
+def test_offers_each_assignor_with_the_subscription_in_configuration_order():
+    desk = Desk(assignors=(RoundRobinAssignor(), Fixed()), rack="a")
+    desk.start("u", "t")
+    offered = desk.only(Send).body.protocols
+    assert [entry.name for entry in offered] == ["roundrobin", "fixed"]  # K-JOIN-12
+    told = decode_subscription(offered[1].metadata)
+    assert (told.topics, told.user_data, told.rack_id, told.generation_id) == (("t", "u"), b"data", "a", -1)
+
+
+def test_leader_waits_for_metadata_of_the_groups_topics_then_assigns():
+    desk = Desk()
+    desk.start()
+    desk.lead(("n", subscription("t", "u")))
+    desk.none(Send)
+    assert desk.only(RequestMetadata).topics == {"t", "u"}  # K-JOIN-10
+    desk.metadata()
+    sync = desk.only(Send).body
+    assert [row.member_id for row in sync.assignments] == ["m", "n"]
+    desk.sync(T0, T1)
+    desk.poll()
+    assert desk.member.is_leader
+
+
+def test_leader_rejoins_when_a_watched_topic_grows_but_not_for_others():
+    desk = Desk()
+    desk.start()
+    desk.lead()
+    desk.sync(T0)
+    desk.poll()
+    desk.do(MetadataChanged(desk.now, (CLUSTER[0], Topic("u", b"\2" * 16, 9))))
+    desk.poll()
+    desk.none(Send)
+    desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 4),)))
+    desk.poll()
+    assert desk.only(Send).body.reason == "cached metadata has changed"  # K-JOIN-02, K-JOIN-18
+
+
+def test_racks_count_as_metadata_only_for_a_client_that_has_one():
+    for rack, rejoins in (("a", True), (None, False)):
+        desk = Desk(rack=rack)
+        desk.start()
+        desk.lead()
+        desk.sync(T0)
+        desk.poll()
+        racks = (frozenset({"a"}),) * 3
+        desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 3, racks),)))
+        desk.poll()
+        assert any(isinstance(command, Send) for command in desk.commands) is rejoins
+
+
+def test_skip_assignment_sends_nothing_but_keeps_watching():
+    desk = Desk(group_instance_id="i")
+    desk.start()
+    desk.lead(skip=True)
+    assert desk.only(Send).body.assignments == ()  # K-JOIN-11
+    desk.sync(T0)
+    desk.poll()
+    desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 4),)))
+    desk.poll()
+    assert isinstance(desk.only(Send).body, JoinGroupRequest)
+
+
+def test_follower_ignores_metadata():
+    desk = Desk()
+    desk.settle(T0)
+    desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 4),)))
+    desk.poll()
+    desk.none(Send)
+
+
+def test_changed_subscription_rejoins():
+    desk = Desk()
+    desk.settle(T0)
+    desk.calls()
+    desk.do(Subscribe(desk.now, frozenset({"u"})))
+    desk.poll()
+    assert desk.only(Send).body.reason == "subscription has changed"  # K-JOIN-03
+    assert desk.calls() == [("revoked", (T0,))]
+    assert desk.member.assignment == frozenset()
+
+
+def test_enforced_rebalance_and_its_reason():
+    desk = Desk()
+    desk.settle(T0)
+    desk.do(EnforceRebalance(desk.now, "because"))
+    desk.poll()
+    assert desk.only(Send).body.reason == "because"  # K-JOIN-01
+
+
+def test_assignment_for_another_subscription_is_not_adopted():
+    desk = Desk()
+    desk.start()
+    desk.calls()
+    desk.follow()
+    desk.sync(TopicPartition("u", 0))
+    desk.poll()
+    assert desk.calls() == [("revoked", ())]  # K-CB-08: only the join prepare of the rejoin
+    assert desk.only(Send).body.reason == "received assignment does not match the current subscription"
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0"])
+def test_unusable_assignment_is_thrown_by_every_poll(data):
+    desk = Desk()
+    desk.start()
+    desk.follow()
+    desk.answer(SyncGroupResponse(ErrorCode.NONE, "consumer", "range", data))
+    for _ in range(2):
+        failure = desk.poll()
+        assert failure is not None
+        assert failure.kind is FailureKind.ASSIGNMENT  # K-JOIN-14
+
+
+# --- cooperative ---
+
+
+def test_cooperative_member_keeps_what_it_can_and_rejoins_after_revoking():
+    desk = Desk(assignors=COOPERATIVE)
+    desk.settle(T0, T1)
+    assert desk.calls() == [("assigned", (T0, T1))]
+    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    desk.poll()
+    assert desk.calls() == []  # K-CB-04: nothing to give up yet
+    told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
+    assert told.owned_partitions == (T0, T1)
+    desk.follow(2)
+    desk.sync(T1, T2)
+    desk.poll()
+    assert desk.calls() == [("revoked", (T0,)), ("assigned", (T2,))]  # K-CB-06, K-CB-13
+    assert desk.member.assignment == {T1, T2}
+    assert desk.only(Send).body.reason == "need to revoke partitions and re-join"
+
+
+def test_cooperative_member_is_told_of_an_empty_addition():
+    desk = Desk(assignors=COOPERATIVE)
+    desk.settle(T0)
+    desk.calls()
+    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    desk.poll()
+    desk.follow(2)
+    desk.sync(T0)
+    desk.poll()
+    assert desk.calls() == [("assigned", ())]
+
+
+def test_cooperative_member_gives_up_topics_that_it_dropped():
+    desk = Desk(assignors=COOPERATIVE)
+    desk.start("t", "u")
+    desk.follow()
+    desk.sync(T0, TopicPartition("u", 0))
+    desk.poll()
+    desk.calls()
+    desk.do(Subscribe(desk.now, frozenset({"t"})))
+    desk.poll()
+    assert desk.calls() == [("revoked", (TopicPartition("u", 0),))]  # K-CB-04
+    assert desk.member.assignment == {T0}
+
+
+def test_cooperative_member_loses_everything_on_an_old_generation():
+    desk = Desk(assignors=COOPERATIVE)
+    desk.settle(T0, T1)
+    desk.calls()
+    desk.beat(ErrorCode.ILLEGAL_GENERATION)
+    assert desk.member.generation.member_id == "m"
+    assert desk.member.assignment == {T0, T1}  # until the next poll
+    desk.poll()
+    assert desk.calls() == [("lost", (T0, T1))]  # K-ERR-15
+    assert decode_subscription(desk.only(Send).body.protocols[0].metadata).owned_partitions == ()
+
+
+def test_retry_after_a_failed_sync_claims_old_partitions_with_the_new_generation():
+    desk = Desk(assignors=COOPERATIVE)
+    desk.settle(T0)
+    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    desk.poll()
+    desk.follow(2)
+    desk.answer(SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
+    desk.poll()
+    told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
+    assert (told.owned_partitions, told.generation_id) == ((T0,), 2)  # K-ERR-16
+
+
+# --- listeners that fail ---
+
+
+def test_listener_failing_at_join_prepare_is_thrown_and_prepare_is_not_repeated():
+    desk = Desk()
+    desk.settle(T0)
+    desk.do(EnforceRebalance(desk.now))
+    desk.poll(listener=False)
+    desk.calls()
+    desk.done("no")
+    assert desk.only(Returned).failure.kind is FailureKind.LISTENER  # K-CB-09
+    assert desk.member.assignment == frozenset()
+    assert desk.poll() is None
+    assert isinstance(desk.only(Send).body, JoinGroupRequest)
+    assert desk.calls() == []
+
+
+def test_listener_failing_at_join_complete_is_thrown_until_it_does_not():
+    desk = Desk()
+    desk.start()
+    desk.follow()
+    desk.sync(T0)
+    desk.calls()
+    for partitions in ((T0,), (), ()):
+        desk.poll(listener=False)
+        assert desk.calls() == [("assigned", partitions)]  # K-CB-09: again, with nothing added
+        desk.done("no")
+        assert desk.only(Returned).failure.text == "no"
+        assert desk.member.assignment == {T0}
+    assert desk.poll() is None
+    assert desk.member.join is None
+
+
+def test_first_failure_of_a_join_complete_is_the_one_thrown():
+    desk = Desk(assignors=COOPERATIVE)
+    desk.settle(T0)
+    desk.do(EnforceRebalance(desk.now))
+    desk.poll()
+    desk.follow(2)
+    desk.sync(T1)
+    desk.poll(listener=False)
+    desk.done("first")
+    desk.done("second")
+    assert desk.only(Returned).failure.text == "first"
+    assert desk.member.assignment == {T1}
+
+
+def test_a_call_while_the_listener_runs_is_refused_and_changes_nothing():
+    desk = Desk()
+    desk.settle(T0)
+    desk.do(EnforceRebalance(desk.now))
+    desk.poll(listener=False)
+    before = desk.member
+    for event in (EnforceRebalance(desk.now), Unsubscribe(desk.now), Close(desk.now)):
+        with pytest.raises(IllegalEvent):
+            desk.do(event)
+    assert desk.member is before
+
+
+# --- leaders whose assignor misbehaves ---
+
+
+def test_failing_assignor_is_thrown_from_poll_and_tells_the_broker_nothing():
+    desk = Desk(assignors=(Fixed(raises="oh"),))
+    desk.start()
+    desk.lead()
+    desk.none(Send)
+    assert desk.member.state is MemberState.COMPLETING_REBALANCE  # K-JOIN-20: it heartbeats on
+    failure = desk.poll()
+    assert (failure.kind, failure.text) == (FailureKind.ASSIGNOR, "oh")
+    desk.poll()
+    body = desk.only(Send).body
+    assert body.reason == "rebalance failed due to RuntimeError"
+    assert decode_subscription(body.protocols[0].metadata).generation_id == 1
+
+
+def test_cooperative_plugin_must_not_move_partitions_directly():
+    moves = Fixed((("m", (T0,)), ("n", ())), protocols=Fixed.COOPERATIVE)
+    desk = Desk(assignors=(moves,))
+    desk.start()
+    desk.lead(("n", subscription("t", owned=(T0,), generation=1)))
+    assert desk.poll().kind is FailureKind.ASSIGNOR  # K-JOIN-13
+
+
+def test_plugin_may_assign_topics_that_nobody_subscribed():
+    desk = Desk(assignors=(Fixed((("m", (TopicPartition("u", 0),)),)),))
+    desk.start()
+    desk.lead()
+    assert desk.only(RequestMetadata).topics == {"t", "u"}  # K-JOIN-17
+    desk.metadata()
+    assert desk.only(Send).body.assignments[0].member_id == "m"
+
+
+def test_assignor_learns_the_assignment():
+    desk = Desk(assignors=(Fixed(),))
+    desk.settle(T0)
+    assert desk.member.assignors[0].seen == (T0,)
+
+
+# --- patterns ---
+
+
+def test_pattern_matches_whole_names_at_each_metadata_update():
+    desk = Desk()
+    desk.do(SubscribePattern(desk.now, "t.?"))
+    desk.do(CoordinatorFound(desk.now, 1))
+    desk.poll()
+    desk.none(Send)
+    desk.metadata((*CLUSTER, Topic("tall", b"\3" * 16, 1)))
+    desk.poll()
+    assert decode_subscription(desk.only(Send).body.protocols[0].metadata).topics == ("t",)
+    desk.follow()
+    desk.sync(T0)
+    desk.poll()
+    desk.do(MetadataChanged(desk.now, (*CLUSTER, Topic("t2", b"\3" * 16, 1))))
+    desk.poll()
+    assert desk.only(Send).body.reason == "subscription has changed"  # K-JOIN-15
+
+
+def test_pattern_subscriber_adopts_a_topic_that_its_leader_saw_first():
+    desk = Desk()
+    desk.do(MetadataChanged(desk.now, CLUSTER))
+    desk.do(SubscribePattern(desk.now, "t.?"))
+    desk.do(CoordinatorFound(desk.now, 1))
+    desk.poll()
+    desk.follow()
+    desk.sync(T0, TopicPartition("t2", 0))
+    desk.poll()
+    assert desk.member.assignment == {T0, TopicPartition("t2", 0)}  # K-JOIN-16, K-JOIN-19
+    desk.none(Send)
+    assert desk.member.joined_topics == {"t", "t2"}
+
+
+def test_one_kind_of_subscription_at_a_time():
+    desk = Desk()
+    desk.do(Subscribe(desk.now, frozenset({"t"})))
+    with pytest.raises(ValueError, match="by name"):
+        desk.do(SubscribePattern(desk.now, "t"))  # K-SUB-01
+    desk.do(Unsubscribe(desk.now))
+    desk.do(SubscribePattern(desk.now, "t"))
+    with pytest.raises(ValueError, match="pattern"):
+        desk.do(Subscribe(desk.now, frozenset({"t"})))
+
+
+# --- the commit before a rejoin ---
+
+
+def test_commit_before_rejoin_delays_the_join_and_marks_partitions():
+    desk = Desk(auto_commit=True)
+    desk.settle(T0)
+    desk.calls()
+    desk.do(EnforceRebalance(desk.now))
+    desk.poll()
+    commit = desk.only(Commit)
+    assert commit.partitions == {T0}
+    assert desk.member.subscription.pending_revocation == {T0}  # K-CB-01: eager
+    desk.poll()
+    desk.none(Commit, Send, Listener)
+    desk.do(CommitFinished(desk.now, commit.commit_id, CommitResult.RETRIABLE))
+    desk.wait(100)
+    desk.poll()
+    commit = desk.only(Commit)
+    desk.do(CommitFinished(desk.now, commit.commit_id, CommitResult.FAILED))  # a failure does not stop it
+    desk.poll()
+    assert isinstance(desk.only(Send).body, JoinGroupRequest)
+    assert desk.calls() == [("revoked", (T0,))]
+
+
+def test_commit_before_rejoin_is_waited_for_no_longer_than_the_rebalance_timeout():
+    desk = Desk(auto_commit=True, max_poll_interval_ms=40_000)
+    desk.settle(T0)
+    desk.do(EnforceRebalance(desk.now))
+    desk.poll()
+    for _ in range(4):
+        desk.wait(10_000)
+        desk.poll()
+    assert desk.calls()[-1] == ("revoked", (T0,))
+
+
+# --- the coordinator ---
+
+
+def test_lookup_backs_off_after_a_retriable_failure_and_throws_a_fatal_one():
+    desk = Desk()
+    desk.do(Subscribe(desk.now, frozenset({"t"})))
+    desk.poll()
+    desk.do(LookupFailed(desk.now, ErrorCode.COORDINATOR_NOT_AVAILABLE), jitter=1.2)
+    assert desk.timers[MemberTimer.LOOKUP] == desk.now + 120  # K-FIND-01, K-HB-05
+    desk.poll()
+    assert desk.commands == (Returned(),)
+    desk.wait(120)
+    desk.poll()
+    desk.do(LookupFailed(desk.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    assert desk.poll().error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert desk.poll() is None
+
+
+def test_range_is_the_default():
+    assert Desk().member.assignors == (RangeAssignor(),)
+    assert Call.LOST.value == "lost"
