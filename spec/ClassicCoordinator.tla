@@ -340,6 +340,13 @@ HeartbeatError(g, id, inst, generation) ==
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
+\* O-COMMIT-25, 27, 28: a commit of a client that knows its generation.
+CommitError(g, id, inst, generation) ==
+  CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
+    [] generation # g.generationId -> "ILLEGAL_GENERATION"
+    [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
+    [] OTHER -> "NONE"
+
 \* After members or pending ids went: C-LEAVE-21, 22.
 AfterLeave(w) ==
   CASE w.g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(w)

@@ -1,0 +1,71 @@
+------------------------------ MODULE Ownership -----------------------------
+(***************************************************************************)
+(* What a group coordinator is for, without saying how: partitions are     *)
+(* granted to holders, epoch by epoch, and whoever holds a lease of an     *)
+(* older epoch is fenced. No messages, no members, no timers.              *)
+(*                                                                         *)
+(* A lease may be late in coming and late in going: a holder may go on     *)
+(* believing in an old epoch (NOT-01). What it may not do is share a       *)
+(* partition with another holder of the same epoch.                        *)
+(***************************************************************************)
+EXTENDS Naturals
+
+CONSTANTS
+  Holders,  \* who may own: static members by instance id, others by member id
+  Things    \* what is owned: the partitions
+
+VARIABLE epoch   \* number of the last decision that cannot be lost any more
+TypeEpoch == epoch \in Nat
+
+VARIABLE grant   \* that decision: who shall own what
+TypeGrant == grant \in [Holders -> SUBSET Things]
+
+VARIABLE leases  \* what holders believe to own, or are being told
+TypeLeases == leases \subseteq [holder : Holders, epoch : Nat, things : SUBSET Things]
+
+ownership == <<epoch, grant, leases>>
+
+EveryVariableHasItsType == TypeEpoch /\ TypeGrant /\ TypeLeases
+
+Disjoint(g) == \A h, k \in Holders : h # k => g[h] \cap g[k] = {}
+
+\* The leases that a decision entitles to.
+Entitled(e, g) == {[holder |-> h, epoch |-> e, things |-> g[h]] : h \in Holders}
+
+Init == /\ epoch = 0
+        /\ grant = [h \in Holders |-> {}]
+        /\ leases = {}
+
+(***************************************************************************)
+(* A later decision. Leases of earlier ones may survive it.                *)
+(***************************************************************************)
+Decide ==
+  /\ epoch' \in Nat /\ epoch' > epoch
+  /\ grant' \in [Holders -> SUBSET Things]
+  /\ Disjoint(grant')
+  /\ leases' \in SUBSET (leases \cup Entitled(epoch', grant'))
+
+(***************************************************************************)
+(* Holders take up what was decided last, or give leases back.             *)
+(***************************************************************************)
+Serve ==
+  /\ UNCHANGED <<epoch, grant>>
+  /\ leases' \in SUBSET (leases \cup Entitled(epoch, grant))
+
+Next == Decide \/ Serve
+
+Spec == Init /\ [][Next]_ownership
+
+-----------------------------------------------------------------------------
+NoThingHasTwoHoldersInAnEpoch ==
+  \A l, m \in leases :
+    l.epoch = m.epoch /\ l.holder # m.holder => l.things \cap m.things = {}
+
+\* Who may commit for a thing: a holder of the last epoch, so nobody else can.
+MayCommit(h, t) == \E l \in leases : /\ l.holder = h /\ l.epoch = epoch
+                                     /\ t \in l.things
+
+NoThingHasTwoCommitters ==
+  \A t \in Things : \A h, k \in Holders :
+    MayCommit(h, t) /\ MayCommit(k, t) => h = k
+=============================================================================
