@@ -1,1 +1,8 @@
-"""The group coordinator as one pure step function."""
+"""The group coordinator as a pure function: ``step(state, event, choices) -> (state, outcome)``."""
+
+from .replay import replay
+from .state import CoordinatorState, initial_state
+from .step import step
+from .views import view, views
+
+__all__ = ["CoordinatorState", "initial_state", "replay", "step", "view", "views"]

@@ -1,0 +1,115 @@
+"""DescribeGroups, ListGroups, DeleteGroups (5.4).
+
+Describe and list see the *map* of groups as of the high watermark, and the content of each as it is now (C-ADM-08).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from fencepost.protocol.view import GroupState
+
+from . import operations, records
+from .draft import Step
+from .state import Group
+
+#: From this version on a missing group is an error with a message (C-ADM-02).
+GROUP_ID_NOT_FOUND_SINCE = 6
+
+
+def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
+    """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
+    seen = _committed(step)
+    refused = [
+        DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name, "") for name in body.groups if name in request.denied
+    ]
+    rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
+    step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
+
+
+def _described(version: int, name: str, group: Group | None) -> DescribedGroup:
+    if group is None:
+        if version < GROUP_ID_NOT_FOUND_SINCE:
+            return DescribedGroup(ErrorCode.NONE, name, GroupState.DEAD.value)
+        message = f"Group {name} not found."
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, name, GroupState.DEAD.value, error_message=message)
+    stable = group.state is GroupState.STABLE
+    members = tuple(
+        DescribedMember(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            (member.metadata(group.protocol_name) or b"") if stable else b"",
+            member.assignment,
+        )
+        for member in group.members.values()
+    )
+    data = (group.protocol_name or "") if stable else ""
+    return DescribedGroup(ErrorCode.NONE, name, group.state.value, group.protocol_type or "", data, members)
+
+
+def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
+    """C-ADM-05; ``denied`` are the groups that the caller may not describe."""
+    states = {state.lower().strip() for state in body.states_filter}
+    types = {kind.lower() for kind in body.types_filter}
+    rows = [
+        ListedGroup(name, group.protocol_type or "", group.state.value, "classic")
+        for name, group in _committed(step).items()
+        if (not states or group.state.value.lower() in states)
+        and (not types or "classic" in types)
+        and name not in request.denied
+    ]
+    step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, tuple(rows)))
+
+
+def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
+    """C-ADM-09; tombstones are the only records of a classic group that the live coordinator applies (C-SYNC-31)."""
+    names = dict.fromkeys(body.groups_names)
+    asked = [name for name in names if name not in request.denied]
+    rows = [DeletedGroup(name, _delete(step, name)) for name in asked]
+    rows += [DeletedGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED) for name in names if name in request.denied]
+    reply = DeleteGroupsResponse(tuple(rows))
+    if asked:
+        operations.done(step, request, reply=reply)
+    else:
+        step.reply(request.id, reply)
+
+
+def _delete(step: Step, name: str) -> ErrorCode:
+    group = step.groups.get(name)
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state is not GroupState.EMPTY:
+        return ErrorCode.NON_EMPTY_GROUP
+    for member_id in group.pending_join:
+        step.stray(TimerKey(TimerKind.SESSION, name, member_id))  # it runs on, without effect
+    step.change_map(name, None)
+    step.records.append(records.tombstone(name))  # F-ORD-13
+    return ErrorCode.NONE
+
+
+def _committed(step: Step) -> Mapping[str, Group]:
+    if not step.changes:
+        return step.groups
+    groups = dict(step.groups)
+    for change in reversed(step.changes):
+        if change.before is None:
+            groups.pop(change.group_id, None)
+        else:
+            groups[change.group_id] = change.before
+    return groups

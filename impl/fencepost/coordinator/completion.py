@@ -1,0 +1,167 @@
+"""Write operations that wait for the log (11.2).
+
+Every request but Describe and List is a write operation, also when it writes nothing. Its records are in memory and in
+the log at once; the operation stays *open* until they are replicated, and one without records until everything before
+it is (F-RT-07). Three things may end it: the high watermark passes it (``replicated``), the append fails directly after
+the step (``append_failed``), or the write timeout fires first (``timed_out``); an unload fails all that are open.
+
+Two kinds of answers hang on this. Heartbeat, LeaveGroup and DeleteGroups are answered *by* the operation, so they are
+never ahead of the log. JoinGroup and SyncGroup are answered by the group, when the rebalance says so; their operation
+only guards the record they wrote, by a callback that tells the group what became of it:
+
+* ``GroupCreated``: nothing to do when it succeeds; when the append fails the group is gone again (C-JOIN-16).
+* ``AssignmentSent``: success makes the group Stable, failure starts another rebalance (C-SYNC-21…23).
+* ``MemberReplaced``: success answers the returning static member, failure puts its old id back (C-STATIC-04…06).
+
+A callback acts on the group *object* it was made for; the incarnation number stands for that identity.
+
+Kafka goes further, and the faults of this module all come from it. There, JoinGroup and SyncGroup operations that wrote
+nothing stay open too, and their failure answers the parked request behind the group's back (C-JOIN-70). And a timeout
+runs the callback as if the append had failed, although the record is in the log and may yet be replicated: memory goes
+back, the log does not (F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that
+made the write, so that its sender need not wait, and leaves everything else to the callback, which still comes.
+"""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import CancelTimer, Request, TimerKey, TimerKind
+
+from . import operations, static, sync
+from .draft import GroupDraft, Step
+from .errors import append_error, operation_error
+from .replies import refusal
+from .state import AppendCallback, AssignmentSent, Group, GroupCreated, MemberReplaced, Operation
+
+
+def replicated(step: Step, offset: int) -> None:
+    """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
+    step.committed = offset
+    step.changes = tuple(change for change in step.changes if change.offset > offset)
+    if not step.operations:
+        return
+    for number, operation in list(step.operations.items()):
+        if operation.offset > offset:
+            break
+        _succeed(step, operation)
+        if operation.reply is not None:
+            step.reply(number, operation.reply)
+        _close(step, number)
+
+
+def append_failed(step: Step, error: ErrorCode) -> None:
+    """The records of the step just made are not in the log (F-RT-08): first the map of groups goes back."""
+    base = step.state.base
+    lost = [change for change in step.changes if change.offset > base]
+    if lost:
+        groups = dict(step.groups)
+        for change in reversed(lost):
+            if change.before is None:
+                _lose_timers(step, groups.pop(change.group_id))
+            else:
+                groups[change.group_id] = change.before
+        step.replace_groups(groups, step.changes[: -len(lost)])
+    step.start = base
+    for number, operation in list(step.operations.items()):
+        if operation.offset > base:
+            _fail(step, number, operation, error)
+
+
+def timed_out(step: Step, number: int) -> None:
+    """G-CFG-25 ran out."""
+    operation = step.operations.get(number)
+    if operation is None:
+        return
+    if operation.callback is None or step.profile.fault_timeout_undoes_memory:
+        _fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+    elif not isinstance(operation.callback, GroupCreated) and not operation.answered:
+        # Memory follows the log (C-SYNC-33, C-STATIC-06 mended): the sender is told, the callback still comes. A new
+        # group's first join is different: it waits for the join phase, not for the record (C-JOIN-16 mended).
+        assert operation.request is not None
+        step.reply(number, refusal(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
+        _release(step, number, operation.callback)
+
+
+def fail_all(step: Step, error: ErrorCode) -> None:
+    """F-UNLOAD-01."""
+    for number, operation in list(step.operations.items()):
+        _fail(step, number, operation, error)
+
+
+def _succeed(step: Step, operation: Operation) -> None:
+    callback = operation.callback
+    group = None if callback is None else _group_of(step, callback)
+    if group is None or operation.request is None:
+        return
+    match callback:
+        case AssignmentSent():
+            sync.written(step, group, callback)
+        case MemberReplaced():
+            static.written(step, group, callback, operation.request)
+        case _:
+            return
+    step.keep(group)
+
+
+def _fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
+    """Callback first, then whoever still waits for an answer (F-RT-13)."""
+    request = operation.request
+    if request is not None:
+        if operation.callback is not None:
+            _undo(step, request, operation.callback, error)
+        parked = operation.callback is None and operation.reply is None
+        if not step.operations[number].answered and not (parked and not step.profile.fault_parked_fail_early):
+            step.reply(number, refusal(request, operation_error(error)))
+        if step.operations[number].answered:
+            operations.mark_answered(step, request)
+    _close(step, number)
+
+
+def _undo(step: Step, request: Request, callback: AppendCallback, error: ErrorCode) -> None:
+    group = _group_of(step, callback)
+    match callback:
+        case GroupCreated():
+            step.reply(request.id, refusal(request, append_error(error)))  # C-JOIN-16
+        case AssignmentSent() if group is not None:
+            sync.undo(step, group, callback, error)
+            step.keep(group)
+        case MemberReplaced() if group is not None:
+            static.undo(step, group, callback, request, error)
+            step.keep(group)
+        case _:
+            pass
+
+
+def _group_of(step: Step, callback: AppendCallback) -> GroupDraft | None:
+    group = step.draft(callback.group_id)
+    return group if group is not None and group.incarnation == callback.incarnation else None
+
+
+def _release(step: Step, request_id: int, callback: AppendCallback) -> None:
+    """The request is answered, so the member waits no more and is watched again."""
+    group = _group_of(step, callback)
+    if group is None:
+        return
+    for member in group.members.values():
+        if request_id in (member.join, member.sync):
+            group.put(member._replace(join=None, sync=None))
+            step.arm_session(group, member)
+            step.keep(group)
+            return
+
+
+def _lose_timers(step: Step, group: Group) -> None:
+    """A reverted group leaves its timers behind, to act on the next group of its name (C-TMR-12); mended, they go."""
+    keys = {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.members}
+    keys |= {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.pending_join}
+    timers = {TimerKey(TimerKind.JOIN, group.group_id): group.delay, **keys}
+    for key, delay in timers.items():
+        if step.profile.fault_timers_outlive_reverted_group:
+            step.stray(key, delay)
+        else:
+            step.cancel_timer(key)
+
+
+def _close(step: Step, number: int) -> None:
+    step.close(number)
+    step.timers.append(CancelTimer(operations.timer(number)))

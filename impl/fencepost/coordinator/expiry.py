@@ -1,0 +1,71 @@
+"""Timers that fire (5.2). Each finds its group by name, and does nothing if there is none (C-ST-24)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerFired, TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupResponse
+from fencepost.protocol.view import GroupState
+
+from . import completion, membership, operations, rebalance
+from .draft import GroupDraft, Step
+from .errors import InternalError
+
+_UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def fired(step: Step, event: TimerFired) -> None:
+    key = event.key
+    if key.kind is TimerKind.OPERATION:
+        completion.timed_out(step, key.operation)
+        return
+    group = step.draft(key.group_id)
+    delay = None if group is None else group.delay
+    if key in step.strays:
+        delay = step.strays[key]  # C-TMR-12
+        step.unstray(key)
+    if group is None:
+        operations.timer_done(step)
+        return
+    try:
+        if key.kind is TimerKind.SESSION:
+            _session(step, group, key.member_id)
+        elif key.kind is TimerKind.SYNC:
+            _sync(step, group)
+        elif delay is not None:
+            rebalance.initial_delay_over(step, group, delay)
+        else:
+            rebalance.complete(step, group)
+    except InternalError:
+        step.records.clear()  # nobody is told; what was changed so far stays (C-ST-27)
+        step.keep(group)
+        return
+    step.keep(group)
+    operations.timer_done(step)
+
+
+def _session(step: Step, group: GroupDraft, member_id: str) -> None:
+    """C-TMR-06…09."""
+    if member_id in group.pending_join:
+        membership.remove(step, group, member_id)
+    else:
+        member = group.members.get(member_id)
+        if member is None or (not member.is_new and (member.join is not None or member.sync is not None)):
+            return  # C-TMR-07: whoever waits is not silent; the answer arms the timer again
+        membership.answer_join(step, group, member, _UNKNOWN)
+        membership.remove(step, group, member_id)
+        if group.state is not GroupState.PREPARING_REBALANCE:
+            rebalance.prepare(step, group)
+            return
+    if group.state is GroupState.PREPARING_REBALANCE and group.all_joined:
+        rebalance.complete(step, group)  # also during the initial delay (C-TMR-08)
+
+
+def _sync(step: Step, group: GroupDraft) -> None:
+    """C-SYNC-20: members that joined and never synced are out."""
+    if group.state in (GroupState.EMPTY, GroupState.PREPARING_REBALANCE) or not group.pending_sync:
+        return  # C-SYNC-20b
+    for member_id in sorted(group.pending_sync):
+        membership.remove(step, group, member_id)
+        step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+    rebalance.prepare(step, group)

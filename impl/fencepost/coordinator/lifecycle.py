@@ -1,0 +1,101 @@
+"""Winning, loading and losing the partition (11.2, 11.6)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import (
+    CancelTimer,
+    Load,
+    TimerCommand,
+    TimerKey,
+    TimerKind,
+    Unload,
+)
+from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.view import GroupState
+
+from . import completion, operations, rebalance
+from .draft import GroupDraft, Step
+from .replay import apply
+from .state import NO_EPOCH, CoordinatorState, Group, Status
+
+
+def load_started(step: Step, leader_epoch: int) -> bool:
+    """F-RT-01, F-LOAD-03; a coordinator that leads already goes on. Tells whether loading goes on now."""
+    if leader_epoch > step.leader_epoch:
+        step.leader_epoch = leader_epoch
+        if step.status in (Status.CLOSED, Status.FAILED):
+            step.status = Status.LOADING
+    return step.status is Status.LOADING
+
+
+def load_failed(step: Step) -> None:
+    """F-REPLAY-13."""
+    if step.status is Status.LOADING:
+        step.status = Status.FAILED
+
+
+def loaded(step: Step, event: Load) -> None:
+    """F-LOAD-01, F-LOAD-04, F-LOAD-06; without ``LoadStarted`` before it, it stands for both."""
+    if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
+        return
+    groups: dict[str, Group] = {}
+    for record in event.records:
+        step.incarnations += 1
+        apply(groups, record, step.incarnations)
+    step.reset(groups, len(event.records))
+    step.status = Status.ACTIVE
+    for name in list(groups):
+        group = step.draft(name)
+        assert group is not None
+        for member in group.members.values():
+            step.arm_session(group, member)
+        if len(group.members) > step.settings.group_max_size:
+            rebalance.prepare(step, group)
+            step.keep(group)
+
+
+def unload(step: Step, event: Unload) -> None:
+    """F-UNLOAD-01, F-LOAD-03, F-LOAD-08."""
+    if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
+        return
+    timers = _every_timer(step.state)
+    completion.fail_all(step, ErrorCode.NOT_COORDINATOR)
+    for name in list(step.groups):
+        group = step.draft(name)
+        assert group is not None
+        _part(step, group)
+    # Timers that the callbacks set would only ever meet dead groups; Kafka leaves them, and nobody can tell.
+    step.timers[:] = timers
+    step.reset({}, 0)
+    step.status = Status.CLOSED
+    step.leader_epoch = NO_EPOCH
+
+
+def _part(step: Step, group: GroupDraft) -> None:
+    """C-ST-16: the group is dead; whoever waits is sent elsewhere."""
+    for member in group.members.values():
+        if group.state is GroupState.PREPARING_REBALANCE:
+            if member.join is not None:
+                answer = JoinGroupResponse(ErrorCode.NOT_COORDINATOR, member_id=member.member_id)
+                step.reply(member.join, answer)
+        elif member.sync is not None:
+            step.reply(member.sync, SyncGroupResponse(ErrorCode.NOT_COORDINATOR))
+
+
+def _every_timer(state: CoordinatorState) -> list[TimerCommand]:
+    """Every timer that may be armed; cancelling one that is not does nothing."""
+    keys = dict.fromkeys(state.strays)
+    for group in state.groups.values():
+        keys |= dict.fromkeys(_timers_of(group))
+    keys |= dict.fromkeys(map(operations.timer, state.operations))
+    return list(map(CancelTimer, keys))
+
+
+def _timers_of(group: Group) -> list[TimerKey]:
+    name = group.group_id
+    return [
+        TimerKey(TimerKind.JOIN, name),
+        TimerKey(TimerKind.SYNC, name),
+        *(TimerKey(TimerKind.SESSION, name, member_id) for member_id in (*group.members, *group.pending_join)),
+    ]

@@ -1,0 +1,65 @@
+"""What becomes of a request when its handler is through; the essay is in ``completion``."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, SetTimer, TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupRequest, ResponseBody, SyncGroupRequest
+
+from .draft import Step
+from .replies import refusal
+from .state import ANSWERED, AppendCallback, Operation
+
+
+def done(
+    step: Step, request: Request, *, reply: ResponseBody | None = None, callback: AppendCallback | None = None
+) -> None:
+    """The handler of a request is through: answer it, leave it to the group, or let it wait for the log."""
+    if step.records or step.committed < step.end:
+        answered = reply is None and step.answered(request.id)
+        _wait(step, request.id, Operation(request, step.end, reply, callback, answered))
+    elif reply is not None:
+        step.reply(request.id, reply)  # F-RT-16
+
+
+def timer_done(step: Step) -> None:
+    """Likewise for a timer, which is a write operation too (F-RT-17); nobody waits for an answer."""
+    if step.records or step.committed < step.end:
+        _wait(step, -(step.state.handled + 1), Operation(None, step.end, None, None, True))
+
+
+def _wait(step: Step, number: int, operation: Operation) -> None:
+    step.open(number, operation)
+    step.timers.append(SetTimer(timer(number), step.settings.offsets_commit_timeout_ms))  # G-CFG-25
+
+
+def broke(step: Step, request: Request) -> None:
+    """The handler failed inside (C-JOIN-38c, C-JOIN-72, F-RT-10): what it had changed stays, its records do not."""
+    step.records.clear()
+    if not step.answered(request.id):
+        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        mark_answered(step, request)
+
+
+def mark_answered(step: Step, request: Request) -> None:
+    """The group may still hold the request; it counts as parked there and is answered no more (C-JOIN-70, C-ST-23)."""
+    body = request.body
+    if not isinstance(body, JoinGroupRequest | SyncGroupRequest):
+        return
+    group = step.draft(body.group_id)
+    if group is None:
+        return
+    for member in group.members.values():
+        if member.join == request.id:
+            group.put(member._replace(join=ANSWERED))
+            break
+        if member.sync == request.id:
+            group.put(member._replace(sync=ANSWERED))
+            break
+    else:
+        return
+    step.keep(group)
+
+
+def timer(number: int) -> TimerKey:
+    return TimerKey(TimerKind.OPERATION, operation=number)

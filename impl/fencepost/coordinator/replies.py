@@ -1,0 +1,58 @@
+"""The answer that refuses a request, for every API."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import (
+    DeletedGroup,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupMemberResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    ResponseBody,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+_HEARTBEAT_NONE = HeartbeatResponse(ErrorCode.NONE)
+
+
+def refusal(request: Request, error: ErrorCode, member_id: str = "") -> ResponseBody:
+    """Every API's way to say ``error``; ``member_id`` is for JoinGroup only (the last column of 3.1)."""
+    match request.body:
+        case JoinGroupRequest():
+            return JoinGroupResponse(error, member_id=member_id)
+        case SyncGroupRequest():
+            return SyncGroupResponse(error)
+        case HeartbeatRequest():
+            if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                return _HEARTBEAT_NONE  # C-HB-03
+            return HeartbeatResponse(error)
+        case LeaveGroupRequest():
+            return LeaveGroupResponse(error)
+        case DescribeGroupsRequest() as body:
+            return DescribeGroupsResponse(tuple(DescribedGroup(error, name, "") for name in body.groups))
+        case ListGroupsRequest():
+            if error is ErrorCode.NOT_COORDINATOR:
+                return ListGroupsResponse(ErrorCode.NONE)  # C-ADM-05: a partition just lost is skipped
+            return ListGroupsResponse(error)
+        case body:
+            names = dict.fromkeys(body.groups_names)  # C-ADM-09
+            return DeleteGroupsResponse(tuple(DeletedGroup(name, error) for name in names))
+
+
+def leave_response(version: int, members: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:
+    """G-WIRE-23: up to v2 there is one member, and its error is the answer's."""
+    if version <= 2:
+        return LeaveGroupResponse(members[0].error_code)
+    return LeaveGroupResponse(ErrorCode.NONE, members)

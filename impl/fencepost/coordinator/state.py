@@ -1,0 +1,176 @@
+"""The state of one coordinator: immutable, shared between steps, replaced field by field.
+
+A coordinator is one partition of the offsets topic; it hosts many groups and one log. What the log restores is *hard*
+state; parked requests, timers, pending ids and open operations are *soft* and are what a fail-over loses (F-SURV-02).
+
+Mappings in here are never changed once a state holds them; a step copies the ones that it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.events import Request, TimerKey
+from fencepost.protocol.messages import Protocol, ResponseBody
+from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupState
+
+#: The epoch of a partition that is not known (F-LOAD-08).
+NO_EPOCH: Final = -1
+#: Stands for a stored request that the operation layer has answered already (C-ST-23, C-JOIN-70).
+ANSWERED: Final = -1
+
+
+class Member(NamedTuple):
+    """One member of a classic group (G-DATA-11); a named tuple, because replacing one is what a step does most.
+
+    ``join`` and ``sync`` are the ids of the parked requests, ``ANSWERED``, or None.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    protocols: tuple[Protocol, ...]
+    assignment: bytes = b""
+    is_new: bool = False
+    join: int | None = None
+    sync: int | None = None
+
+    def metadata(self, protocol_name: str | None) -> bytes | None:
+        """The bytes this member offers for a protocol, or None if it does not support it."""
+        for protocol in self.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        return None
+
+
+class InitialDelay(NamedTuple):
+    """The initial delay that runs (C-JOIN-43): its length and what may be added later, both in ms."""
+
+    length: int
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicGroup:
+    """A classic group (G-DATA-01…09). ``incarnation`` tells two groups of one name apart (C-ST-24)."""
+
+    group_id: str
+    incarnation: int
+    state: GroupState
+    previous_state: GroupState
+    timestamp: int | None
+    generation: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader: str | None
+    members: Mapping[str, Member]
+    static_members: Mapping[str, str]
+    pending_join: frozenset[str]
+    pending_sync: frozenset[str]
+    support: Mapping[str, int]  #: how many of the offered lists name a protocol (G-DATA-08)
+    awaiting: int  #: members with a stored join (C-ST-23)
+    new_member_added: bool
+    delay: InitialDelay | None  #: what the join timer stands for: an initial delay, or None for the join phase
+    assignment_open: bool  #: the leader's assignment of this generation is being appended (C-SYNC-19)
+
+
+#: Groups are a union of kinds; the consumer groups of KIP-848 widen it.
+Group: TypeAlias = ClassicGroup
+
+
+class GroupCreated(NamedTuple):
+    """The record that makes a new group known (C-JOIN-16)."""
+
+    group_id: str
+    incarnation: int
+
+
+class AssignmentSent(NamedTuple):
+    """The leader's assignment (C-SYNC-17)."""
+
+    group_id: str
+    incarnation: int
+    generation: int
+    member_id: str
+    assignments: Mapping[str, bytes]
+
+
+class MemberReplaced(NamedTuple):
+    """A static member that came back with a new id and did not rebalance (C-STATIC-03); what it was before."""
+
+    group_id: str
+    incarnation: int
+    instance_id: str
+    old_id: str
+    new_id: str
+    old_protocols: tuple[Protocol, ...]
+    old_rebalance_timeout: int
+    old_session_timeout: int
+    new_protocols: tuple[Protocol, ...]
+    leader_before: str | None
+    old_pending_sync: bool
+
+
+AppendCallback: TypeAlias = GroupCreated | AssignmentSent | MemberReplaced
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A write operation that waits until all records below ``offset`` are replicated (F-RT-04, F-RT-07).
+
+    ``request`` is None if a timer caused it. ``reply`` is given when it is done; it is None for JoinGroup and
+    SyncGroup, which the group answers. ``answered``: nobody waits for an answer any more.
+    """
+
+    request: Request | None
+    offset: int
+    reply: ResponseBody | None
+    callback: AppendCallback | None
+    answered: bool
+
+
+class Status(Enum):
+    """Of the partition (F-RT-01); CLOSED also stands for one that was never loaded."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class MapChange(NamedTuple):
+    """A group that came, went or was exchanged by records below ``offset``, which may not be replicated yet."""
+
+    offset: int
+    group_id: str
+    before: Group | None
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorState:
+    settings: Settings
+    profile: Profile
+    running: bool = True  #: the coordinator component of the broker is up (C-JOIN-03)
+    status: Status = Status.CLOSED
+    leader_epoch: int = NO_EPOCH
+    handled: int = 0  #: events so far; names what a timer caused
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    end: int = 0  #: offset of the next record
+    committed: int = 0  #: high watermark: every record below is replicated
+    base: int = 0  #: ``end`` before the last step; what a failed append goes back to (F-RT-08)
+    changes: tuple[MapChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
+    operations: Mapping[int, Operation] = field(default_factory=dict)  #: open, in log order
+    strays: Mapping[TimerKey, InitialDelay | None] = field(default_factory=dict)  #: armed, and of no group (C-TMR-12)
+    incarnations: int = 0
+
+
+def initial_state(settings: Settings, profile: Profile, *, running: bool = True) -> CoordinatorState:
+    """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03)."""
+    return CoordinatorState(settings, profile, running=running)

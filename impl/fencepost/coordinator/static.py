@@ -1,0 +1,131 @@
+"""A static member comes back without its member id (3.6).
+
+The instance id finds the old member; a fresh id takes its place, and whoever still holds the old id is fenced. In
+Stable, and if the vote stays the same, nobody else need notice: the exchange is written to the log, and the answer
+waits for that. Until it is there the new id is the member already (C-STATIC-17), so a failed append must exchange the
+two again.
+"""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.view import GroupState
+
+from . import membership, protocols, rebalance, records
+from .draft import GroupDraft, Step
+from .errors import InternalError, append_error
+from .state import Member, MemberReplaced
+
+#: From this version on a returning leader is told that it leads, and to skip the assignment (KIP-814, C-STATIC-04).
+SKIP_ASSIGNMENT_SINCE = 9
+
+
+def replace(
+    step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, *, old_id: str, new_id: str
+) -> None:
+    """C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10."""
+    leader_before = group.leader
+    pending_sync = old_id in group.pending_sync
+    instance_id = group.members[old_id].instance_id
+    assert instance_id is not None
+    old = _exchange(step, group, instance_id, old_id, new_id)
+    step.arm_session(group, old)  # with the old timeout (C-STATIC-20)
+    step.stray(TimerKey(TimerKind.SESSION, group.group_id, old_id))
+    membership.update(group, old, request, body)
+    if group.state is GroupState.STABLE and protocols.select(step, group) == group.protocol_name:
+        assignments = {member.member_id: member.assignment for member in group.members.values()}
+        step.records.append(records.group_record(group, assignments))  # C-STATIC-03, C-STATIC-07, C-STATIC-21
+        step.callback = MemberReplaced(
+            group.group_id,
+            group.incarnation,
+            instance_id,
+            old_id,
+            new_id,
+            old.protocols,
+            old.rebalance_timeout,
+            old.session_timeout,
+            body.protocols,
+            leader_before,
+            pending_sync,
+        )
+    else:
+        rebalance.prepare_or_complete(step, group)  # C-STATIC-08…10
+
+
+def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> Member:
+    """Put the member under another id; its parked requests learn that they are fenced. Returns it."""
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    old = group.members[old_id]
+    if old.join is not None:
+        step.reply(old.join, JoinGroupResponse(fenced, protocol_name=None, member_id=old_id))
+    if old.sync is not None:
+        step.reply(old.sync, SyncGroupResponse(fenced))
+    group.discard(old_id)
+    member = old._replace(member_id=new_id, is_new=False, join=None, sync=None)
+    group.put(member)
+    if group.leader == old_id:
+        group.leader = new_id
+    group.map_instance(instance_id, new_id)
+    if not step.profile.fault_replacement_keeps_pending_sync and old_id in group.pending_sync:
+        group.pending_sync = (group.pending_sync - {old_id}) | {new_id}  # C-STATIC-16 mended
+    return member
+
+
+def written(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
+    """The record is replicated: answer what the member waits for, if it still does (C-STATIC-04, 05, C-STATIC-17)."""
+    member = group.members.get(done.new_id)
+    if member is None or member.join is None:
+        return
+    if request.version >= SKIP_ASSIGNMENT_SINCE:
+        leads = group.leader == done.new_id
+        try:
+            rows = membership.members_for_leader(group) if leads else ()
+        except InternalError:
+            return  # C-STATIC-17(ii): it stays parked, the rebalance answers it
+        leader, skip = group.leader, leads
+    else:
+        rows, leader, skip = (), done.leader_before, False  # C-STATIC-05
+    body = JoinGroupResponse(
+        ErrorCode.NONE,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        leader or "",
+        skip,
+        done.new_id,
+        rows,
+    )
+    membership.answer_join(step, group, member, body)
+
+
+def undo(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:
+    """C-STATIC-06: the member is back under its old id, with what it offered before."""
+    member = group.members.get(done.new_id)
+    if member is None:
+        if step.profile.fault_second_replacement_mixes_undo:
+            group.count(done.new_protocols, -1)  # C-STATIC-18: counted off although it is gone
+            group.count(done.old_protocols, 1)
+        return
+    group.put(
+        member._replace(
+            protocols=done.old_protocols,
+            rebalance_timeout=done.old_rebalance_timeout,
+            session_timeout=done.old_session_timeout,
+            join=None,
+        )
+    )
+    old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)
+    step.arm_session(group, old)
+    step.stray(TimerKey(TimerKind.SESSION, group.group_id, done.new_id))
+    step.reply(
+        request.id,
+        JoinGroupResponse(
+            append_error(error),
+            group.generation,
+            group.protocol_type,
+            group.protocol_name,
+            done.leader_before or "",
+        ),
+    )

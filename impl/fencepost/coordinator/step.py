@@ -1,0 +1,131 @@
+"""One event in, one outcome out.
+
+Nothing in here reads a clock, draws a random number or touches the outside; the same events give the same outcomes. If
+a handler raises, the state that was handed in is as good as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    Load,
+    LoadFailed,
+    LoadStarted,
+    Outcome,
+    Request,
+    TimerFired,
+    TopicsChanged,
+    Unload,
+)
+from fencepost.protocol.messages import (
+    VERSIONS,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+    SyncGroupRequest,
+)
+
+from . import admin, completion, expiry, heartbeat, join, leave, lifecycle, sync
+from .draft import Step
+from .replies import refusal
+from .state import CoordinatorState, Status
+
+#: From this version on SyncGroup must name protocol type and protocol (C-SYNC-01).
+PROTOCOL_NAMED_SINCE = 5
+
+_HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
+    JoinGroupRequest: join.join,
+    SyncGroupRequest: sync.sync,
+    HeartbeatRequest: heartbeat.heartbeat,
+    LeaveGroupRequest: leave.leave,
+    DescribeGroupsRequest: admin.describe,
+    ListGroupsRequest: admin.list_groups,
+    DeleteGroupsRequest: admin.delete,
+}
+#: APIs that name one group and refuse an empty name (G-WIRE-27).
+_OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
+
+
+def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
+    """Handle one event. Raises ``ValueError`` for what no driver may do; the state is then unchanged."""
+    work = Step(state, event.at_ms, choices)
+    match event:
+        case Request():
+            _request(work, event)
+        case TimerFired():
+            if state.status is Status.ACTIVE:
+                expiry.fired(work, event)
+        case Appended():
+            if not state.committed <= event.offset <= state.end:
+                raise ValueError(f"Appended({event.offset}) outside {state.committed}..{state.end}")
+            completion.replicated(work, event.offset)
+        case AppendFailed():
+            if state.base == state.end:
+                raise ValueError("AppendFailed, but the last step wrote nothing")
+            completion.append_failed(work, event.error)
+        case TopicsChanged():
+            pass  # classic groups do not look at topics
+        case LoadStarted():
+            lifecycle.load_started(work, event.leader_epoch)
+        case Load():
+            lifecycle.loaded(work, event)
+        case LoadFailed():
+            lifecycle.load_failed(work)
+        case Unload():
+            lifecycle.unload(work, event)
+    return work.finish()
+
+
+def _request(work: Step, event: Request) -> None:
+    body = event.body
+    first, last = VERSIONS[type(body)]
+    if not first <= event.version <= last:
+        raise ValueError(f"{type(body).__name__} has no version {event.version}")
+    error, member_id = _refused(work.state, event)
+    if error is not None:
+        work.reply(event.id, refusal(event, error, member_id))
+    else:
+        _HANDLERS[type(body)](work, event, body)
+
+
+def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None, str]:
+    """The checks before a group is looked at, in order; and the member id that a JoinGroup answer shows then."""
+    body = event.body
+    member_id = ""
+    if isinstance(body, _OF_ONE_GROUP):
+        if isinstance(body, SyncGroupRequest) and event.version >= PROTOCOL_NAMED_SINCE and _unnamed(body):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""  # C-SYNC-01
+        if body.group_id in event.denied:
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED, ""  # C-JOIN-02, C-SYNC-02, C-HB-01, C-LEAVE-01
+        if isinstance(body, JoinGroupRequest):
+            member_id = body.member_id
+        if not state.running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id  # C-JOIN-03, C-SYNC-03, C-HB-02, C-LEAVE-02
+        if not body.group_id:
+            return ErrorCode.INVALID_GROUP_ID, member_id  # C-JOIN-04
+        if isinstance(body, JoinGroupRequest):
+            settings = state.settings
+            low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+            if not low <= body.session_timeout_ms <= high:
+                return ErrorCode.INVALID_SESSION_TIMEOUT, member_id  # C-JOIN-05
+    elif not state.running:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, ""
+    if state.status is Status.ACTIVE:
+        return None, ""
+    if state.status is Status.LOADING:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""  # C-JOIN-07, F-RT-02
+    return ErrorCode.NOT_COORDINATOR, ""  # C-JOIN-06, F-RT-02
+
+
+def _unnamed(body: SyncGroupRequest) -> bool:
+    return body.protocol_type is None or body.protocol_name is None
