@@ -11,12 +11,12 @@ from pathlib import Path
 from ..console import CannotRun
 from . import jars
 
-ARTIFACT = "kafka-group-coordinator"
+ARTIFACT = "org.apache.kafka:kafka-group-coordinator"
 
 
 def command(version: str) -> list[str]:
     """The command line that starts the harness on that release of Kafka."""
-    libraries = jars.fetch(ARTIFACT, version)
+    libraries = jars.fetch(f"{ARTIFACT}:{version}")
     classes = _classes(version, libraries)
     return [
         jars.java(),

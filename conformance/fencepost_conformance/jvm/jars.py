@@ -18,7 +18,6 @@ from pathlib import Path
 
 from ..console import CannotRun
 
-GROUP = "org.apache.kafka"
 OLDEST_JAVA = 17
 FETCH_TIMEOUT_S = 600
 
@@ -51,11 +50,12 @@ def _check_version(program: str) -> None:
         raise CannotRun(f"{program} is {told}; this needs a JDK, version {OLDEST_JAVA} or later")
 
 
-def fetch(artifact: str, version: str) -> list[Path]:
-    """The jars of ``org.apache.kafka:artifact:version`` and of all it needs to run; fetched unless they are cached."""
-    target = cache_root() / "jars" / f"{artifact}-{version}"
+def fetch(*coordinates: str) -> list[Path]:
+    """The jars of the artifacts (``group:artifact:version``) and of all they need to run; fetched unless cached."""
+    name = "+".join("-".join(coordinate.split(":")[1:]) for coordinate in coordinates)
+    target = cache_root() / "jars" / name
     if not target.is_dir():
-        publish(target, lambda folder: _download(artifact, version, folder))
+        publish(target, lambda folder: _download(coordinates, folder))
     return sorted(target.glob("*.jar"))
 
 
@@ -73,36 +73,42 @@ def publish(target: Path, fill: Callable[[Path], None]) -> None:
                 raise
 
 
-def _download(artifact: str, version: str, folder: Path) -> None:
+def _download(coordinates: tuple[str, ...], folder: Path) -> None:
     program = java()
     tried: list[str] = []
     maven = shutil.which("mvn")
     if maven is not None:
-        problem = _with_maven(maven, artifact, version, folder)
+        problem = _with_maven(maven, coordinates, folder)
         if problem is None:
             return
         tried.append(f"mvn: {problem}")
     ivy = _pyspark_ivy()
     if ivy is not None:
-        problem = _with_ivy(program, ivy, artifact, version, folder)
+        problem = _with_ivy(program, ivy, coordinates, folder)
         if problem is None:
             return
         tried.append(f"Ivy: {problem}")
     reason = "; ".join(tried) or "neither mvn nor PySpark is installed"
     raise CannotRun(
-        f"could not fetch {GROUP}:{artifact}:{version} ({reason}). Install Maven (package 'maven') or PySpark "
+        f"could not fetch {' and '.join(coordinates)} ({reason}). Install Maven (package 'maven') or PySpark "
         "(pip install 'fencepost[spark]'), check the network, and run again"
     )
 
 
-def _with_maven(maven: str, artifact: str, version: str, folder: Path) -> str | None:
+def _with_maven(maven: str, coordinates: tuple[str, ...], folder: Path) -> str | None:
+    dependencies = ""
+    for coordinate in coordinates:
+        group, artifact, version = coordinate.split(":")
+        dependencies += (
+            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{version}</version></dependency>"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         pom = Path(scratch) / "pom.xml"
         pom.write_text(
             '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-            "<groupId>fencepost</groupId><artifactId>jars</artifactId><version>1</version><dependencies><dependency>"
-            f"<groupId>{GROUP}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
-            "</dependency></dependencies></project>"
+            "<groupId>fencepost</groupId><artifactId>jars</artifactId><version>1</version>"
+            f"<dependencies>{dependencies}</dependencies></project>"
         )
         return _call(
             [
@@ -113,15 +119,19 @@ def _with_maven(maven: str, artifact: str, version: str, folder: Path) -> str | 
         )  # fmt: skip
 
 
-def _with_ivy(program: str, ivy: Path, artifact: str, version: str, folder: Path) -> str | None:
-    return _call(
-        [
-            program, "-jar", str(ivy), "-cache", str(cache_root() / "ivy"), "-confs", "default",
-            "-dependency", GROUP, artifact, version, "-types", "jar", "bundle",
-            "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
-        ],
-        folder,
-    )  # fmt: skip
+def _with_ivy(program: str, ivy: Path, coordinates: tuple[str, ...], folder: Path) -> str | None:
+    for coordinate in coordinates:
+        problem = _call(
+            [
+                program, "-jar", str(ivy), "-cache", str(cache_root() / "ivy"), "-confs", "default",
+                "-dependency", *coordinate.split(":"), "-types", "jar", "bundle",
+                "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
+            ],
+            folder,
+        )  # fmt: skip
+        if problem is not None:
+            return problem
+    return None
 
 
 def _call(command: list[str], folder: Path) -> str | None:

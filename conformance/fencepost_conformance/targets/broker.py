@@ -1,0 +1,220 @@
+"""A whole Apache Kafka broker of one node, on loopback, in a folder that is thrown away (``docs/targets.md``)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ..console import CannotRun
+from ..jvm import jars
+
+DEFAULT_VERSION = "4.3.1"
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 20.0
+TAIL_LINES = 30
+#: Any valid cluster id will do: 16 bytes in URL-safe base 64.
+CLUSTER_ID = "ZmVuY2Vwb3N0LWNvbmZvcg"
+#: Kafka logs through slf4j 1.7; this is the smallest logger for it. Without one a broker fails in silence.
+LOGGER = "org.slf4j:slf4j-simple:1.7.36"
+
+
+class BrokerFault(Exception):
+    """The broker did not start, or died; the message ends with the end of its log."""
+
+
+class Broker:
+    """A context manager: the broker runs from ``start`` (or ``with``) to ``stop``.
+
+    ``settings`` are broker settings by Kafka's names, over the defaults below. ``bootstrap`` is its address.
+    """
+
+    def __init__(
+        self,
+        version: str = DEFAULT_VERSION,
+        *,
+        initial_rebalance_delay_ms: int = 3_000,
+        offsets_partitions: int = 4,
+        heap_mb: int = 512,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = version
+        self.name = f"broker:{version}"
+        self._heap_mb = heap_mb
+        self._settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": str(offsets_partitions),
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "share.coordinator.state.topic.num.partitions": "1",
+            "group.initial.rebalance.delay.ms": str(initial_rebalance_delay_ms),
+            "auto.create.topics.enable": "false",
+            "num.network.threads": "2",
+            "num.io.threads": "4",
+            "log.cleaner.dedupe.buffer.size": "2097152",
+            **(settings or {}),
+        }
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output: IO[bytes] | None = None
+        self.port = 0
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port`` for clients."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """The broker's log, while it runs."""
+        if self._folder is None:
+            raise BrokerFault(f"{self.name} was not started")
+        return self._folder / "broker.log"
+
+    def start(self) -> Self:
+        """Format a fresh store and wait until the broker answers. Raises ``CannotRun`` without Java or jars."""
+        libraries = jars.fetch(f"org.apache.kafka:kafka_2.13:{self.version}", LOGGER)
+        java = jars.java()
+        self._folder = Path(tempfile.mkdtemp(prefix="fencepost-broker-"))
+        try:
+            properties = self._write_properties()
+            self._output = self.log.open("wb")
+            command = [
+                java, f"-Xmx{self._heap_mb}m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.awt.headless=true",
+                f"-Dkafka.logs.dir={self._folder}", "-cp", os.pathsep.join(map(str, libraries)),
+            ]  # fmt: skip
+            self._format(command, properties)
+            self._process = subprocess.Popen(
+                [*command, "kafka.Kafka", str(properties)],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+            )
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _write_properties(self) -> Path:
+        assert self._folder is not None
+        with _free_port() as port, _free_port() as controller_port:
+            self.port = port
+        values = {
+            **self._settings,
+            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "log.dirs": str(self._folder / "data"),
+        }
+        path = self._folder / "server.properties"
+        path.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+        return path
+
+    def _format(self, command: list[str], properties: Path) -> None:
+        answer = subprocess.run(
+            [*command, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+        if answer.returncode != 0:
+            raise BrokerFault(f"{self.name}: its store could not be formatted. Its log ends:\n{self.tail()}")
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not _answers(self.port):
+            if self._process.poll() is not None:
+                raise BrokerFault(
+                    f"{self.name} ended with status {self._process.returncode} while starting. "
+                    f"Its log ends:\n{self.tail()}"
+                )
+            if time.monotonic() > deadline:
+                raise BrokerFault(
+                    f"{self.name} was not ready after {START_TIMEOUT_S:g} s. Its log ends:\n{self.tail()}"
+                )
+            time.sleep(0.1)
+
+    def tail(self) -> str:
+        """The last lines of the broker's log."""
+        if self._output is not None:
+            self._output.flush()
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+
+    def create_topic(self, name: str, partitions: int = 1, *, timeout_s: float = 30.0) -> None:
+        """Create a topic and wait until it has leaders. Needs the package ``kafka-python``."""
+        try:
+            from kafka import KafkaAdminClient  # noqa: PLC0415
+            from kafka.admin import NewTopic  # noqa: PLC0415
+        except ModuleNotFoundError:
+            raise CannotRun("creating topics needs kafka-python: pip install 'fencepost[clients]'") from None
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.create_topics([NewTopic(name, partitions, 1)], timeout_ms=int(timeout_s * 1000))
+        finally:
+            admin.close()
+
+    def stop(self) -> None:
+        """End the broker and throw its folder away. May be called again."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_TIMEOUT_S)
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+        self._process = None
+        if self._output is not None:
+            self._output.close()
+            self._output = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+@contextmanager
+def _free_port() -> Iterator[int]:
+    """A port that nobody uses, held until the block ends so that two of them differ."""
+    with socket.socket() as holder:
+        holder.bind((HOST, 0))
+        yield holder.getsockname()[1]
+
+
+def _answers(port: int) -> bool:
+    """Whether the broker there answers ApiVersions, which it does only when it has started."""
+    request = b"\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"  # ApiVersions v0, correlation id 1, no client id
+    try:
+        with socket.create_connection((HOST, port), timeout=2) as connection:
+            connection.settimeout(2)
+            connection.sendall(len(request).to_bytes(4, "big") + request)
+            answer = connection.recv(10)
+    except OSError:
+        return False
+    return len(answer) == 10 and answer[4:8] == b"\x00\x00\x00\x01" and answer[8:10] == b"\x00\x00"
