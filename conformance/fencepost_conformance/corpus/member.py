@@ -1,6 +1,7 @@
 """One member of a group, in a process of its own: ``python -m fencepost_conformance.corpus.member CONFIG``.
 
-CONFIG is ``MemberConfig`` as JSON. Standard input takes one command a line, standard output tells one JSON object a line:
+CONFIG is ``MemberConfig`` as JSON. Standard input takes one command a line, standard output tells one JSON object
+a line:
 
     subscribe A,B    subscribe to these topics instead
     stall SECONDS    do not poll for so long (heartbeats go on)
@@ -23,7 +24,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -245,7 +246,11 @@ class AioKafka:
         self.loop.run_until_complete(self._consumer.stop())
 
 
-LIBRARIES = {"confluent-kafka": Confluent, "kafka-python": KafkaPython, "aiokafka": AioKafka}
+LIBRARIES: dict[str, Callable[[MemberConfig], Client]] = {
+    "confluent-kafka": Confluent,
+    "kafka-python": KafkaPython,
+    "aiokafka": AioKafka,
+}
 
 
 class Commands:
@@ -284,7 +289,7 @@ def _command(client: Client, line: str) -> bool:
 
 
 def run(config: MemberConfig) -> None:
-    client: Client = LIBRARIES[config.library](config)
+    client = LIBRARIES[config.library](config)
     commands = Commands()
     tell("ready")
     owned: list[tuple[str, int]] | None = None

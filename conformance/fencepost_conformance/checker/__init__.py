@@ -1,0 +1,1 @@
+"""The checker: could the model have produced this recorded trace?"""

@@ -1,0 +1,166 @@
+"""One trace, one verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Profile, Settings
+
+from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_traces
+from .history import Event, History, histories
+from .search import Exhausted, Limits, Search
+from .text import answer_text, request_text
+from .verdict import Outcome, Refusal, Verdict
+
+#: How many different answers a refusal lists.
+_SHOWN = 8
+
+
+def _alive_before(history: History) -> Event | None:
+    """The first answer that shows that the group existed before the trace began, None if there is none.
+
+    A member id that no answer of the trace handed out and that the coordinator knows was handed out earlier. Only the
+    first answer of a group is asked: later ones are the checker's to judge.
+    """
+    first = next((event for event in history.events if event.answered), None)
+    if first is None:
+        return None
+    named: str = getattr(first.op.body, "member_id", "")
+    code = getattr(first.op.answer, "error_code", None)
+    known = code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION)
+    return first if named and known else None
+
+
+def _first_impossible(search: Search, history: History, settings: Settings, profile: Profile, limits: Limits) -> int:
+    """The position of the first event such that the events up to it have no explanation.
+
+    The search compares answers ahead of their time, so where it got stuck is at most that position: an answer
+    given there may have been wrong only for what was seen later.
+    """
+
+    def explained(upto: int) -> bool:
+        return Search(history, settings, profile, limits, upto=upto).run()
+
+    low, high, stride = search.furthest, len(history.events) - 1, 1
+    while low < high:  # gallop: the first impossible event is mostly near
+        probe = min(low + stride - 1, high)
+        if not explained(probe + 1):
+            high = probe
+            break
+        low, stride = probe + 1, stride * 2
+    while low < high:
+        middle = (low + high) // 2
+        if explained(middle + 1):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _refusal(history: History, at: int, settings: Settings, profile: Profile, limits: Limits) -> Refusal:
+    event = history.events[at]
+    op = event.op
+    rules: dict[str, None] = {}
+    allowed: list[str] = []
+    if event.answered:
+        probe = Search(history, settings, profile, limits, upto=at + 1, probe=True)
+        probe.run()
+        for answer, because in probe.answers.items():
+            allowed.append(answer_text(answer, op))
+            rules.update(dict.fromkeys(because))
+        seen = f"{request_text(op)} was answered {answer_text(op.answer, op)}"
+        if not allowed:
+            allowed.append("no answer yet: the request still has to wait")
+    else:
+        seen = f"{request_text(op)} was sent while something that must have happened before had not"
+    shown = tuple(sorted(set(allowed)))
+    return Refusal(history.group_id, event.line, event.at_ms, seen, shown[:_SHOWN], tuple(rules))
+
+
+def check_history(history: History, settings: Settings, profile: Profile, limits: Limits) -> tuple[Refusal | None, int]:
+    """A refusal or None, and the number of model steps. Raises Exhausted."""
+    search = Search(history, settings, profile, limits)
+    if search.run():
+        return None, search.steps
+    at = _first_impossible(search, history, settings, profile, limits)
+    return _refusal(history, at, settings, profile, limits), search.steps
+
+
+def check_trace(
+    trace: WireTrace,
+    path: str = "",
+    *,
+    first_line: int = 1,
+    limits: Limits | None = None,
+    profile: Profile | None = None,
+) -> Verdict:
+    """The verdict about one wire trace; ``first_line`` is the line of its header in the file.
+
+    ``profile`` replaces the one that the trace names.
+    """
+    limits, profile = limits or Limits(), profile or trace.profile
+    began = time.perf_counter()
+    refusals: list[Refusal] = []
+    notes: list[str] = []
+    steps = events = 0
+    outcome: Outcome = "accepted"
+    line, reason = 0, ""
+    groups = histories(trace)
+    for history in groups.values():
+        events += len(history.events)
+        alive = _alive_before(history)
+        if history.foreign is not None or alive is not None:
+            at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
+            outcome, line, reason = "undecided", first_line + at, f"group {history.group_id!r} {why}"
+            continue
+        try:
+            refusal, cost = check_history(history, trace.settings, profile, limits)
+        except Exhausted as given_up:
+            outcome, line, reason = "undecided", first_line, f"group {history.group_id!r}: {given_up}"
+            continue
+        steps += cost
+        if refusal is not None:
+            refusals.append(
+                Refusal(
+                    refusal.group_id,
+                    first_line + refusal.line,
+                    refusal.at_ms,
+                    refusal.seen,
+                    refusal.allowed,
+                    refusal.rules,
+                )
+            )
+    if refusals:
+        outcome = "refused"
+    return Verdict(
+        path,
+        trace.name,
+        outcome,
+        line,
+        reason,
+        tuple(refusals),
+        len(groups),
+        events,
+        steps,
+        time.perf_counter() - began,
+        tuple(notes),
+    )
+
+
+def check_file(path: Path, limits: Limits | None = None, profile: Profile | None = None) -> Iterator[Verdict]:
+    """The verdict about each trace of a file. Never raises for what the file holds, or for a file that is not there."""
+    first_line = 1
+    try:
+        for trace in read_traces(path):
+            if isinstance(trace, BrokenTrace):
+                yield Verdict(str(path), "", "broken", trace.line, trace.reason)
+            elif isinstance(trace, EventTrace):
+                reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
+                yield Verdict(str(path), trace.name, "broken", first_line, reason)
+            else:
+                yield check_trace(trace, str(path), first_line=first_line, limits=limits, profile=profile)
+    except OSError as error:
+        yield Verdict(str(path), "", "broken", 0, error.strerror or str(error))

@@ -1,0 +1,64 @@
+"""Requests that are answered before they reach the group, and answers that say nothing about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    RequestBody,
+    ResponseBody,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.settings import Settings
+from fencepost_model.classic.state import Group
+
+from .answers import SYNC_PROTOCOL, seen
+from .history import NOT_HERE, Answer
+
+#: The host's authorizer is not seen: whoever is refused, is refused (C-JOIN-02, C-SYNC-02, C-HB-01, C-LEAVE-01).
+_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def _invalid(settings: Settings, version: int, body: RequestBody) -> tuple[ResponseBody, str] | None:
+    if isinstance(body, JoinGroupRequest):
+        answer = JoinGroupResponse(ErrorCode.INVALID_GROUP_ID, member_id=body.member_id)
+        if not body.group_id:
+            return answer, "C-JOIN-04"
+        limits = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+        if not limits[0] <= body.session_timeout_ms <= limits[1]:
+            return replace(answer, error_code=ErrorCode.INVALID_SESSION_TIMEOUT), "C-JOIN-05"
+    elif isinstance(body, SyncGroupRequest):
+        if version >= SYNC_PROTOCOL and (body.protocol_type is None or body.protocol_name is None):
+            return SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), "C-SYNC-01"
+        if not body.group_id:
+            return SyncGroupResponse(ErrorCode.INVALID_GROUP_ID), "C-SYNC-03"
+    elif not isinstance(body, DeleteGroupsRequest) and not getattr(body, "group_id", "-"):
+        leaves = hasattr(body, "members")
+        error = ErrorCode.INVALID_GROUP_ID
+        return (LeaveGroupResponse(error), "C-LEAVE-02") if leaves else (HeartbeatResponse(error), "C-HB-02")
+    return None
+
+
+def at_the_door(
+    settings: Settings, group: Group | None, version: int, body: RequestBody, answer: Answer | None
+) -> tuple[Answer, str] | None:
+    """The answer that a request gets without touching the group, and the rule; None if it gets to the group.
+
+    ``answer`` is the one that was seen. It decides what cannot be known otherwise: that a client has no right, or that
+    the broker was not yet the coordinator (only while there is no group).
+    """
+    error = getattr(answer, "error_code", None)
+    if answer is not None and error is _DENIED:
+        return answer, "C-JOIN-02"
+    if answer is not None and error in NOT_HERE and group is None:
+        return answer, "F-RT-02"
+    invalid = _invalid(settings, version, body)
+    return None if invalid is None else (seen(version, invalid[0]), invalid[1])

@@ -1,0 +1,182 @@
+"""What a wire trace says about one group: operations, each with the moments at which it was seen to begin and to end.
+
+One request is one operation of each group it names. What the coordinator's messages have as lists over groups
+(DeleteGroups) is cut to the group's own row, so that an operation belongs to one group alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    RequestBody,
+    ResponseBody,
+    SyncGroupRequest,
+)
+
+from ..trace.convert import wire_request, wire_response
+from ..trace.files import WireTrace
+from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+from .answers import seen
+from .commits import OFFSET_COMMIT, Commit, CommitAnswer, read_commit, read_commit_answer
+
+#: ConsumerGroupHeartbeat: the group speaks the other protocol.
+CONSUMER_GROUP_HEARTBEAT: Final = 68
+NEVER: Final = 1 << 62
+
+Body: TypeAlias = RequestBody | Commit
+Answer: TypeAlias = ResponseBody | CommitAnswer
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """One request about one group.
+
+    ``line`` and ``answer_line`` count the lines of the trace after its header, from 1. ``answer`` is None if none was
+    seen, and then ``closed_ms`` tells when its connection closed (``NEVER`` if it did not).
+    """
+
+    id: int
+    line: int
+    sent_ms: int
+    connection: int
+    version: int
+    client_id: str
+    body: Body
+    before: Op | None  #: the previous request on the same connection
+    answer: Answer | None = None
+    answer_line: int = 0
+    closed_ms: int = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """``op`` was sent, or (``answered``) its answer was seen."""
+
+    at_ms: int
+    line: int
+    op: Op
+    answered: bool
+
+
+@dataclass(slots=True)
+class History:
+    """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands."""
+
+    group_id: str
+    events: list[Event] = field(default_factory=list)
+    foreign: tuple[int, str] | None = None
+
+
+def _parts(body: RequestBody | None) -> dict[str, RequestBody]:
+    """The groups that a request is about, each with the request as far as it concerns that group."""
+    if isinstance(body, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
+        return {body.group_id: body}
+    if isinstance(body, DeleteGroupsRequest):
+        return {group_id: DeleteGroupsRequest((group_id,)) for group_id in body.groups_names}
+    return {}
+
+
+def _part_of(answer: ResponseBody, group_id: str) -> ResponseBody:
+    if isinstance(answer, DeleteGroupsResponse):
+        return DeleteGroupsResponse(tuple(row for row in answer.results if row.group_id == group_id)[:1])
+    return answer
+
+
+class _Histories:
+    def __init__(self) -> None:
+        self.groups: dict[str, History] = {}
+        self._open: dict[tuple[int, int], list[tuple[str, Op]]] = {}
+        self._last: dict[tuple[int, str], Op] = {}
+        self._count = 0
+
+    def sent(self, number: int, line: SentLine) -> None:
+        parts: Mapping[str, Body]
+        if line.api_key == OFFSET_COMMIT:
+            commit = read_commit(line.api_version, line.body)
+            parts = {} if commit is None else {commit.group_id: commit}
+        elif line.api_key == CONSUMER_GROUP_HEARTBEAT and isinstance(group := line.body.get("group_id"), str):
+            parts = {}
+            history = self.groups.setdefault(group, History(group))
+            history.foreign = history.foreign or (number, "uses the consumer protocol (KIP-848)")
+        else:
+            parts = _parts(wire_request(line))
+        opened = []
+        for group_id, body in parts.items():
+            history = self.groups.setdefault(group_id, History(group_id))
+            self._count += 1
+            lane = line.connection, group_id
+            op = Op(
+                self._count,
+                number,
+                line.at_ms,
+                line.connection,
+                line.api_version,
+                line.client_id or "",
+                body,
+                self._last.get(lane),
+            )
+            self._last[lane] = op
+            history.events.append(Event(line.at_ms, number, op, answered=False))
+            opened.append((group_id, op))
+        if opened:
+            self._open[line.connection, line.correlation_id] = opened
+
+    def received(self, number: int, line: ReceivedLine) -> None:
+        opened = self._open.pop((line.connection, line.correlation_id), None)
+        if opened is None:
+            return
+        answer: Any = read_commit_answer(line.body) if line.api_key == OFFSET_COMMIT else wire_response(line)
+        for group_id, op in opened:
+            if answer is None:
+                history = self.groups[group_id]
+                history.foreign = history.foreign or (number, "has an answer that could not be decoded")
+                continue
+            op.answer = answer if isinstance(answer, CommitAnswer) else seen(op.version, _part_of(answer, group_id))
+            op.answer_line = number
+            self.groups[group_id].events.append(Event(line.at_ms, number, op, answered=True))
+
+    def disconnected(self, line: DisconnectedLine) -> None:
+        for key in [key for key in self._open if key[0] == line.connection]:
+            for _, op in self._open.pop(key):
+                op.closed_ms = line.at_ms
+
+
+def histories(trace: WireTrace) -> dict[str, History]:
+    """The history of each group that the trace speaks of, in order of appearance."""
+    made = _Histories()
+    for number, line in enumerate(trace.lines, 1):
+        if isinstance(line, SentLine):
+            made.sent(number, line)
+        elif isinstance(line, ReceivedLine):
+            made.received(number, line)
+        elif isinstance(line, DisconnectedLine):
+            made.disconnected(line)
+        else:
+            assert isinstance(line, ConnectedLine)
+    return made.groups
+
+
+def member_ids(answers: Iterable[Answer | None]) -> set[str]:
+    """Every member id that some answer tells."""
+    found: set[str] = set()
+    for answer in answers:
+        for name in ("member_id", "leader"):
+            value = getattr(answer, name, "")
+            if value:
+                found.add(value)
+        for row in getattr(answer, "members", ()):
+            found.add(row.member_id)
+    return found
+
+
+#: Answers by which a broker says that it is not, or not yet, the coordinator (F-RT-01, F-RT-02).
+NOT_HERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})

@@ -1,0 +1,91 @@
+"""Many traces: which files, on which engine."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from fencepost.protocol.settings import PROFILES
+
+from ..console import CannotRun, progress
+from .check import check_file
+from .search import Limits
+from .verdict import Verdict
+
+#: What a folder is searched for.
+PATTERNS = ("*.jsonl", "*.jsonl.gz")
+#: Below this many bytes of files, starting processes costs more than it saves.
+_WORTH_PROCESSES = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core."""
+
+    files: tuple[Path, ...]
+    engine: str = "local"
+    profile: str = ""
+    limits: Limits = field(default_factory=Limits)
+    workers: int = 0
+
+
+def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
+    """The files that the names mean: a file, a folder (searched to the bottom), or a pattern. Raises CannotRun."""
+    found: dict[Path, None] = {}
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(file for pattern in PATTERNS for file in path.rglob(pattern))
+        elif path.exists():
+            inside = [path]
+        else:
+            inside = sorted(map(Path, glob.glob(name, recursive=True)))
+        if not inside:
+            raise CannotRun(
+                f"no trace at {name}: neither a file, nor a folder with *.jsonl or *.jsonl.gz, nor a pattern"
+            )
+        found.update(dict.fromkeys(inside))
+    return tuple(found)
+
+
+def check_one(path: Path, limits: Limits, profile: str) -> list[Verdict]:
+    return list(check_file(path, limits, PROFILES[profile] if profile else None))
+
+
+def _local(plan: Plan) -> Iterator[list[Verdict]]:
+    work = partial(check_one, limits=plan.limits, profile=plan.profile)
+    size = sum(path.stat().st_size for path in plan.files if path.is_file())
+    workers = min(plan.workers or os.cpu_count() or 1, len(plan.files))
+    if workers == 1 or size < _WORTH_PROCESSES:
+        yield from map(work, plan.files)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(work, plan.files, chunksize=max(1, len(plan.files) // (workers * 8)))
+
+
+def validate_traces(plan: Plan) -> tuple[list[Verdict], float]:
+    """The verdicts in the order of the files, and the seconds it took. Raises CannotRun."""
+    if plan.profile and plan.profile not in PROFILES:
+        raise CannotRun(f"no profile {plan.profile!r}; known: {', '.join(sorted(PROFILES))}")
+    if plan.engine not in ("local", "spark"):
+        raise CannotRun(f"no engine {plan.engine!r}; known: local, spark")
+    began = time.perf_counter()
+    batches: Iterable[list[Verdict]]
+    if plan.engine == "spark":
+        from .on_spark import on_spark  # noqa: PLC0415
+
+        batches = on_spark(plan)
+    else:
+        batches = _local(plan)
+    verdicts: list[Verdict] = []
+    with progress("validating", len(plan.files)) as meter:
+        for batch in batches:
+            verdicts.extend(batch)
+            meter.advance()
+    return verdicts, time.perf_counter() - began

@@ -1,0 +1,287 @@
+"""The search for a run of the model that looks like the recorded one.
+
+What is known of a request is when it was sent and when its answer was seen; the coordinator took it up at some moment
+between the two. Timers and the replication of records are not seen at all. So between two lines of the trace the model
+may take *hidden steps*: take up a request that is under way, let a timer run out, let a record become durable. The
+trace is accepted if some choice of hidden steps makes the model give exactly the answers that were seen.
+
+*Only when needed.* Hidden steps may always be put off until just before the next answer that was seen: nothing but an
+answer can tell whether they have happened, and sending a request only adds to what can happen. So the search moves
+along the lines; a request that is sent joins those under way, and only at an answer that the model has not yet given
+are hidden steps tried, until one gives it. Of all orders of independent steps only those that end in that answer are
+looked at.
+
+*Most likely first, and never twice.* The search goes deep first. The first hidden step to be tried is the request whose
+answer is wanted, then those under way in the order in which they were sent, then timers in the order of their
+deadlines. A trace that a real broker wrote is mostly accepted without going back. What was tried is remembered by
+(line, state), so that a trace that no run explains is refused after finitely many steps.
+
+*An answer that is too soon known to be wrong.* Each answer that the model gives is compared at once with the one that
+was seen, even if it is seen many lines later; a wrong one ends that branch.
+
+*Time.* Each armed timer has an earliest and a latest deadline, since the moment when it was armed is known only to lie
+between two lines. It may run out when the earliest could have passed, and the search cannot go beyond a line by whose
+time the latest has passed for longer than ``slack_ms``. ``tolerance_ms`` is for clocks that differ a little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
+from fencepost.protocol.settings import Profile, Settings
+from fencepost_model.classic.group import GroupModel, GroupState, Successor
+from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
+
+from .answers import seen
+from .commits import Commit, CommitAnswer, expected
+from .door import at_the_door
+from .history import Answer, Event, History, Op
+from .ids import NewIds
+
+#: The id of requests that the checker itself puts in, for what a commit does to a member's session.
+_INTERNAL: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``slack_ms``: how late a timer, an answer or a request that was sent may be.
+
+    ``steps``: how many steps of the model the search of one group may cost.
+    """
+
+    tolerance_ms: int = 20
+    slack_ms: int = 3_000
+    steps: int = 2_000_000
+
+
+class Clock(NamedTuple):
+    """An armed timer: the bounds of its deadline, in ms of the trace."""
+
+    timer: Timer
+    earliest: int
+    latest: int
+
+
+class Config(NamedTuple):
+    """Where the search stands: the model's state, and what it cannot know.
+
+    ``under_way``: ids of requests sent and not taken up. ``given``: ids of requests whose answer the model has given
+    and that is not seen yet. ``after``: the hidden step made last was not earlier than this.
+    """
+
+    state: GroupState
+    clocks: tuple[Clock, ...]
+    under_way: tuple[int, ...]
+    given: frozenset[int]
+    after: int
+
+
+class Exhausted(Exception):
+    """The search was given up; the trace is neither accepted nor refused."""
+
+
+class Search:
+    """One search over the events of one group, the first ``upto`` of them.
+
+    With ``probe`` the answer of the last event is not compared; ``answers`` collects what the model could have said
+    there instead, with the rules that decided.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        settings: Settings,
+        profile: Profile,
+        limits: Limits,
+        *,
+        upto: int | None = None,
+        probe: bool = False,
+    ) -> None:
+        self.model = GroupModel(settings, profile, group_id=history.group_id)
+        self.limits = limits
+        self.events: list[Event] = history.events[:upto]
+        self.ops = {event.op.id: event.op for event in self.events}
+        self.probe = self.events[-1].op.id if probe else 0
+        self.answers: dict[Answer, tuple[str, ...]] = {}
+        self.furthest = 0
+        self.steps = 0
+        last_line = self.events[-1].line if self.events else 0
+        #: The answers that are to be met: those seen within the part of the trace that is looked at.
+        self.known: dict[int, Answer] = {
+            op.id: op.answer
+            for op in self.ops.values()
+            if op.answer is not None and op.answer_line <= last_line and op.id != self.probe
+        }
+        self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
+        self.ids = NewIds(self.ops.values(), self.known)
+
+    # ---- the walk -----------------------------------------------------------------------------------------------
+
+    def run(self) -> bool:
+        """True if some run explains all events. ``furthest`` is then the number of events, else that of the event
+        that no run got past (from 0). Raises Exhausted."""
+        start = Config(self.model.initial(), (), (), frozenset(), 0)
+        been: set[tuple[int, Config]] = set()
+        stack: list[Iterator[tuple[int, Config]]] = [iter([(0, start)])]
+        while stack:
+            found = next(stack[-1], None)
+            if found is None:
+                stack.pop()
+                continue
+            at, config = self._pass(*found)
+            self.furthest = max(self.furthest, at)
+            if at == len(self.events):
+                return True
+            if (at, config) in been:
+                continue
+            been.add((at, config))
+            stack.append(self._hidden(at, config))
+        return False
+
+    def _pass(self, at: int, config: Config) -> tuple[int, Config]:
+        """Go over events that need no hidden step."""
+        state, clocks, under_way, given, after = config
+        moved = False
+        while at < len(self.events):
+            event = self.events[at]
+            if self._overdue(clocks, event.at_ms) is not None:
+                break
+            if not event.answered:
+                under_way = (*under_way, event.op.id)
+            elif event.op.id in given:
+                given = given - {event.op.id}
+            else:
+                break
+            at += 1
+            moved = True
+        return at, Config(state, clocks, under_way, given, after) if moved else config
+
+    def _overdue(self, clocks: tuple[Clock, ...], now: int) -> Clock | None:
+        late = [clock for clock in clocks if clock.latest + self.limits.slack_ms < now]
+        return min(late, key=lambda clock: clock.latest) if late else None
+
+    def _hidden(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
+        """The hidden steps that may come next, the likeliest first."""
+        event = self.events[at]
+        late = self._overdue(config.clocks, event.at_ms)
+        if late is not None:
+            yield from self._fire(at, config, late)
+        if config.state.undurable:
+            yield from self._take(at, config, self._step(config.state, Durable(1)))
+        ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
+        if event.answered and event.op in ready:
+            ready.remove(event.op)
+            ready.insert(0, event.op)
+        for op in ready:
+            yield from self._begin(at, config, op)
+        for clock in sorted(config.clocks, key=lambda clock: clock.earliest):
+            if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms:
+                yield from self._fire(at, config, clock)
+        for op in ready:
+            if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
+                yield at, config._replace(under_way=_without(config.under_way, op.id))
+
+    def _may_begin(self, config: Config, op: Op) -> bool:
+        """Requests of one connection are taken up in the order in which they were sent."""
+        before = op.before
+        return before is None or before.id not in config.under_way
+
+    # ---- hidden steps -------------------------------------------------------------------------------------------
+
+    def _step(self, state: GroupState, step: Arrive | Fire | Durable) -> tuple[Successor, ...]:
+        self.steps += 1
+        if self.steps > self.limits.steps:
+            raise Exhausted(f"no decision after {self.limits.steps} steps of the model")
+        return self.model.successors(state, step)
+
+    def _fire(self, at: int, config: Config, clock: Clock) -> Iterator[tuple[int, Config]]:
+        results = self._step(config.state, Fire(clock.timer))
+        yield from self._take(at, config._replace(after=max(config.after, clock.earliest)), results)
+
+    def _begin(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
+        after = max(config.after, op.sent_ms)
+        if after > op.closed_ms + self.limits.slack_ms:
+            return  # too long after its connection closed
+        config = config._replace(under_way=_without(config.under_way, op.id), after=after)
+        if isinstance(op.body, Commit):
+            yield from self._commit(at, config, op, op.body)
+            return
+        answer = self.known.get(op.id) if op.id == self.probe else op.answer
+        turned_away = at_the_door(self.model.settings, config.state.group, op.version, op.body, answer)
+        if turned_away is not None:
+            yield from self._turn_away(at, config, op, turned_away)
+            return
+        for new_id in self.ids.candidates(op, config.state.group):
+            arrival = Arrive(op.id, op.version, op.client_id, "", op.body, new_id)
+            yield from self._take(at, config, self._step(config.state, arrival))
+
+    def _turn_away(self, at: int, config: Config, op: Op, why: tuple[Answer, str]) -> Iterator[tuple[int, Config]]:
+        """An answer that leaves the group as it is."""
+        answer, rule = why
+        if op.id == self.probe:
+            self.answers.setdefault(answer, (rule,))
+        elif self.known.get(op.id, answer) == answer:
+            yield at, config._replace(given=self._given(config.given, op.id))
+
+    def _commit(self, at: int, config: Config, op: Op, commit: Commit) -> Iterator[tuple[int, Config]]:
+        error, rule = expected(config.state.group, commit)
+        for _, let_in in self._turn_away(at, config, op, (CommitAnswer(error), rule)):
+            if rule == "O-COMMIT-20":
+                yield at, let_in._replace(state=config.state._replace(group=Group()))
+            elif rule == "O-COMMIT-28":  # the same as a heartbeat does to the session
+                beat = HeartbeatRequest(
+                    commit.group_id, commit.generation_id, commit.member_id, commit.group_instance_id
+                )
+                yield from self._take(at, let_in, self._step(config.state, Arrive(_INTERNAL, 4, "", "", beat)))
+            else:
+                yield at, let_in
+
+    def _given(self, given: frozenset[int], number: int) -> frozenset[int]:
+        return given | {number} if number in self.known else given
+
+    def _take(self, at: int, config: Config, results: tuple[Successor, ...]) -> Iterator[tuple[int, Config]]:
+        """The results of a step that agree with every answer that was seen."""
+        now = self.events[at].at_ms
+        for result in results:
+            given = config.given
+            for number, body in result.output.replies:
+                if number == self.probe:
+                    self._probed(body, result)
+                    break
+                if not self._agrees(number, body, now):
+                    break
+                given = self._given(given, number)
+            else:
+                clocks = self._clocks(config, result, now)
+                yield at, Config(result.state, clocks, config.under_way, given, config.after)
+
+    def _agrees(self, number: int, body: ResponseBody, now: int) -> bool:
+        known = self.known.get(number)
+        if known is None:
+            return True
+        if self.seen_ms[number] > now + self.limits.slack_ms:
+            return False  # given now, it would have been seen long before
+        return seen(self.ops[number].version, body) == known
+
+    def _probed(self, body: ResponseBody, result: Successor) -> None:
+        answer = seen(self.ops[self.probe].version, body)
+        self.answers.setdefault(answer, result.rules)
+
+    def _clocks(self, config: Config, result: Successor, now: int) -> tuple[Clock, ...]:
+        """The deadlines after a step that was made between ``config.after`` and now."""
+        if not result.armed and len(config.clocks) == len(result.state.timers):
+            return config.clocks
+        timers, armed = result.state.timers, dict(result.armed)
+        kept = [clock for clock in config.clocks if clock.timer in timers and clock.timer not in armed]
+        kept.extend(
+            Clock(timer, config.after + length, now + length) for timer, length in armed.items() if timer in timers
+        )
+        kept.sort()
+        return tuple(kept)
+
+
+def _without(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
+    return tuple([other for other in numbers if other != number])

@@ -1,0 +1,75 @@
+"""Requests and answers in words, for refusals."""
+
+from __future__ import annotations
+
+from fencepost.protocol.messages import (
+    DeleteGroupsResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+from .commits import Commit
+from .history import Answer, Op
+from .ids import UNSEEN
+
+
+def _member(member_id: str) -> str:
+    if UNSEEN in member_id:
+        return "a new member id"
+    return f"member id {member_id!r}" if member_id else "no member id"
+
+
+def _bytes(content: bytes) -> str:
+    return f"{len(content)} bytes ({content[:12].hex()}…)" if len(content) > 12 else f"bytes {content.hex() or 'none'}"
+
+
+def request_text(op: Op) -> str:
+    """Such as ``Heartbeat v4 of member id 'a-1' in generation 3 on connection 2``."""
+    body = op.body
+    name = "OffsetCommit" if isinstance(body, Commit) else type(body).__name__.removesuffix("Request")
+    words = [f"{name} v{op.version}"]
+    if isinstance(body, LeaveGroupRequest):
+        words.append("of " + ", ".join(_member(member.member_id) for member in body.members))
+    elif hasattr(body, "member_id"):
+        words.append(f"of {_member(body.member_id)}")
+    instance = getattr(body, "group_instance_id", None)
+    if instance is not None:
+        words.append(f"(instance id {instance!r})")
+    if hasattr(body, "generation_id"):
+        words.append(f"in generation {body.generation_id}")
+    if isinstance(body, JoinGroupRequest):
+        words.append("offering " + ", ".join(protocol.name for protocol in body.protocols))
+    elif isinstance(body, SyncGroupRequest) and body.assignments:
+        words.append(f"with {len(body.assignments)} assignments")
+    return " ".join([*words, f"on connection {op.connection}"])
+
+
+def answer_text(answer: Answer | None, op: Op) -> str:
+    """Such as ``NONE, generation 3, leader 'a-1'``."""
+    if answer is None:
+        return "nothing"
+    if isinstance(answer, DeleteGroupsResponse):
+        return ", ".join(row.error_code.name for row in answer.results) or "no row"
+    words = [answer.error_code.name] if hasattr(answer, "error_code") else []
+    if isinstance(answer, JoinGroupResponse):
+        if answer.generation_id >= 0:
+            protocol = answer.protocol_name or "no protocol"
+            leader = "the new member" if UNSEEN in answer.leader else repr(answer.leader)
+            words += [f"generation {answer.generation_id}", protocol, f"leader {leader}"]
+        if answer.member_id != getattr(op.body, "member_id", ""):
+            words.append(_member(answer.member_id))
+        if answer.members:
+            words.append("members " + ", ".join(_member(row.member_id) for row in answer.members))
+        if answer.skip_assignment:
+            words.append("skip assignment")
+    elif isinstance(answer, SyncGroupResponse):
+        if answer.protocol_name:
+            words.append(answer.protocol_name)
+        words.append(f"assignment of {_bytes(answer.assignment)}")
+    elif isinstance(answer, LeaveGroupResponse):
+        words += [f"{_member(row.member_id)}: {row.error_code.name}" for row in answer.members]
+    return ", ".join(words)

@@ -1,0 +1,70 @@
+"""What the checker says about a trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Outcome: TypeAlias = Literal["accepted", "refused", "broken", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """``line`` is the line of the file with the first event that no run of the model explains.
+
+    ``seen`` is that event, ``allowed`` what could have been seen there instead, ``rules`` the ids of the rules that
+    say so.
+    """
+
+    group_id: str
+    line: int
+    at_ms: int
+    seen: str
+    allowed: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """About one trace of a file.
+
+    ``broken``: it cannot be read, or is of a kind that is not checked here; ``undecided``: the search was given up. For
+    both, ``reason`` tells why and ``line`` where. ``events`` were looked at, in ``seconds``.
+    """
+
+    path: str
+    name: str
+    outcome: Outcome
+    line: int = 0
+    reason: str = ""
+    refusals: tuple[Refusal, ...] = ()
+    groups: int = 0
+    events: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "name": self.name,
+            "outcome": self.outcome,
+            "line": self.line,
+            "reason": self.reason,
+            "groups": self.groups,
+            "events": self.events,
+            "steps": self.steps,
+            "seconds": round(self.seconds, 4),
+            "notes": list(self.notes),
+            "refusals": [
+                {
+                    "group": refusal.group_id,
+                    "line": refusal.line,
+                    "at_ms": refusal.at_ms,
+                    "seen": refusal.seen,
+                    "allowed": list(refusal.allowed),
+                    "rules": list(refusal.rules),
+                }
+                for refusal in self.refusals
+            ],
+        }

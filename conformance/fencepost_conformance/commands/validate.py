@@ -1,0 +1,74 @@
+"""``fencepost validate``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ..checker.run import Plan, find_traces, validate_traces
+from ..checker.search import Limits
+from ..checker.verdict import Verdict
+from ..console import CannotRun, Result, finish
+
+
+def _table(verdicts: list[Verdict]) -> Table | None:
+    wanting = [verdict for verdict in verdicts if verdict.outcome != "accepted"]
+    if not wanting:
+        return None
+    table = Table(title="Traces that were not accepted", show_lines=True)
+    for column in ("trace", "line", "what was seen", "what could have been seen", "rules"):
+        table.add_column(column, overflow="fold")
+    for verdict in wanting:
+        if verdict.reason:
+            why = f"{verdict.outcome}: {escape(verdict.reason)}"
+            table.add_row(escape(verdict.path), str(verdict.line), why, "", "")
+        for refusal in verdict.refusals:
+            allowed = "\n".join(map(escape, refusal.allowed))
+            where = f"{escape(verdict.path)}\ngroup {escape(refusal.group_id)}"
+            rules = ", ".join(refusal.rules)
+            table.add_row(where, str(refusal.line), escape(refusal.seen), allowed, rules)
+    return table
+
+
+def validate(  # noqa: PLR0917
+    traces: Annotated[list[str], typer.Argument(help="trace files, folders of them, or patterns")],
+    engine: Annotated[str, typer.Option(help="local (the cores of this machine) or spark")] = "local",
+    profile: Annotated[str, typer.Option(help="check against this profile instead of the one a trace names")] = "",
+    slack_ms: Annotated[int, typer.Option(help="how late a timer or an answer may be")] = Limits().slack_ms,
+    workers: Annotated[int, typer.Option(help="processes of the local engine; 0: as many as there are cores")] = 0,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Decide for each recorded trace whether the model could have produced it."""
+    plan = Plan(find_traces(traces), engine, profile, Limits(slack_ms=slack_ms), workers)
+    verdicts, seconds = validate_traces(plan)
+    outcomes = [verdict.outcome for verdict in verdicts]
+    events = sum(verdict.events for verdict in verdicts)
+    unread = [verdict for verdict in verdicts if verdict.outcome in ("broken", "undecided")]
+    result = Result(
+        "validate",
+        held=not any(outcome != "accepted" for outcome in outcomes),
+        counts={
+            "traces": len(verdicts),
+            "accepted": outcomes.count("accepted"),
+            "refused": outcomes.count("refused"),
+            "broken": outcomes.count("broken"),
+            "undecided": outcomes.count("undecided"),
+            "events": events,
+            "events_per_second": round(events / seconds) if seconds else 0,
+        },
+        details={"verdicts": [verdict.as_json() for verdict in verdicts]},
+    )
+    try:
+        finish(result, as_json=as_json, table=_table(verdicts))
+    except SystemExit:
+        # Nothing was found wrong, but not everything could be looked at: that is neither 0 nor 1.
+        if unread and "refused" not in outcomes:
+            first = unread[0]
+            raise CannotRun(
+                f"{len(unread)} of {len(verdicts)} traces could not be checked; "
+                f"the first is {first.path}:{first.line}: {first.reason}"
+            ) from None
+        raise
