@@ -1,0 +1,85 @@
+"""The core against another coordinator over one trace, step by step, up to the first difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.events import Event, Request
+from fencepost.protocol.settings import Profile, Settings
+
+from ..generate.java_order import JavaOrder
+from ..targets.base import Observation
+from ..targets.core import CoreSession
+from ..targets.ids import MemberIds
+from .choices import WatchedChoices, other_choice
+from .difference import Difference, compare_step
+from .divergences import DIVERGENCES, Divergence, Step, name_of
+
+#: how often a trace is run again because the other coordinator chose another leader
+_MOST_CHOICES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """``steps`` agreed. Then the trace ended, or came a ``difference``, which may be a known ``divergence``.
+
+    ``ours`` are the core's observations, with the other's choices where they were handed in (``followed`` times)."""
+
+    steps: int
+    difference: Difference | None
+    divergence: str | None
+    ours: Sequence[Observation]
+    followed: int = 0
+
+
+def compare(
+    settings: Settings,
+    profile: Profile,
+    events: Sequence[Event],
+    ours: Sequence[Observation],
+    other: Sequence[Observation],
+    *,
+    known: Sequence[Divergence] = DIVERGENCES,
+    choices: Callable[[], Choices] = lambda: JavaOrder(MemberIds()),
+) -> Compared:
+    """Compare the core's observations with another's; ``choices`` makes the choices that the core was run with."""
+    given: dict[tuple[int, int], str] = {}
+    while True:
+        found = first_difference(events, ours, other)
+        if found is None:
+            return Compared(min(len(ours), len(other)), None, None, ours, len(given))
+        if len(given) < _MOST_CHOICES:
+            watched = WatchedChoices(choices(), given)
+            _run(settings, profile, events[: found.event + 1], watched)
+            different = other_choice(watched.calls, found, other[found.event])
+            if different is not None and different[0] not in given:
+                given[different[0]] = different[1]
+                ours = _run(settings, profile, events, WatchedChoices(choices(), given))
+                continue
+        step = Step(events[: found.event + 1], ours[found.event], other[found.event], found)
+        return Compared(found.event, found, name_of(step, known), ours, len(given))
+
+
+def first_difference(
+    events: Sequence[Event], left: Sequence[Observation], right: Sequence[Observation]
+) -> Difference | None:
+    """The first event at which the two did not do the same."""
+    versions = {event.id: event.version for event in events if isinstance(event, Request)}
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        found = compare_step(index, one, other, versions)
+        if found is not None:
+            return found
+    if len(left) != len(right):
+        return Difference(min(len(left), len(right)), "observations", f"{len(left)} steps", f"{len(right)} steps")
+    return None
+
+
+def _run(settings: Settings, profile: Profile, events: Sequence[Event], choices: WatchedChoices) -> list[Observation]:
+    session = CoreSession(settings, profile, choices)
+    observations = []
+    for index, event in enumerate(events):
+        choices.event = index
+        observations.append(session.feed(event))
+    return observations

@@ -1,0 +1,1 @@
+"""Random traces: a seed names the same trace on every machine."""

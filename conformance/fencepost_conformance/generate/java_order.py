@@ -1,0 +1,63 @@
+"""The order in which a Java hash map shows its keys, and the choices that Kafka makes by it.
+
+Kafka keeps the members of a group in a ``HashMap``. Who leads next is the first key of that map (C-JOIN-45,
+C-JOIN-76), and a tie of the protocol vote goes to the first name of another (C-JOIN-63). Neither is promised to
+anybody (NOT-10), but to follow Kafka step by step the suite guesses it: a table of a power of two buckets that doubles
+when it is three quarters full, keys spread by their hash, and within a bucket the order of insertion, which doubling
+keeps.
+
+The guess can be wrong where a map once held more than it does now, since it never shrinks; the comparison then hands in
+what Kafka chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+_FIRST_BUCKETS = 16
+
+
+@lru_cache(maxsize=65_536)
+def java_hash(text: str) -> int:
+    """Java's ``String.hashCode`` as an unsigned 32-bit number (F-LOC-02): over UTF-16 code units."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value
+
+
+def buckets_for(size: int) -> int:
+    """Buckets of a map that grew to ``size`` entries."""
+    buckets = _FIRST_BUCKETS
+    while size > buckets * 3 // 4:
+        buckets *= 2
+    return buckets
+
+
+def java_order(keys: Sequence[str], size: int | None = None) -> list[str]:
+    """The keys, given in order of insertion, as the map shows them. ``size``: the most entries it ever held."""
+    mask = buckets_for(len(keys) if size is None else max(size, len(keys))) - 1
+
+    def bucket(key: str) -> int:
+        spread = java_hash(key)
+        return (spread ^ (spread >> 16)) & mask
+
+    return sorted(keys, key=bucket)
+
+
+class JavaOrder:
+    """Choices as Kafka makes them; ``ids`` draws member ids from the prefix."""
+
+    def __init__(self, ids: Callable[[str], str]) -> None:
+        self._ids = ids
+
+    def member_id(self, prefix: str) -> str:
+        return self._ids(prefix)
+
+    def leader(self, group_id: str, candidates: Sequence[str]) -> str:
+        return java_order(candidates)[0]
+
+    def protocol(self, group_id: str, tied: Sequence[str]) -> str:
+        return java_order(tied)[0]

@@ -1,0 +1,139 @@
+"""The host around a core while a trace is made: time, the log, timers, requests on their way, the partition's fate."""
+
+from __future__ import annotations
+
+from random import Random
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupResponse, RequestBody
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
+
+from ..targets.base import Observation
+from ..targets.core import CoreSession
+from ..targets.ids import MemberIds
+from .clients import Client
+from .java_order import JavaOrder
+from .plan import Plan
+
+#: what an append can fail with: each class of C-SYNC-30, and codes that it passes on
+APPEND_ERRORS = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.INVALID_FETCH_SIZE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+)
+
+
+class CoreRaised(Exception):
+    """The core raised where it must answer; the message says what."""
+
+
+class World:
+    """Feeds events to a core, keeps what came of them, and lets the clients see their answers."""
+
+    def __init__(self, plan: Plan, profile: Profile, rng: Random, clients: list[Client]) -> None:
+        self._rng = rng
+        self.plan = plan
+        self.clients = clients
+        self.session = CoreSession(plan.settings, profile, JavaOrder(MemberIds()))
+        self.events: list[ev.Event] = []
+        self.observations: list[Observation] = []
+        self.now = 0
+        self.log: list[Record] = []
+        self.replicated = 0
+        self.epoch = 0
+        self.owned = False
+        self.loading = False
+        #: every member id that an answer named, oldest first
+        self.known_ids: list[str] = []
+        self._next_request = 1
+        self._asked: dict[int, Client] = {}
+
+    @property
+    def unreplicated(self) -> bool:
+        return self.owned and self.replicated < len(self.log)
+
+    def due(self) -> list[ev.TimerKey]:
+        """Timers that may fire now, in an order that does not depend on hashing."""
+        return sorted((key for key, at in self.session.armed.items() if at <= self.now), key=timer_order)
+
+    def next_deadline(self) -> int | None:
+        """The first deadline after now."""
+        return min((at for at in self.session.armed.values() if at > self.now), default=None)
+
+    def request(
+        self, version: int, body: RequestBody, client: Client | None = None, host: tuple[str, str] | None = None,
+        denied: frozenset[str] = frozenset(),
+    ) -> int:  # fmt: skip
+        """Send a request, of a client or of nobody in particular; the id it got."""
+        number = self._next_request
+        self._next_request += 1
+        name, address = host or (
+            (client.plan.client_id, client.plan.client_host) if client else ("admin", "/127.0.0.99")
+        )
+        if client is not None:
+            client.sent(number, version, body)
+            self._asked[number] = client
+        self.feed(ev.Request(self.now, number, version, name, address, body, denied))
+        return number
+
+    def feed(self, event: ev.Event) -> None:
+        """One event, its answers, and then the fate of its records."""
+        self.events.append(event)
+        try:
+            seen = self.session.feed(event)
+        except Exception as raised:
+            raise CoreRaised(f"{type(raised).__name__}: {raised}") from raised
+        self.observations.append(seen)
+        for reply in seen.replies:
+            body = reply.body
+            if isinstance(body, JoinGroupResponse) and body.member_id and body.member_id not in self.known_ids:
+                self.known_ids.append(body.member_id)
+            if client := self._asked.pop(reply.request_id, None):
+                client.answered(reply.request_id, body)
+        if not seen.records:
+            return
+        self.log.extend(seen.records)
+        mood = self.plan.mood
+        if self._rng.random() < mood.append_fails:
+            del self.log[len(self.log) - len(seen.records) :]
+            self.feed(ev.AppendFailed(self.now, self._rng.choice(APPEND_ERRORS)))
+        elif self._rng.random() < mood.prompt:
+            self.replicate(len(self.log))
+
+    def replicate(self, offset: int) -> None:
+        """Everything below ``offset`` becomes durable."""
+        self.replicated = offset
+        self.feed(ev.Appended(self.now, offset))
+
+    def load(self, records: list[Record]) -> None:
+        """Loading ends with these records."""
+        self.log, self.replicated = list(records), len(records)
+        self.owned, self.loading = True, False
+        self.feed(ev.Load(self.now, self.epoch, tuple(records)))
+
+    def start_loading(self) -> None:
+        self.epoch += 1
+        self.loading = True
+        self.feed(ev.LoadStarted(self.now, self.epoch))
+
+    def fail_loading(self) -> None:
+        self.loading = False
+        self.feed(ev.LoadFailed(self.now, self.epoch))
+
+    def lose(self, *, known_epoch: bool) -> None:
+        """The partition moves away; what was not replicated may be lost with it."""
+        self.owned = False
+        self.epoch += 1
+        self.feed(ev.Unload(self.now, self.epoch if known_epoch else None))
+
+
+def timer_order(key: ev.TimerKey) -> tuple[str, str, str, int]:
+    return key.kind.value, key.group_id, key.member_id, key.operation

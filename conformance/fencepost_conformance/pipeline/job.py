@@ -1,0 +1,61 @@
+"""What a run is to do, and the row that comes out for each trace. Plain values, so that any worker can have them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What became of a trace."""
+
+    AGREED = "agreed"
+    DIVERGED = "diverged"  #: at a difference that is known by name
+    DIFFERED = "differed"  #: core and target
+    REFUSED = "refused"  #: the model does not allow a step
+    RAISED = "raised"  #: the core raised
+
+    @property
+    def held(self) -> bool:
+        return self in (Verdict.AGREED, Verdict.DIVERGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too."""
+
+    target: str
+    profile: str
+    steps: int
+    model: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trace. Counts are of the steps that agreed; ``event`` is the index of the first step that did not, else -1.
+
+    ``coverage`` is a bitmap over ``coverage.catalogue``; ``digest`` stands for all replies and records of the trace.
+    """
+
+    seed: int
+    verdict: str
+    divergence: str
+    event: int
+    field: str
+    left: str
+    right: str
+    steps: int
+    replies: int
+    records: int
+    timers: int
+    followed: int
+    coverage: bytes
+    digest: str
+
+    @property
+    def held(self) -> bool:
+        return Verdict(self.verdict).held

@@ -1,0 +1,38 @@
+"""A run on this machine: chunks of seeds, in this process or in a few of its children."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+
+from .check import Checker
+from .job import Job, Row
+
+CHUNK = 50
+
+_checker: Checker | None = None
+
+
+def run_local(job: Job, first: int, count: int, workers: int) -> Iterator[list[Row]]:
+    """The rows of each chunk, in order of seeds."""
+    chunks = [range(start, min(start + CHUNK, first + count)) for start in range(first, first + count, CHUNK)]
+    if workers < 2 or len(chunks) < 2:
+        checker = Checker(job)
+        try:
+            for chunk in chunks:
+                yield checker.check(chunk)
+        finally:
+            checker.close()
+        return
+    with multiprocessing.get_context("spawn").Pool(min(workers, len(chunks)), _start, (job,)) as pool:
+        yield from pool.imap(_check, chunks)
+
+
+def _start(job: Job) -> None:
+    global _checker  # noqa: PLW0603 — one checker a worker process, which lives as long as the pool
+    _checker = Checker(job)
+
+
+def _check(chunk: range) -> list[Row]:
+    assert _checker is not None
+    return _checker.check(chunk)

@@ -1,0 +1,83 @@
+"""The bundled core as a target, and a session with it that goes event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fencepost import coordinator
+from fencepost.coordinator import CoordinatorState
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.events import Event, SetTimer, TimerFired, TimerKey
+from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
+
+from ..generate.java_order import JavaOrder
+from .base import Observation
+from .ids import MemberIds
+
+
+class CoreSession:
+    """A coordinator that is fed one event at a time.
+
+    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` the views after the last event.
+    """
+
+    def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
+        self._state = coordinator.initial_state(settings, profile)
+        self._choices = choices
+        self.armed: dict[TimerKey, int] = {}
+        self.groups: dict[str, GroupView] = {}
+
+    def feed(self, event: Event) -> Observation:
+        """Handle the event and tell what it did. Raises what the core raises."""
+        old = self._state
+        self._state, outcome = coordinator.step(old, event, self._choices)
+        timers = self._timers(event, outcome.timers)
+        return Observation(outcome.records, outcome.replies, timers, self._changed_groups(old))
+
+    def _timers(self, event: Event, commands: Sequence[object]) -> dict[TimerKey, int | None]:
+        before: dict[TimerKey, int | None] = {}
+        if isinstance(event, TimerFired):
+            before[event.key] = self.armed.pop(event.key, None)
+        for command in commands:
+            key: TimerKey = command.key  # type: ignore[attr-defined]
+            before.setdefault(key, self.armed.get(key))
+            if isinstance(command, SetTimer):
+                self.armed[key] = event.at_ms + command.delay_ms
+            else:
+                self.armed.pop(key, None)
+        return {key: self.armed.get(key) for key, old in before.items() if self.armed.get(key) != old}
+
+    def _changed_groups(self, old: CoordinatorState) -> dict[str, GroupView | None]:
+        # groups are immutable, so one that is the same object has not changed
+        before, after = old.groups, self._state.groups
+        if before is after:
+            return {}
+        changed: dict[str, GroupView | None] = {name: None for name in before if name not in after}
+        for name, group in after.items():
+            if before.get(name) is not group:
+                view = coordinator.view(self._state, name)
+                if view != self.groups.get(name):
+                    changed[name] = view
+        for name, view in changed.items():
+            if view is None:
+                del self.groups[name]
+            else:
+                self.groups[name] = view
+        return changed
+
+
+class Core:
+    """The core over whole traces; ``choices`` makes the choices of one trace, Kafka's way if not given."""
+
+    name = "core"
+
+    def __init__(self, choices: Callable[[], Choices] = lambda: JavaOrder(MemberIds())) -> None:
+        self._choices = choices
+
+    def run(self, settings: Settings, profile: Profile, events: Sequence[Event]) -> list[Observation]:
+        session = CoreSession(settings, profile, self._choices())
+        return [session.feed(event) for event in events]
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,43 @@
+"""Targets by name."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import Literal
+
+from ..console import CannotRun
+
+_KNOWN = "core, model, kafka:RELEASE (as kafka:4.3.1), HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetName:
+    """``kind`` tells how it is tested; ``release`` of Kafka, or ``host`` and ``port`` of a broker."""
+
+    kind: Literal["core", "kafka", "broker"]
+    release: str = ""
+    host: str = ""
+    port: int = 0
+
+
+def parse_target(text: str) -> TargetName:
+    """What a target's name means. Raises ``CannotRun`` for a name that means nothing."""
+    if text in ("core", "model"):
+        return TargetName("core")
+    head, colon, tail = text.rpartition(":")
+    if colon and head == "kafka":
+        if not tail.replace(".", "").isdigit():
+            raise CannotRun(f"no release {tail!r} of Kafka; write it as kafka:4.3.1")
+        return TargetName("kafka", release=tail)
+    if colon and head and tail.isdigit() and 0 < int(tail) < 65_536:
+        return TargetName("broker", host=head.strip("[]"), port=int(tail))
+    raise CannotRun(f"no target {text!r}; known: {_KNOWN}")
+
+
+def require_open(target: TargetName) -> None:
+    """Raises ``CannotRun`` if nothing listens at the broker's address."""
+    try:
+        socket.create_connection((target.host, target.port), timeout=5).close()
+    except OSError as reason:
+        raise CannotRun(f"cannot connect to {target.host}:{target.port}: {reason.strerror or reason}") from None
