@@ -25,6 +25,7 @@ from .classic.coordinator import CoordinatorState, Step
 from .classic.state import Group
 from .classic.view import view
 from .deadlines import TimerChanges
+from .versions import carried
 
 if TYPE_CHECKING:
     from .trace import Observed
@@ -39,12 +40,18 @@ class Mismatch(NamedTuple):
 
 
 def disagreements(
-    state: CoordinatorState, event: Event, step: Step, timers: TimerChanges, observed: Observed
+    state: CoordinatorState,
+    event: Event,
+    step: Step,
+    timers: TimerChanges,
+    observed: Observed,
+    *,
+    versions: Mapping[int, int],
 ) -> tuple[Mismatch, ...]:
-    """Every part that differs; empty if the step explains the observation."""
+    """Every part that differs; empty if the step explains the observation. ``versions``: of the requests, by id."""
     found: list[Mismatch] = []
     if observed.replies is not None:
-        _replies(step.outcome.replies, observed.replies, found)
+        _replies(step.outcome.replies, observed.replies, versions, found)
     if observed.records is not None:
         _records(step.outcome.records, observed.records, found)
     if observed.timers is not None:
@@ -54,10 +61,12 @@ def disagreements(
     return tuple(found)
 
 
-def _replies(expected: Sequence[Reply], observed: Sequence[Reply], found: list[Mismatch]) -> None:
+def _replies(
+    expected: Sequence[Reply], observed: Sequence[Reply], versions: Mapping[int, int], found: list[Mismatch]
+) -> None:
     if not expected and not observed:
         return
-    ours = {reply.request_id: reply.body for reply in expected}
+    ours = {reply.request_id: carried(reply.body, versions[reply.request_id]) for reply in expected}
     theirs = {reply.request_id: reply.body for reply in observed}
     for request in ours.keys() | theirs.keys():
         mine, other = ours.get(request), theirs.get(request)

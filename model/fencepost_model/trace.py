@@ -90,6 +90,7 @@ class Follower:
         self.model = ClassicModel(settings, profile)
         self.candidates: list[Candidate] = [Candidate(self.model.initial(), {})]
         self.index = 0
+        self._versions: dict[int, int] = {}
 
     def feed(self, event: Event, observed: Observed) -> Verdict:
         """Take the event with what was observed of it."""
@@ -101,6 +102,8 @@ class Follower:
 
     def accepts(self, event: Event, observed: Observed) -> tuple[Verdict, list[Candidate]]:
         """The verdict on an event, and the states that explain it, without going there."""
+        if isinstance(event, Request):
+            self._versions[event.id] = event.version
         accepted: list[Candidate] = []
         alternatives: list[Alternative] = []
         reason = ""
@@ -111,7 +114,7 @@ class Follower:
                     continue
             for step in self.model.successors(state, event, fresh_id(event, observed, state)):
                 changes = after_step(deadlines, event, step)
-                mismatches = disagreements(state, event, step, changes, observed)
+                mismatches = disagreements(state, event, step, changes, observed, versions=self._versions)
                 if mismatches:
                     alternatives.append(Alternative(step, mismatches))
                 else:

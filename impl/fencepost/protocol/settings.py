@@ -37,6 +37,8 @@ class Profile:
     fault_every_leader_sync_appends: bool = False  # C-SYNC-19
     fault_timeout_undoes_memory: bool = False  # C-SYNC-33, C-STATIC-06, F-RT-09
     fault_timers_outlive_reverted_group: bool = False  # C-TMR-12
+    fault_bad_subscription_is_thrown: bool = False  # G-DATA-10, C-ST-27
+    fault_deletion_waits_twice: bool = False  # C-ADM-09, the share-group phase
     fault_sync_load_is_thrown: bool = False  # K-ERR-02, the consumer's side of D-01
 
 
@@ -53,6 +55,8 @@ KAFKA_4_3 = Profile(
     fault_every_leader_sync_appends=True,
     fault_timeout_undoes_memory=True,
     fault_timers_outlive_reverted_group=True,
+    fault_bad_subscription_is_thrown=True,
+    fault_deletion_waits_twice=True,
     fault_sync_load_is_thrown=True,
 )
 INTENDED = Profile(name="intended")

@@ -35,7 +35,7 @@ from .choice import Chooser, every
 from .gate import refused
 from .load import load_group
 from .reads import is_read, read
-from .requests import arrive
+from .requests import arrive, go_on
 from .state import Arrive, Group, Operation, Timer
 from .view import view
 from .work import Shadow, Slot, Work, Written
@@ -188,6 +188,7 @@ class ClassicModel:
                 work.loaded(group_id)
         else:
             work.lose()
+        go_on(work)
         return work
 
     def _close(self, state: CoordinatorState, event: Event, label: str, work: Work) -> Step:

@@ -16,7 +16,7 @@ from fencepost.protocol.settings import INTENDED, Profile, Settings
 
 from .choice import Chooser, every
 from .load import load_group
-from .requests import arrive
+from .requests import arrive, go_on
 from .state import (
     AppendError,
     Arrive,
@@ -136,8 +136,10 @@ class GroupModel:
             work.time_out(step.operation)
         else:
             work.lose()
+        go_on(work)
         if self.instant_appends and work.undurable:
             work.durable(work.undurable)
+            go_on(work)
 
     def _close(self, state: GroupState, label: str, work: Work) -> Successor:
         work.finish()

@@ -17,7 +17,7 @@ def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
     """From C-JOIN-13 on: the group exists."""
     if not has_room(d, body):
         d.rule("C-JOIN-13")
-        d.remove(body.member_id)  # C-JOIN-23: member or pending id, timers left alone
+        d.remove(who_asks(d, body))  # C-JOIN-23: member or pending id, timers left alone
         answer(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
         if not d.profile.fault_refusal_leaves_join_phase:
             maybe_complete(d)
@@ -40,16 +40,19 @@ def has_room(d: Draft, body: JoinGroupRequest) -> bool:
     if d.state in (EMPTY, DEAD):
         return True
     limit = d.settings.group_max_size
-    member = d.members.get(body.member_id)
-    if member is None and not d.profile.fault_static_return_counts_as_new and not body.member_id:
-        # C-JOIN-75 mended: a static member that comes back without its id takes its own place.
-        mapped = d.member_of(body.group_instance_id) if body.group_instance_id is not None else None
-        member = d.members.get(mapped) if mapped is not None else None
+    member = d.members.get(who_asks(d, body))
     if d.state == PREPARING:
         d.rule("C-JOIN-21")
         return (member is not None and member.join is not None) or d.awaiting() < limit
     d.rule("C-JOIN-22")
     return member is not None or len(d.members) < limit
+
+
+def who_asks(d: Draft, body: JoinGroupRequest) -> str:
+    """The member id that capacity is about. With C-JOIN-75 mended a returning static member counts as itself."""
+    if body.member_id or body.group_instance_id is None or d.profile.fault_static_return_counts_as_new:
+        return body.member_id
+    return d.member_of(body.group_instance_id) or ""
 
 
 def supports(d: Draft, body: JoinGroupRequest) -> bool:

@@ -6,8 +6,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import SyncGroupResponse
 
 from ..machines import COMPLETING, EMPTY, PREPARING
-from .draft import Draft
+from .draft import Draft, InternalError
 from .state import JOIN_TIMER, SYNC_TIMER, Emptied, Timer
+from .subscription import CONSUMER, outcomes
 
 _BLANK = b""
 
@@ -99,6 +100,10 @@ def complete(d: Draft) -> None:
         return
     d.rule("C-JOIN-48", "C-JOIN-49")
     d.protocol_name = d.select_protocol()
+    if d.profile.fault_bad_subscription_is_thrown and d.protocol_type == CONSUMER:
+        ends = outcomes(d.metadata(member) for member in d.members.values())
+        if d.chooser.pick("subscriptions", ends) == "throws":
+            raise InternalError("a subscription that cannot be read")
     d.go("all_joined")
     rows = d.member_rows()
     for member in list(d.members.values()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeletedGroup,
@@ -25,7 +27,7 @@ from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .join import join
 from .live import heartbeat, leave
-from .state import Arrive, Created, Group, Operation
+from .state import Arrive, Created, Deleting, Group, Operation
 from .sync import sync
 from .work import Shadow, Slot, Work, Written, failure
 
@@ -65,6 +67,8 @@ def answered_now(work: Work, request: int) -> bool:
 
 
 def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
+    if request.version == 0:  # D-30: v0 has no rebalance timeout
+        body = replace(body, rebalance_timeout_ms=body.session_timeout_ms)
     draft = work.draft(body.group_id)
     is_new = draft is None
     if draft is None:
@@ -143,7 +147,22 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
 
 
 def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
-    """C-ADM-09."""
+    """C-ADM-09. Kafka first asks about share groups in a write operation of its own, which may have to wait."""
+    if work.profile.fault_deletion_waits_twice and any(name not in request.denied for name in body.groups_names):
+        work.submit(Operation(request.id, "", body, 0, callback=Deleting(request)), [])
+    else:
+        _delete_now(work, request, body)
+
+
+def go_on(work: Work) -> None:
+    """The events that the step itself put behind it: deletions whose first phase is over."""
+    while work.due:
+        request = work.due.pop(0)
+        if isinstance(request.body, DeleteGroupsRequest):
+            _delete_now(work, request, request.body)
+
+
+def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
     work.rules.append("C-ADM-09")
     rows, records, before = [], [], []
     allowed = []

@@ -58,6 +58,18 @@ class Group(NamedTuple):
     skew: tuple[tuple[str, int], ...] = ()
 
 
+class Arrive(NamedTuple):
+    """A request comes in. ``new_id`` is the member id to use should the coordinator have to make one (G-WIRE-28)."""
+
+    id: int
+    version: int
+    client_id: str
+    client_host: str
+    body: RequestBody
+    new_id: str = ""
+    denied: frozenset[str] = frozenset()  #: groups that the caller may not touch; only DeleteGroups looks at it
+
+
 class Created(NamedTuple):
     """Callback of the record that makes a new group (C-JOIN-16)."""
 
@@ -87,7 +99,13 @@ class Replaced(NamedTuple):
     skips_assignment: bool  #: the request's version is 9 or later (C-STATIC-04)
 
 
-Callback: TypeAlias = Created | Emptied | Assigned | Replaced
+class Deleting(NamedTuple):
+    """Callback of the write that comes before a deletion and writes nothing (C-ADM-09): now the deletion itself."""
+
+    request: Arrive
+
+
+Callback: TypeAlias = Created | Emptied | Assigned | Replaced | Deleting
 
 
 class Operation(NamedTuple):
@@ -105,18 +123,6 @@ class Operation(NamedTuple):
     body: ResponseBody | None = None
     answered: bool = False
     callback: Callback | None = None
-
-
-class Arrive(NamedTuple):
-    """A request comes in. ``new_id`` is the member id to use should the coordinator have to make one (G-WIRE-28)."""
-
-    id: int
-    version: int
-    client_id: str
-    client_host: str
-    body: RequestBody
-    new_id: str = ""
-    denied: frozenset[str] = frozenset()  #: groups that the caller may not touch; only DeleteGroups looks at it
 
 
 class Timer(NamedTuple):

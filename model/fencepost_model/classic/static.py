@@ -111,8 +111,8 @@ def _miscount(d: Draft, callback: Replaced) -> None:
     d.skew = tuple(sorted((name, count) for name, count in counts.items() if count))
 
 
-def not_replaced(d: Draft, request: int, callback: Replaced, error: ErrorCode) -> None:
-    """The record of C-STATIC-03 failed: C-STATIC-06, 18."""
+def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode) -> None:
+    """The record of C-STATIC-03 failed: C-STATIC-06, 18. ``request`` is None if it has an answer already."""
     d.rule("C-STATIC-06")
     member = d.members.get(callback.new_id)
     old_leader, generation = callback.old_leader, d.generation
@@ -128,6 +128,8 @@ def not_replaced(d: Draft, request: int, callback: Replaced, error: ErrorCode) -
         )
     )
     d.arm_session(swap(d, callback.new_id, callback.old_id))
+    if not d.profile.fault_replacement_keeps_pending_sync and callback.new_id in d.pending_sync:
+        d.pending_sync = (d.pending_sync - {callback.new_id}) | {callback.old_id}
     d.reply(
         request,
         JoinGroupResponse(

@@ -34,7 +34,7 @@ from .draft import Draft, InternalError, Sinks
 from .errors import of_metadata_append, of_operation
 from .live import session_timer
 from .rebalance import join_timer, prepare
-from .state import ANSWERED, Assigned, Callback, Created, Group, Operation, Replaced, Timer
+from .state import ANSWERED, Arrive, Assigned, Callback, Created, Deleting, Group, Operation, Replaced, Timer
 from .static import not_replaced, replaced
 from .sync import assigned, not_assigned, sync_timer
 
@@ -93,6 +93,7 @@ class Work:
         self.opened: list[int] = []
         self.closed: list[int] = []
         self.written: Written | None = None
+        self.due: list[Arrive] = []  #: deletions whose turn has come
         self.fired: list[Timer] = []  #: timers that ran out and were not set again
         self.cancelled: list[str] = []  #: groups of which every timer is cancelled
         self.lost = False  #: the partition was lost, and every timer with it
@@ -139,6 +140,9 @@ class Work:
 
     def _finished(self, operation: Operation) -> None:
         """The operation succeeded."""
+        if isinstance(operation.callback, Deleting):
+            self.due.append(operation.callback.request)
+            return
         if operation.callback is not None:
             self._call(operation, operation.callback)
         if operation.body is not None and operation.request is not None:
@@ -187,13 +191,12 @@ class Work:
         self.closed.append(operation.id)
         draft = self.draft(operation.group_id)
         callback = operation.callback
-        undo = not timed_out or self.profile.fault_timeout_undoes_memory
-        if draft is not None and undo:
+        if draft is not None:
             try:
                 if isinstance(callback, Assigned):
                     not_assigned(draft, callback, error)
                 elif isinstance(callback, Replaced):
-                    not_replaced(draft, operation.id, callback, error)
+                    not_replaced(draft, None if operation.answered else operation.id, callback, error)
             except (InternalError, IllegalTransition):
                 self.rules.append("C-STATIC-18")
         if any(request == operation.id for request, _ in self.replies) or operation.request is None:
@@ -252,7 +255,7 @@ class Work:
         self.rules.append("F-RT-08")
         self.undurable -= written.records
         for group_id, group in written.before:
-            slot = self.slots[group_id]
+            slot = self.slots.get(group_id, Slot(group_id))
             cancel = group is None and not self.profile.fault_timers_outlive_reverted_group
             if cancel and slot.group is not None:
                 self.cancelled.append(group_id)
@@ -267,10 +270,32 @@ class Work:
     def time_out(self, operation_id: int) -> None:
         """F-RT-09: the records stay; the operation is given up."""
         self.rules.append("F-RT-09")
+        if not self.profile.fault_timeout_undoes_memory:
+            for at, operation in enumerate(self.operations):
+                if operation.id == operation_id and isinstance(operation.callback, Assigned | Replaced):
+                    self.operations[at] = operation._replace(request=None, answered=True)
+                    self._release(operation)
+                    return
         failing = [operation for operation in self.operations if operation.id == operation_id]
         self.operations[:] = [operation for operation in self.operations if operation.id != operation_id]
         for operation in failing:
             self.fail(operation, ErrorCode.REQUEST_TIMED_OUT, timed_out=True)
+
+    def _release(self, operation: Operation) -> None:
+        """Memory follows the log: the caller is told to come again, the group waits on for the record."""
+        draft = self.draft(operation.group_id)
+        if draft is None or operation.answered:
+            return
+        for member in list(draft.members.values()):
+            if operation.id in (member.join, member.sync):
+                draft.put(
+                    member._replace(
+                        join=None if member.join == operation.id else member.join,
+                        sync=None if member.sync == operation.id else member.sync,
+                    )
+                )
+                draft.arm_session(member)
+                self.replies.append((operation.id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
 
     def lose(self) -> None:
         """F-UNLOAD-01, without the timers: open operations fail, then every group dies."""

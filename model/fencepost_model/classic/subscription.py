@@ -1,0 +1,65 @@
+"""How the coordinator reads the subscriptions of consumers (G-DATA-10).
+
+It wants the topics only, reading the bytes as version 0 whatever they say. Bytes that end too early it takes calmly. A
+length that cannot be (negative, or beyond the end) makes the decoder throw something that nobody catches: the join
+phase does not complete, its generation is used up and no timer is left (C-ST-27), and a record with such bytes cannot
+be loaded. ``fault_bad_subscription_is_thrown`` stands for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct
+from typing import Final
+
+CONSUMER: Final = "consumer"
+_SHORT: Final = Struct(">h")
+_INT: Final = Struct(">i")
+
+
+class Underflow(Exception):
+    """The bytes end within a field of fixed size; the coordinator then knows no topics."""
+
+
+class Unreadable(Exception):
+    """A length field is impossible."""
+
+
+def read_topics(metadata: bytes) -> None:
+    """Reads the bytes as the coordinator does; raises Underflow or Unreadable."""
+    at = 2  # the version
+    if len(metadata) < at:
+        raise Underflow
+    count, at = _take(_INT, metadata, at)
+    if count < 0 or count > len(metadata) - at:
+        raise Unreadable
+    for _ in range(count):
+        length, at = _take(_SHORT, metadata, at)
+        if length < 0 or length > len(metadata) - at:
+            raise Unreadable
+        at += length
+    length, at = _take(_INT, metadata, at)
+    if length > len(metadata) - at:
+        raise Unreadable
+
+
+def _take(field: Struct, metadata: bytes, at: int) -> tuple[int, int]:
+    if len(metadata) - at < field.size:
+        raise Underflow
+    return field.unpack_from(metadata, at)[0], at + field.size
+
+
+def outcomes(subscriptions: Iterable[bytes]) -> list[str]:
+    """How reading all of them in some order can end: ``read``, ``gives up`` (Underflow) or ``throws`` (Unreadable).
+
+    The first that cannot be read ends it, and the order is that of a hash map; so there may be two possible ends.
+    """
+    ends = set()
+    for metadata in subscriptions:
+        try:
+            read_topics(metadata)
+        except Underflow:
+            ends.add("gives up")
+        except Unreadable:
+            ends.add("throws")
+    return sorted(ends) or ["read"]

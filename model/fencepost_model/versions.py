@@ -1,0 +1,40 @@
+"""What an API version leaves of an answer (G-WIRE-01…04, 12, 13).
+
+The model answers with all fields. A field that the request's version does not carry reaches the client as the default
+that Kafka's generated classes give it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.messages import (
+    DescribeGroupsResponse,
+    JoinGroupResponse,
+    ListGroupsResponse,
+    ResponseBody,
+    SyncGroupResponse,
+)
+
+
+def carried(body: ResponseBody, version: int) -> ResponseBody:
+    """The answer as a client that asked with this version sees it. LeaveGroup is not changed here (G-WIRE-23)."""
+    if isinstance(body, JoinGroupResponse):
+        if version < 5 and body.members:
+            body = replace(body, members=tuple(replace(row, group_instance_id=None) for row in body.members))
+        if version < 7:
+            body = replace(body, protocol_type=None)
+        return body if version >= 9 or not body.skip_assignment else replace(body, skip_assignment=False)
+    if isinstance(body, SyncGroupResponse):
+        return body if version >= 5 else replace(body, protocol_type=None, protocol_name=None)
+    if isinstance(body, DescribeGroupsResponse) and version < 4:
+        return DescribeGroupsResponse(
+            tuple(
+                replace(group, members=tuple(replace(row, group_instance_id=None) for row in group.members))
+                for group in body.groups
+            )
+        )
+    if isinstance(body, ListGroupsResponse) and version < 5:
+        rows = (replace(row, group_type="") for row in body.groups)
+        return replace(body, groups=tuple(rows if version >= 4 else (replace(row, group_state="") for row in rows)))
+    return body
