@@ -26,13 +26,14 @@ def conform(  # noqa: PLR0917
     seed: Annotated[int, typer.Option(help="the first seed; the others follow it")] = 0,
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     workers: Annotated[int, typer.Option(min=1, help="processes (local) or cores (spark)")] = 1,
+    model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
     if profile not in PROFILES:
         raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
     parse_target(target)
-    job = Job(target, profile, steps_per_trace)
+    job = Job(target, profile, steps_per_trace, model)
     rows: list[Row] = []
     began = time.monotonic()
     try:

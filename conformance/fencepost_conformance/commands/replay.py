@@ -30,7 +30,7 @@ def replay(
     if wanted.kind == "kafka":
         with KafkaJvm(wanted.release) as kafka:
             other = kafka.run(made.settings, made.profile, made.events)
-        found = first_difference(made.events, made.observations, other)
+        found = first_difference(made.observations, other)
     end = found.event + 1 if found else len(made.events)
     console = Console(width=240)
     console.print(made.settings)

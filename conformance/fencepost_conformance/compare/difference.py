@@ -26,8 +26,8 @@ class Difference:
         return f"event {self.event}, {self.field}: {self.left} / {self.right}"
 
 
-def compare_step(index: int, left: Observation, right: Observation, versions: Mapping[int, int]) -> Difference | None:
-    """None if the two are the same but for what does not count. ``versions``: of each request, by its id."""
+def compare_step(index: int, left: Observation, right: Observation) -> Difference | None:
+    """None if the two are the same but for what does not count."""
     # the usual case is settled without building anything
     if (left.replies, left.records, left.timers, left.groups) == (
         right.replies,
@@ -36,7 +36,7 @@ def compare_step(index: int, left: Observation, right: Observation, versions: Ma
         right.groups,
     ):
         return None
-    one, other = normal(left, versions), normal(right, versions)
+    one, other = normal(left), normal(right)
     if one == other:
         return None
     for part, of_left, of_right in (
@@ -62,8 +62,8 @@ def _first(path: str, left: Any, right: Any) -> tuple[str, str, str] | None:
                 return found
         return None
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        for key in sorted({*left, *right}, key=_show):
-            found = _first(f"{path}[{_show(key)}]", left.get(key, _ABSENT), right.get(key, _ABSENT))
+        for key in sorted({*left, *right}, key=show):
+            found = _first(f"{path}[{show(key)}]", left.get(key, _ABSENT), right.get(key, _ABSENT))
             if found is not None:
                 return found
         return None
@@ -79,17 +79,18 @@ def _first(path: str, left: Any, right: Any) -> tuple[str, str, str] | None:
         return None
     if left == right:
         return None
-    return path, _show(left), _show(right)
+    return path, show(left), show(right)
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """A value in short, for people."""
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, str):
         return "null" if value is None else value or '""'
     if isinstance(value, frozenset):
-        return "{" + ", ".join(sorted(map(_show, value))) + "}"
+        return "{" + ", ".join(sorted(map(show, value))) + "}"
     if is_dataclass(value):
-        parts = [_show(getattr(value, field.name)) for field in fields(value)]
+        parts = [show(getattr(value, field.name)) for field in fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)

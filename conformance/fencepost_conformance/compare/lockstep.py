@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fencepost.protocol.choices import Choices
-from fencepost.protocol.events import Event, Request
+from fencepost.protocol.events import Event
 from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.java_order import JavaOrder
@@ -47,7 +47,7 @@ def compare(
     """Compare the core's observations with another's; ``choices`` makes the choices that the core was run with."""
     given: dict[tuple[int, int], str] = {}
     while True:
-        found = first_difference(events, ours, other)
+        found = first_difference(ours, other)
         if found is None:
             return Compared(min(len(ours), len(other)), None, None, ours, len(given))
         if len(given) < _MOST_CHOICES:
@@ -62,13 +62,10 @@ def compare(
         return Compared(found.event, found, name_of(step, known), ours, len(given))
 
 
-def first_difference(
-    events: Sequence[Event], left: Sequence[Observation], right: Sequence[Observation]
-) -> Difference | None:
-    """The first event at which the two did not do the same."""
-    versions = {event.id: event.version for event in events if isinstance(event, Request)}
+def first_difference(left: Sequence[Observation], right: Sequence[Observation]) -> Difference | None:
+    """The first event at which the two did not do the same; both are over the same events."""
     for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        found = compare_step(index, one, other, versions)
+        found = compare_step(index, one, other)
         if found is not None:
             return found
     if len(left) != len(right):

@@ -79,7 +79,7 @@ def join(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]
     # what a version does not carry cannot arrive (G-WIRE-01)
     return version, replace(
         made,
-        rebalance_timeout_ms=made.rebalance_timeout_ms if version >= 1 else -1,
+        rebalance_timeout_ms=max(made.rebalance_timeout_ms, 0) if version >= 1 else -1,
         group_instance_id=made.group_instance_id if version >= 5 else None,
         reason=made.reason if version >= 8 else None,
     )

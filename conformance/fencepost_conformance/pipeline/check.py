@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from fencepost.protocol.settings import PROFILES
 
+from ..compare.difference import Difference
 from ..compare.lockstep import Compared, compare
+from ..compare.model import follow
 from ..generate.generator import Generated, generate
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
@@ -42,23 +44,26 @@ class Checker:
         if other is not None:
             found = compare(trace.settings, trace.profile, trace.events, ours, other[: len(ours)])
             ours = tuple(found.ours)
-        verdict, event, field, left, right = Verdict.AGREED, -1, "", "", ""
-        if found.difference is not None:
+        verdict, difference = Verdict.AGREED, found.difference
+        if difference is not None:
             verdict = Verdict.DIVERGED if found.divergence else Verdict.DIFFERED
-            event, field = found.difference.event, found.difference.field
-            left, right = found.difference.left, found.difference.right
         elif trace.failure is not None:
-            verdict, event, field, left = Verdict.RAISED, len(ours), "core", trace.failure
-        agreed = ours[: found.steps]
+            verdict, difference = Verdict.RAISED, Difference(len(ours), "core", trace.failure, "")
+        steps = found.steps
+        if self._job.model:
+            followed = follow(trace.settings, trace.profile, trace.events, ours[:steps])
+            if followed.refused is not None:
+                verdict, difference, steps = Verdict.REFUSED, followed.refused, followed.steps
+        agreed = ours[:steps]
         return Row(
             seed=trace.seed,
             verdict=verdict.value,
-            divergence=found.divergence or "",
-            event=event,
-            field=field,
-            left=left,
-            right=right,
-            steps=found.steps,
+            divergence=(found.divergence or "") if verdict is Verdict.DIVERGED else "",
+            event=-1 if difference is None else difference.event,
+            field="" if difference is None else difference.field,
+            left="" if difference is None else difference.left,
+            right="" if difference is None else difference.right,
+            steps=steps,
             replies=sum(len(seen.replies) for seen in agreed),
             records=sum(len(seen.records) for seen in agreed),
             timers=sum(len(seen.timers) for seen in agreed),

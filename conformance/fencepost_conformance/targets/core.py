@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from fencepost import coordinator
 from fencepost.coordinator import CoordinatorState
 from fencepost.protocol.choices import Choices
-from fencepost.protocol.events import Event, SetTimer, TimerFired, TimerKey
+from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
 
 from ..generate.java_order import JavaOrder
 from .base import Observation
 from .ids import MemberIds
+from .wire_form import wire_form
 
 
 class CoreSession:
-    """A coordinator that is fed one event at a time.
+    """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
 
     ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` the views after the last event.
     """
@@ -25,6 +26,7 @@ class CoreSession:
     def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
         self._state = coordinator.initial_state(settings, profile)
         self._choices = choices
+        self._versions: dict[int, int] = {}
         self.armed: dict[TimerKey, int] = {}
         self.groups: dict[str, GroupView] = {}
 
@@ -33,7 +35,13 @@ class CoreSession:
         old = self._state
         self._state, outcome = coordinator.step(old, event, self._choices)
         timers = self._timers(event, outcome.timers)
-        return Observation(outcome.records, outcome.replies, timers, self._changed_groups(old))
+        if isinstance(event, Request):
+            self._versions[event.id] = event.version
+        replies = tuple(
+            Reply(reply.request_id, wire_form(reply.body, self._versions.pop(reply.request_id)))
+            for reply in outcome.replies
+        )
+        return Observation(outcome.records, replies, timers, self._changed_groups(old))
 
     def _timers(self, event: Event, commands: Sequence[object]) -> dict[TimerKey, int | None]:
         before: dict[TimerKey, int | None] = {}
