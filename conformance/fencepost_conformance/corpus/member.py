@@ -160,7 +160,7 @@ class KafkaPython:
 
 
 def _kafka_python_assignors() -> dict[str, Any]:
-    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyPartitionAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
@@ -169,7 +169,7 @@ def _kafka_python_assignors() -> dict[str, Any]:
         "range": RangePartitionAssignor,
         "roundrobin": RoundRobinPartitionAssignor,
         "sticky": StickyPartitionAssignor,
-        "cooperative-sticky": CooperativeStickyPartitionAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
     }
 
 

@@ -23,6 +23,7 @@ class Scenario:
     libraries: tuple[str, ...]
     assignors: tuple[str, ...]
     about: str
+    initial_delay_ms: int  #: of the broker
 
     @property
     def title(self) -> str:
@@ -33,11 +34,13 @@ SCENARIOS: dict[str, Scenario] = {}
 _Play = Callable[[Stage], Awaitable[None]]
 
 
-def scenario(libraries: tuple[str, ...] = ALL, assignors: tuple[str, ...] = ("range",)) -> Callable[[_Play], _Play]:
+def scenario(
+    libraries: tuple[str, ...] = ALL, assignors: tuple[str, ...] = ("range",), initial_delay_ms: int = 500
+) -> Callable[[_Play], _Play]:
     def register(play: _Play) -> _Play:
         name = getattr(play, "__name__", "")
         about = (play.__doc__ or "").strip().removesuffix(".")
-        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about)
+        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms)
         return play
 
     return register
@@ -48,7 +51,7 @@ async def _quiet(seconds: float = 1.2) -> None:
     await asyncio.sleep(seconds)
 
 
-@scenario()
+@scenario(initial_delay_ms=3_000)
 async def alone(stage: Stage) -> None:
     """One member joins, stays a while, and leaves."""
     one = await stage.member("one")
@@ -355,7 +358,7 @@ async def crash_while_joining(stage: Stage) -> None:
     await one.close()
 
 
-@scenario()
+@scenario(initial_delay_ms=3_000)
 async def crowd(stage: Stage) -> None:
     """Six members come at once and all go at once."""
     members = [await stage.member(f"m{n}", poll_interval_ms=10_000) for n in range(6)]

@@ -30,8 +30,9 @@ class Stuck(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """How to run the Java member: the class path with its compiled class."""
+    """How to run the Java member: the program, and the class path with its compiled class."""
 
+    program: str
     class_path: str
 
 
@@ -52,9 +53,9 @@ def java_command(java: Java, config: MemberConfig) -> list[str]:
     }
     if config.instance_id is not None:
         properties["group.instance.id"] = config.instance_id
-    options = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
+    options = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     pairs = [f"{name}={value}" for name, value in properties.items()]
-    return ["java", *options, "-cp", java.class_path, "Member", ",".join(config.topics), *pairs]
+    return [java.program, *options, "-cp", java.class_path, "Member", ",".join(config.topics), *pairs]
 
 
 @dataclass(slots=True)
@@ -66,7 +67,8 @@ class Player:
     owned: tuple[tuple[str, int], ...] = ()
     errors: list[str] = field(default_factory=list)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-    reader: asyncio.Task[None] | None = None
+    readers: list[asyncio.Task[None]] = field(default_factory=list)
+    last_words: str = ""  #: the last line of its standard error
     assignments: int = 0  #: how often it told what it owns
 
     async def listen(self) -> None:
@@ -85,6 +87,11 @@ class Player:
         async with self.changed:
             self.owned = ()
             self.changed.notify_all()
+
+    async def overhear(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self.last_words = line.decode(errors="replace").strip()
 
     async def say(self, command: str) -> None:
         assert self.process.stdin is not None
@@ -183,19 +190,30 @@ class Stage:
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
         )
         player = Player(config, process)
-        player.reader = asyncio.create_task(player.listen())
+        player.readers = [asyncio.create_task(player.listen()), asyncio.create_task(player.overhear())]
         self.players.append(player)
         return player
 
+    def _gone(self) -> str | None:
+        """A member that ended though nobody told it to."""
+        for player in self.players:
+            if player.process.returncode not in (None, 0, -signal.SIGKILL):
+                return f"{player.config.name} ended with status {player.process.returncode}: {player.last_words}"
+        return None
+
     async def settled(self, *players: Player, topics: Sequence[str] | None = None) -> None:
-        """Wait until these members share out all partitions of the topics, each once."""
+        """Wait until these members share out all partitions of the topics, each once, and each has one."""
         wanted = sorted((topic, n) for topic in topics or [self.topic] for n in range(self.topics[topic]))
 
         async def watch() -> None:
-            while sorted(part for player in players for part in player.owned) != wanted:
+            while not all(player.owned for player in players) or wanted != sorted(
+                part for player in players for part in player.owned
+            ):
+                if (gone := self._gone()) is not None:
+                    raise Stuck(gone)
                 await asyncio.sleep(0.05)
 
         await _patiently(watch(), f"{[(player.config.name, player.owned, player.errors) for player in players]}")
@@ -207,5 +225,4 @@ class Stage:
                 with contextlib.suppress(ProcessLookupError):
                     player.process.kill()
             await player.process.wait()
-            if player.reader is not None:
-                await player.reader
+            await asyncio.gather(*player.readers)

@@ -1,0 +1,41 @@
+"""``python -m fencepost_conformance.corpus``: record the corpus anew. See ``docs/recording.md``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..console import CannotRun
+from ..targets.broker import DEFAULT_VERSION
+from .java import java_member
+from .produce import Made, produce, takes
+
+
+def corpus(
+    names: Annotated[list[str] | None, typer.Argument(help="only traces whose name begins so")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder for the traces")] = Path("conformance/corpus"),
+    jobs: Annotated[int, typer.Option(help="scenarios at a time")] = 4,
+) -> None:
+    """Play every scenario with real clients on a real broker and record it."""
+
+    def tell(made: Made) -> None:
+        state = made.problem or ("accepted" if made.accepted else "REFUSED by the checker")
+        print(f"{made.name}: {state}, {made.lines} events", flush=True)
+
+    try:
+        java = java_member(DEFAULT_VERSION)
+        made = asyncio.run(produce(takes(names or ()), output, java=java, jobs=jobs, tell=tell))
+    except CannotRun as reason:
+        print(f"corpus: {reason}", file=sys.stderr)
+        raise SystemExit(2) from None
+    missing = [each for each in made if each.problem is not None or not each.accepted]
+    print(f"{len(made) - len(missing)} of {len(made)} recorded and accepted")
+    raise SystemExit(1 if missing else 0)
+
+
+if __name__ == "__main__":
+    typer.run(corpus)

@@ -1,0 +1,141 @@
+"""Runs scenarios, several at a time, each with a group and a recorder of its own, and keeps what was recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import version as installed
+from pathlib import Path
+
+from ..checker.check import check_file
+from ..record.addresses import Address
+from ..record.run import parse_address, record
+from ..targets.broker import DEFAULT_VERSION, HOST, Broker
+from .scenarios import SCENARIOS, Scenario
+from .stage import Java, Stage, Stuck
+
+#: Partitions of the two topics that each scenario has for itself.
+PARTITIONS = (8, 4)
+#: How often a scenario that got stuck is played again.
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A scenario with one library."""
+
+    scenario: Scenario
+    library: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.scenario.title}-{self.library}"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of a take: ``problem`` is None if its trace is in the folder; ``accepted`` by the checker or not."""
+
+    name: str
+    problem: str | None
+    accepted: bool = False
+    lines: int = 0
+
+
+def takes(names: Iterable[str] = (), *, java: bool = True) -> list[Take]:
+    """All takes, or those whose name begins with one of ``names``; without Java only those that need none."""
+    every = [Take(scenario, library) for scenario in SCENARIOS.values() for library in scenario.libraries]
+    wanted = tuple(names)
+    return [
+        take
+        for take in every
+        if (not wanted or take.name.startswith(wanted)) and (java or take.library not in ("java", "mixed"))
+    ]
+
+
+def _clients(take: Take) -> dict[str, str]:
+    """The libraries that take part, with their versions."""
+    libraries = ("confluent-kafka", "kafka-python", "aiokafka", "java") if take.library == "mixed" else (take.library,)
+    versions = {name: DEFAULT_VERSION if name == "java" else installed(name) for name in libraries}
+    return {"client": ", ".join(f"{name} {number}" for name, number in versions.items())}
+
+
+async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, path: Path) -> None:
+    """Play and record once; the trace is at ``path`` afterwards. Raises Stuck."""
+    group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a group that nobody knows
+    topics = {f"{take.name}-{letter}": number for letter, number in zip("ab", PARTITIONS, strict=True)}
+    until, ready = asyncio.Event(), asyncio.Queue[Address]()
+    provenance = {
+        "broker": f"Apache Kafka {broker.version}",
+        "scenario": take.scenario.about,
+        "assignors": ",".join(take.scenario.assignors),
+        **_clients(take),
+    }
+    recording = asyncio.create_task(
+        record(
+            Address(HOST, 0),
+            parse_address(broker.bootstrap, "bootstrap"),
+            path,
+            until,
+            groups=frozenset({group}),
+            provenance=provenance,
+            name=take.name,
+            ready=ready.put_nowait,
+        )
+    )
+    here = await ready.get()
+    stage = Stage(str(here), group, topics, take.library, take.scenario.assignors, java)
+    try:
+        await take.scenario.play(stage)
+    finally:
+        await stage.clear()
+        await asyncio.sleep(0.2)  # what the last member said is on its way through the proxy
+        until.set()
+        await recording
+
+
+async def _make(take: Take, broker: Broker, java: Java | None, folder: Path) -> Made:
+    problem = ""
+    for attempt in range(TRIES):
+        path = folder / f"{take.name}.jsonl.gz"
+        try:
+            await _play(take, broker, java, attempt, path)
+        except Stuck as stuck:
+            problem = f"attempt {attempt + 1}: {stuck}"
+            path.unlink(missing_ok=True)
+            continue
+        verdicts = list(check_file(path))
+        accepted = all(verdict.outcome == "accepted" for verdict in verdicts)
+        return Made(take.name, None, accepted, sum(verdict.events for verdict in verdicts))
+    return Made(take.name, problem)
+
+
+async def produce(
+    wanted: list[Take],
+    folder: Path,
+    *,
+    java: Java | None,
+    jobs: int,
+    tell: Callable[[Made], None],
+    release: str = DEFAULT_VERSION,
+) -> list[Made]:
+    """Record all takes into the folder. Takes with the same broker settings share a broker."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made: list[Made] = []
+    for delay in sorted({take.scenario.initial_delay_ms for take in wanted}):
+        mine = [take for take in wanted if take.scenario.initial_delay_ms == delay]
+        with Broker(release, initial_rebalance_delay_ms=delay, settings={"group.max.size": "7"}) as broker:
+            for take in mine:
+                for letter, number in zip("ab", PARTITIONS, strict=True):
+                    broker.create_topic(f"{take.name}-{letter}", number)
+            seats = asyncio.Semaphore(jobs)
+
+            async def one(take: Take, broker: Broker = broker, seats: asyncio.Semaphore = seats) -> Made:
+                async with seats:
+                    result = await _make(take, broker, java, folder)
+                tell(result)
+                return result
+
+            made += await asyncio.gather(*[one(take) for take in mine])
+    return made
