@@ -25,7 +25,7 @@ from fencepost.protocol.view import GroupState
 
 from . import operations, records
 from .draft import Step
-from .state import Group
+from .state import DeletionDue, Group
 
 #: From this version on a missing group is an error with a message (C-ADM-02).
 GROUP_ID_NOT_FOUND_SINCE = 6
@@ -78,6 +78,15 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
 
 
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
+    """C-ADM-09. Kafka asks for share groups first, in an operation of its own that waits for the log (F-RT-16)."""
+    asked = any(name not in request.denied for name in body.groups_names)
+    if asked and step.committed < step.end and step.profile.fault_deletion_waits_twice:
+        operations.done(step, request, callback=DeletionDue())
+    else:
+        delete_now(step, request, body)
+
+
+def delete_now(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """C-ADM-09; tombstones are the only records of a classic group that the live coordinator applies (C-SYNC-31)."""
     names = dict.fromkeys(body.groups_names)
     asked = [name for name in names if name not in request.denied]

@@ -26,12 +26,13 @@ from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import CancelTimer, Request, TimerKey, TimerKind
+from fencepost.protocol.messages import DeleteGroupsRequest
 
-from . import operations, static, sync
+from . import admin, operations, static, sync
 from .draft import GroupDraft, Step
 from .errors import append_error, operation_error
 from .replies import refusal
-from .state import AppendCallback, AssignmentSent, Group, GroupCreated, MemberReplaced, Operation
+from .state import AppendCallback, AssignmentSent, DeletionDue, Group, GroupCreated, MemberReplaced, Operation
 
 
 def replicated(step: Step, offset: int) -> None:
@@ -40,13 +41,21 @@ def replicated(step: Step, offset: int) -> None:
     step.changes = tuple(change for change in step.changes if change.offset > offset)
     if not step.operations:
         return
+    deletions = []
     for number, operation in list(step.operations.items()):
         if operation.offset > offset:
             break
-        _succeed(step, operation)
+        if isinstance(operation.callback, DeletionDue):
+            deletions.append(operation.request)
+        else:
+            _succeed(step, operation)
         if operation.reply is not None:
             step.reply(number, operation.reply)
         _close(step, number)
+    for request in deletions:  # behind everything else, as events of their own (C-ADM-09)
+        assert request is not None
+        assert isinstance(request.body, DeleteGroupsRequest)
+        admin.delete_now(step, request, request.body)
 
 
 def append_failed(step: Step, error: ErrorCode) -> None:
@@ -74,7 +83,7 @@ def timed_out(step: Step, number: int) -> None:
         return
     if operation.callback is None or step.profile.fault_timeout_undoes_memory:
         _fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
-    elif not isinstance(operation.callback, GroupCreated) and not operation.answered:
+    elif isinstance(operation.callback, AssignmentSent | MemberReplaced) and not operation.answered:
         # Memory follows the log (C-SYNC-33, C-STATIC-06 mended): the sender is told, the callback still comes. A new
         # group's first join is different: it waits for the join phase, not for the record (C-JOIN-16 mended).
         assert operation.request is not None
@@ -90,16 +99,15 @@ def fail_all(step: Step, error: ErrorCode) -> None:
 
 def _succeed(step: Step, operation: Operation) -> None:
     callback = operation.callback
-    group = None if callback is None else _group_of(step, callback)
-    if group is None or operation.request is None:
+    if operation.request is None or not isinstance(callback, AssignmentSent | MemberReplaced):
         return
-    match callback:
-        case AssignmentSent():
-            sync.written(step, group, callback)
-        case MemberReplaced():
-            static.written(step, group, callback, operation.request)
-        case _:
-            return
+    group = _group_of(step, callback)
+    if group is None:
+        return
+    if isinstance(callback, AssignmentSent):
+        sync.written(step, group, callback)
+    else:
+        static.written(step, group, callback, operation.request)
     step.keep(group)
 
 
@@ -118,26 +126,26 @@ def _fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> No
 
 
 def _undo(step: Step, request: Request, callback: AppendCallback, error: ErrorCode) -> None:
+    if isinstance(callback, GroupCreated):
+        step.reply(request.id, refusal(request, append_error(error)))  # C-JOIN-16
+    if not isinstance(callback, AssignmentSent | MemberReplaced):
+        return
     group = _group_of(step, callback)
-    match callback:
-        case GroupCreated():
-            step.reply(request.id, refusal(request, append_error(error)))  # C-JOIN-16
-        case AssignmentSent() if group is not None:
-            sync.undo(step, group, callback, error)
-            step.keep(group)
-        case MemberReplaced() if group is not None:
-            static.undo(step, group, callback, request, error)
-            step.keep(group)
-        case _:
-            pass
+    if group is None:
+        return
+    if isinstance(callback, AssignmentSent):
+        sync.undo(step, group, callback, error)
+    else:
+        static.undo(step, group, callback, request, error)
+    step.keep(group)
 
 
-def _group_of(step: Step, callback: AppendCallback) -> GroupDraft | None:
+def _group_of(step: Step, callback: AssignmentSent | MemberReplaced) -> GroupDraft | None:
     group = step.draft(callback.group_id)
     return group if group is not None and group.incarnation == callback.incarnation else None
 
 
-def _release(step: Step, request_id: int, callback: AppendCallback) -> None:
+def _release(step: Step, request_id: int, callback: AssignmentSent | MemberReplaced) -> None:
     """The request is answered, so the member waits no more and is watched again."""
     group = _group_of(step, callback)
     if group is None:

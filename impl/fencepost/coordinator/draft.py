@@ -162,7 +162,7 @@ class GroupDraft:
     @property
     def rebalance_timeout(self) -> int:
         """C-ST-22, in ms."""
-        return max((member.rebalance_timeout for member in self.members.values()), default=0)
+        return max([0, *(member.rebalance_timeout for member in self.members.values())])
 
     def enter(self, state: GroupState, at_ms: int) -> None:
         """C-ST-10…17; an illegal transition is an internal error (2.2)."""

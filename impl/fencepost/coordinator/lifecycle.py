@@ -12,12 +12,15 @@ from fencepost.protocol.events import (
     Unload,
 )
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
 from . import completion, operations, rebalance
 from .draft import GroupDraft, Step
+from .errors import InternalError
 from .replay import apply
 from .state import NO_EPOCH, CoordinatorState, Group, Status
+from .subscription import CONSUMER, read_topics
 
 
 def load_started(step: Step, leader_epoch: int) -> bool:
@@ -43,6 +46,9 @@ def loaded(step: Step, event: Load) -> None:
     for record in event.records:
         step.incarnations += 1
         apply(groups, record, step.incarnations)
+        if step.profile.fault_bad_subscription_is_thrown and not _readable(record):
+            step.status = Status.FAILED  # G-DATA-10, F-REPLAY-13
+            return
     step.reset(groups, len(event.records))
     step.status = Status.ACTIVE
     for name in list(groups):
@@ -53,6 +59,16 @@ def loaded(step: Step, event: Load) -> None:
         if len(group.members) > step.settings.group_max_size:
             rebalance.prepare(step, group)
             step.keep(group)
+
+
+def _readable(record: Record) -> bool:
+    value = record.value
+    if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
+        try:
+            read_topics(member.subscription for member in value.members)
+        except InternalError:
+            return False
+    return True
 
 
 def unload(step: Step, event: Unload) -> None:

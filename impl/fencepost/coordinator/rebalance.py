@@ -27,6 +27,7 @@ from fencepost.protocol.view import GroupState
 from . import membership, protocols, records
 from .draft import GroupDraft, Step
 from .state import InitialDelay
+from .subscription import CONSUMER, read_topics
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
     GroupState.EMPTY,
@@ -94,7 +95,9 @@ def complete(step: Step, group: GroupDraft) -> None:
     if not step.profile.fault_new_member_added_survives:
         group.new_member_added = False  # C-JOIN-71 mended
     if group.members:
-        group.protocol_name = protocols.select(step, group)
+        group.protocol_name = name = protocols.select(step, group)
+        if step.profile.fault_bad_subscription_is_thrown and group.protocol_type == CONSUMER:
+            read_topics(member.metadata(name) for member in group.members.values())
         group.enter(COMPLETING, step.at_ms)
         _answer_all(step, group)
     else:

@@ -118,7 +118,11 @@ class MemberReplaced(NamedTuple):
     old_pending_sync: bool
 
 
-AppendCallback: TypeAlias = GroupCreated | AssignmentSent | MemberReplaced
+class DeletionDue(NamedTuple):
+    """Nothing was written; the deletion itself follows when the log has caught up (C-ADM-09)."""
+
+
+AppendCallback: TypeAlias = GroupCreated | AssignmentSent | MemberReplaced | DeletionDue
 
 
 @dataclass(frozen=True, slots=True)
