@@ -235,8 +235,6 @@ class ClosedSystem:
                     yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
 
     def _fail_over(self, group: GroupState, log: Log) -> Iterator[Outcome]:
-        if not self._settled(group):
-            return
         for survive in range(len(log.open) + 1):
             record = log.open[survive - 1] if survive else log.replicated
             result = self.coordinator.fail_over(group, record)

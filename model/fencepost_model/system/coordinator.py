@@ -31,7 +31,8 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Rec
 
 from ..classic import AppendError, Arrive, Durable, Fire, GroupModel, Timer
 from ..classic.group import GroupState
-from ..classic.state import Group, Input, Lose, Replaced
+from ..classic.state import Assigned, Group, Input, Lose, Replaced
+from ..machines import DEAD, EMPTY, PREPARING
 from .config import SESSION_MS, Config
 from .values import (
     Client,
@@ -194,10 +195,13 @@ def _reply(body: ResponseBody) -> Reply:
 def settled(state: GroupState) -> GroupState:
     """The state without what no later step of the closed system looks at.
 
-    Operations that only wait (no callback) are of no consequence as operations do not time out here; of the others the
-    request is not read again, and its id only as long as its answer is due. ``written`` is for an append error in the
-    same step.
+    Operations that only wait (their callback does nothing) are of no consequence as operations do not time out here; of
+    the others the request is not read again, and its id only as long as its answer is due. ``written`` is for an append
+    error in the same step. The previous state tells an initial rebalance and nothing else (C-ST-20).
     """
+    group = existing(state)
+    if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
+        state = state._replace(group=group._replace(previous=DEAD))
     if not state.operations and state.written is None:
         return state
     operations = tuple(
@@ -208,7 +212,7 @@ def settled(state: GroupState) -> GroupState:
             answered=False,
         )
         for operation in state.operations
-        if operation.callback is not None
+        if isinstance(operation.callback, Assigned | Replaced)
     )
     return state._replace(operations=operations, written=None)
 

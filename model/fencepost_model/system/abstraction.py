@@ -1,0 +1,200 @@
+"""The closed system's states as the specification's variables: the abstraction under which E1 compares the graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, Final
+
+from fencepost.protocol.records import Record
+
+from ..classic.group import GroupState
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Assigned, Member, Replaced
+from ..explore.graph import Graph
+from ..machines import EMPTY, PREPARING
+from ..tlc.dump import LabelledGraph, ValueNumbers
+from ..tlc.values import TlaValue, function, record
+from .closed import COUNTERS, FIRST_LANE, GROUP, LOG, ClosedSystem
+from .config import DELAY_MS
+from .coordinator import NOBODY, existing
+from .values import (
+    Client,
+    JoinReply,
+    JoinRequest,
+    Metadata,
+    Reply,
+    Request,
+    SyncRequest,
+    decode_metadata,
+    decode_partitions,
+)
+
+VARIABLES: Final = ("group", "log", "unreplicated", "idsUsed", "client", "requests", "replies", "faultsLeft")
+
+
+def abstract(system: ClosedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
+    """The values of the specification's variables in this state."""
+    group, log, counters, lanes = state[GROUP], state[LOG], state[COUNTERS], state[FIRST_LANE:]
+    names = system.config.clients
+    return {
+        "group": group_value(system, group),
+        "log": record_value(log.replicated),
+        "unreplicated": unreplicated_value(group, log.open),
+        "idsUsed": counters.ids_used,
+        "client": function((name, client_value(lane.client)) for name, lane in zip(names, lanes, strict=True)),
+        "requests": frozenset(
+            request_value(name, each) for name, lane in zip(names, lanes, strict=True) for each in lane.requests
+        ),
+        "replies": frozenset(
+            reply_value(name, each) for name, lane in zip(names, lanes, strict=True) for each in lane.replies
+        ),
+        "faultsLeft": counters.faults_left,
+    }
+
+
+def abstract_graph(system: ClosedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
+    """The explored graph over the specification's variables; needs the transitions."""
+    columns = [column.view.tolist() for column in graph.columns]
+    values = graph.tables.values
+    lanes = range(FIRST_LANE, len(columns))
+    names = system.config.clients
+    place = {name: number for number, name in enumerate(VARIABLES)}
+
+    def variable(name: str, reads: tuple[int, ...], value: Callable[..., TlaValue]) -> list[int]:
+        """The variable's number in each state, worked out once for each combination of what it is made of."""
+        known: dict[tuple[int, ...], int] = {}
+        found = []
+        for key in zip(*(columns[component] for component in reads), strict=True):
+            number = known.get(key)
+            if number is None:
+                made = value(*(values[component][each] for component, each in zip(reads, key, strict=True)))
+                number = known[key] = numbers.number(place[name], made)
+            found.append(number)
+        return found
+
+    def union(of: Callable[[str, Any], TlaValue], what: str) -> Callable[..., TlaValue]:
+        return lambda *each: frozenset(
+            of(name, message) for name, lane in zip(names, each, strict=True) for message in getattr(lane, what)
+        )
+
+    rows = {
+        "group": variable("group", (GROUP,), lambda group: group_value(system, group)),
+        "log": variable("log", (LOG,), lambda log: record_value(log.replicated)),
+        "unreplicated": variable("unreplicated", (GROUP, LOG), lambda group, log: unreplicated_value(group, log.open)),
+        "idsUsed": variable("idsUsed", (COUNTERS,), lambda counters: counters.ids_used),
+        "client": variable(
+            "client",
+            (*lanes,),
+            lambda *each: function((n, client_value(lane.client)) for n, lane in zip(names, each, strict=True)),
+        ),
+        "requests": variable("requests", (*lanes,), union(request_value, "requests")),
+        "replies": variable("replies", (*lanes,), union(reply_value, "replies")),
+        "faultsLeft": variable("faultsLeft", (COUNTERS,), lambda counters: counters.faults_left),
+    }
+    states = list(zip(*(rows[name] for name in VARIABLES), strict=True))
+    edges = {(source, label[0], target) for source, label, _, target in graph.transitions()}
+    return LabelledGraph(numbers, states, {*range(graph.initial)}, edges)
+
+
+def group_value(system: ClosedSystem, state: GroupState) -> TlaValue:
+    group = existing(state)
+    return record(
+        state=group.state,
+        initial=group.state == PREPARING and group.previous == EMPTY,
+        generationId=group.generation,
+        leader=group.leader or "",
+        members=function((member.member_id, member_value(system, member)) for member in group.members),
+        pendingJoin=group.pending_join,
+        pendingSync=group.pending_sync,
+        newMemberAdded=group.new_member_added,
+        joinTimer=JOIN_TIMER in state.timers,
+        delaysLeft=state.delay[1] // DELAY_MS if state.delay is not None else 0,
+        syncTimer=SYNC_TIMER in state.timers,
+        sessionTimers=frozenset(timer.member_id for timer in state.timers if timer.kind == "session"),
+    )
+
+
+def member_value(system: ClosedSystem, member: Member) -> TlaValue:
+    return record(
+        instanceId=member.instance or "",
+        metadata=metadata_value(decode_metadata(member.protocols[0].metadata)),
+        assignment=decode_partitions(member.assignment),
+        isNew=member.is_new,
+        awaitingJoin=_future(system, member.join),
+        awaitingSync=_future(system, member.sync),
+    )
+
+
+def _future(system: ClosedSystem, request: int | None) -> str:
+    if request is None:
+        return "no"
+    return system.config.clients[request - 1] if request > NOBODY else "nobody"
+
+
+def metadata_value(metadata: Metadata) -> TlaValue:
+    return record(owned=metadata.owned, generation=metadata.generation)
+
+
+def record_value(logged: Record) -> TlaValue:
+    value = logged.value
+    if value is None:
+        raise ValueError("the closed system writes no tombstones")
+    members = frozenset(
+        record(
+            memberId=member.member_id,
+            instanceId=member.group_instance_id or "",
+            metadata=metadata_value(decode_metadata(member.subscription)),
+            assignment=decode_partitions(member.assignment),
+        )
+        for member in value.members
+    )
+    return record(generationId=value.generation, leader=value.leader or "", members=members)
+
+
+def unreplicated_value(state: GroupState, records: tuple[Record, ...]) -> TlaValue:
+    """Record number i is open until i + 1 more are replicated; an operation with a callback may wait for it."""
+    waiting = {operation.behind: operation.callback for operation in state.operations}
+    causes = {Assigned: "sync", Replaced: "replace", NoneType: "empty"}
+    found = []
+    for place, logged in enumerate(records):
+        callback = waiting.get(place + 1)
+        new_id = callback.new_id if isinstance(callback, Replaced) else ""
+        found.append(record(cause=causes[type(callback)], record=record_value(logged), memberId=new_id))
+    return tuple(found)
+
+
+def client_value(client: Client) -> TlaValue:
+    return record(
+        state=client.state,
+        memberId=client.member_id,
+        generation=client.generation,
+        owned=client.owned,
+        ownedGeneration=client.owned_generation,
+    )
+
+
+def request_value(sender: str, request: Request) -> TlaValue:
+    common = {"api": request.api, "from": sender, "heard": request.heard, "memberId": request.member_id}
+    if isinstance(request, JoinRequest):
+        return function({**common, "metadata": metadata_value(request.metadata)})
+    if isinstance(request, SyncRequest):
+        assignment = frozenset(record(memberId=member, partitions=each) for member, each in request.assignment)
+        return function({**common, "generation": request.generation, "assignment": assignment})
+    return function(common)
+
+
+def reply_value(receiver: str, reply: Reply) -> TlaValue:
+    if isinstance(reply, JoinReply):
+        return record(
+            api=reply.api,
+            to=receiver,
+            error=reply.error,
+            memberId=reply.member_id,
+            generation=reply.generation,
+            leader=reply.leader,
+            skipAssignment=reply.skip_assignment,
+            members=frozenset(
+                record(memberId=member, metadata=metadata_value(metadata)) for member, metadata in reply.members
+            ),
+        )
+    return record(api=reply.api, to=receiver, error=reply.error, assignment=reply.assignment)
