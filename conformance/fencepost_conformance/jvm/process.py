@@ -36,6 +36,13 @@ class LineProcess:
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def ended(self) -> bool:
+        return self._child.poll() is not None
+
     def read(self, count: int) -> list[bytes]:
         """The next lines, without their ends."""
         return self.exchange(b"", count)

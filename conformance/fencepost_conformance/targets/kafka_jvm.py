@@ -39,6 +39,11 @@ class KafkaJvm:
         self._process: LineProcess | None = None
         self._owner = 0
 
+    @property
+    def pid(self) -> int | None:
+        """The JVM's process id, if it runs."""
+        return None if self._process is None else self._process.pid
+
     def run(self, settings: Settings, profile: Profile, events: Sequence[Event]) -> list[Observation]:
         """Start afresh, handle the events in order, observe after each."""
         del profile

@@ -95,9 +95,7 @@ final class Coordinator {
         Reflect.fill(builder, parts);
         CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime = builder.build();
         GroupCoordinatorService service = (GroupCoordinatorService) Reflect.construct(GroupCoordinatorService.class,
-            LOG, config.group(), runtime, METRICS, config.groups(), time,
-            absent("org.apache.kafka.server.share.persister.Persister"),
-            absent("org.apache.kafka.server.util.PartitionMetadataClient"));
+            LOG, config.group(), runtime, METRICS, config.groups(), time);
         service.startup(() -> 1);
         return new Coordinator(service, runtime);
     }
@@ -130,12 +128,6 @@ final class Coordinator {
                 });
             }
         }
-    }
-
-    /** A part that only share groups use, which no trace has. */
-    private static Object absent(String type) {
-        Class<?> found = Reflect.find(type);
-        return found == null ? "" : Reflect.implement(found, (proxy, method, arguments) -> Reflect.nothing(method));
     }
 
     private Object context() {

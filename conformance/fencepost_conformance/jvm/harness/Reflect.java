@@ -53,7 +53,10 @@ final class Reflect {
         }
     }
 
-    /** Builds an object with the constructor whose parameters can all be filled from the parts, by their types. */
+    /**
+     * Builds an object with the constructor whose parameters can all be filled from the parts, by their types. An
+     * interface that no part implements is for something that no trace has (share groups), and does nothing.
+     */
     static Object construct(Class<?> type, Object... parts) {
         for (Constructor<?> constructor : type.getDeclaredConstructors()) {
             Object[] arguments = pick(constructor.getParameterTypes(), parts);
@@ -77,6 +80,9 @@ final class Reflect {
                     arguments[i] = part;
                     break;
                 }
+            }
+            if (arguments[i] == null && types[i].isInterface()) {
+                arguments[i] = implement(types[i], (proxy, method, values) -> nothing(method));
             }
             if (arguments[i] == null) {
                 return null;

@@ -143,7 +143,10 @@ final class Trace {
         JsonNode loaded = event.get(3);
         loaded.forEach(record -> groups.add(record.get(1).textValue()));
         log.startAt(loaded.size());
-        loader.finish(records.read(loaded));
+        RuntimeException broken = loader.finish(records.read(loaded));
+        if (broken != null) {
+            refusal = broken.getClass().getSimpleName();
+        }
     }
 
     /** Runs what is queued, and flushes after each operation as linger 0 does, except a last one that is to fail. */

@@ -24,8 +24,8 @@ final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
         return pending != null;
     }
 
-    /** Replays the records as if all of them were replicated (F-LOAD-01). */
-    void finish(List<CoordinatorRecord> records) {
+    /** Replays the records as if all of them were replicated (F-LOAD-01); what failed, or null. */
+    RuntimeException finish(List<CoordinatorRecord> records) {
         CompletableFuture<LoadSummary> loading = pending;
         pending = null;
         try {
@@ -38,8 +38,10 @@ final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
                 playback.updateLastCommittedOffset(offset);
             }
             loading.complete(null);
+            return null;
         } catch (RuntimeException broken) {
             loading.completeExceptionally(broken);
+            return broken;
         }
     }
 

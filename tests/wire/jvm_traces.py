@@ -1,0 +1,101 @@
+"""Short hands for events, and targets that are skipped where they cannot run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.protocol.events import Event, Load, Reply, Request, TimerKey
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    RequestBody,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.view import GroupView
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.jvm import harness
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.kafka_jvm import DEFAULT_VERSION, KafkaJvm
+
+RANGE = (Protocol("range", b"\x00m\xff"),)
+LOADED = Load(0, 1, ())
+
+
+def require_harness(version: str = DEFAULT_VERSION) -> None:
+    """Fetch and compile what the harness needs, or skip the test with the reason."""
+    try:
+        harness.command(version)
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+
+
+def request(at_ms: int, number: int, version: int, body: RequestBody, denied: frozenset[str] = frozenset()) -> Request:
+    return Request(at_ms, number, version, "client", "/127.0.0.1", body, denied)
+
+
+def join(
+    at_ms: int,
+    number: int,
+    member: str = "",
+    *,
+    group: str = "g",
+    instance: str | None = None,
+    protocols: tuple[Protocol, ...] = RANGE,
+    session: int = 10_000,
+    rebalance: int = 60_000,
+    version: int = 9,
+) -> Request:
+    body = JoinGroupRequest(group, session, rebalance, member, instance, "consumer", protocols)
+    return request(at_ms, number, version, body)
+
+
+def sync(at_ms: int, number: int, member: str, generation: int = 1, *, given: bytes | None = None) -> Request:
+    assignments = () if given is None else (SyncGroupAssignment(member, given),)
+    return request(at_ms, number, 5, SyncGroupRequest("g", generation, member, None, "consumer", "range", assignments))
+
+
+def heartbeat(at_ms: int, number: int, member: str, generation: int = 1, *, group: str = "g") -> Request:
+    return request(at_ms, number, 4, HeartbeatRequest(group, generation, member, None))
+
+
+def leave(at_ms: int, number: int, *members: str, version: int = 5) -> Request:
+    return request(at_ms, number, version, LeaveGroupRequest("g", tuple(map(LeaveGroupMember, members))))
+
+
+def run(kafka: KafkaJvm, *events: Event, settings: Settings | None = None) -> list[Observation]:
+    return kafka.run(settings or Settings(), KAFKA_4_3, events)
+
+
+def only(observation: Observation) -> Reply:
+    """The one reply of the step."""
+    (reply,) = observation.replies
+    return reply
+
+
+def armed(observations: list[Observation]) -> dict[TimerKey, int]:
+    """The timers that are armed after these steps."""
+    result: dict[TimerKey, int] = {}
+    for observation in observations:
+        for key, deadline in observation.timers.items():
+            if deadline is None:
+                result.pop(key)
+            else:
+                result[key] = deadline
+    return result
+
+
+def groups(observations: list[Observation]) -> dict[str, GroupView]:
+    """The groups that exist after these steps."""
+    result: dict[str, GroupView] = {}
+    for observation in observations:
+        for name, view in observation.groups.items():
+            if view is None:
+                result.pop(name)
+            else:
+                result[name] = view
+    return result

@@ -1,0 +1,66 @@
+"""A whole broker starts, answers, stops, and says what is wrong if it does not."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.jvm import jars
+from fencepost_conformance.targets.broker import LOGGER, Broker, BrokerFault
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(autouse=True)
+def _jars() -> None:
+    try:
+        jars.fetch(f"org.apache.kafka:kafka_2.13:{Broker().version}", LOGGER)
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+
+
+@pytest.mark.slow
+def test_a_broker_serves_a_group_and_goes_without_a_trace() -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install 'fencepost[clients]'")
+    with Broker(initial_rebalance_delay_ms=0) as broker:
+        broker.create_topic("topic", 2)
+        producer = confluent.Producer({"bootstrap.servers": broker.bootstrap})
+        for partition in (0, 1):
+            producer.produce("topic", b"value", partition=partition)
+        assert producer.flush(20) == 0
+        settings = {"bootstrap.servers": broker.bootstrap, "group.id": "group", "auto.offset.reset": "earliest"}
+        consumer = confluent.Consumer(settings)
+        consumer.subscribe(["topic"])
+        values: list[bytes] = []
+        for _ in range(60):
+            message = consumer.poll(1)
+            if message is not None and not message.error():
+                values.append(message.value())
+            if len(values) == 2:
+                break
+        consumer.close()
+        assert values == [b"value", b"value"]
+        folder, port = broker.log.parent, broker.port
+    assert not folder.exists()
+    with socket.socket() as free, pytest.raises(ConnectionRefusedError):
+        free.connect(("127.0.0.1", port))
+    with pytest.raises(BrokerFault, match="was not started"):
+        _ = broker.log
+
+
+@pytest.mark.slow
+def test_a_broker_that_cannot_start_shows_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(BrokerFault, match=r"(?s)could not be formatted. Its log ends:.*node\.id"):
+        Broker(settings={"node.id": "-7"}).start()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_java_a_broker_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(CannotRun, match="install a JDK"), Broker():
+        pass

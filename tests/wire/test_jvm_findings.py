@@ -1,0 +1,60 @@
+"""Faults of Kafka that its coordinator shows when it is stepped; each trace can be replayed by anyone."""
+
+from __future__ import annotations
+
+import pytest
+from jvm_traces import LOADED, armed, groups, join, only, require_harness, run, sync
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Appended, Event, Load, TimerFired, TimerKey, TimerKind, Unload
+from fencepost.protocol.messages import JoinGroupResponse, Protocol
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
+from fencepost.protocol.view import GroupState
+from fencepost_conformance.targets.ids import member_id
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+JOIN = TimerKey(TimerKind.JOIN, "g")
+#: A consumer's subscription of version 0 that announces two thousand million topics and holds none.
+UNREADABLE = (Protocol("range", b"\x00\x00\x7f\xff\xff\xff"),)
+RELEASES = ["4.0.2", "4.1.2", "4.2.1", "4.3.1"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(release: str) -> None:
+    """Completing the join phase throws after the generation was counted, as in C-ST-27 and C-JOIN-72."""
+    require_harness(release)
+    with KafkaJvm(release) as kafka:
+        seen = run(kafka, LOADED, join(1, 1, protocols=UNREADABLE, version=3), Appended(2, 1), TimerFired(3_001, JOIN))
+    assert seen[-1].error == "RuntimeException"
+    assert (groups(seen)["g"].state, groups(seen)["g"].generation_id) == (GroupState.PREPARING_REBALANCE, 1)
+    assert JOIN not in armed(seen)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_static_member_can_stop_every_group_of_its_partition(release: str) -> None:
+    """C-STATIC-03 logs the replacement's subscription unread. No later load gets past that record: from then on all
+    groups of the partition are refused, whichever broker leads it."""
+    require_harness(release)
+    first = member_id("static", 0)
+    events: list[Event] = [
+        LOADED,
+        join(1, 1, instance="static"),
+        Appended(2, 1),
+        TimerFired(3_001, JOIN),
+        sync(3_002, 2, first, given=b"a"),
+        Appended(3_003, 2),
+        join(3_004, 3, instance="static", protocols=UNREADABLE),
+        Appended(3_005, 3),
+    ]
+    other = Record(GroupMetadataKey("other"), GroupMetadataValue("", 0, None, None, 10))
+    with KafkaJvm(release) as kafka:
+        seen = run(kafka, *events)
+        replaced = only(seen[-1]).body
+        assert isinstance(replaced, JoinGroupResponse)
+        assert replaced.error_code is ErrorCode.NONE
+        log = (other, *(record for step in seen for record in step.records))
+        seen = run(kafka, *events, Unload(4_000, 2), Load(4_001, 3, log), join(4_002, 9, group="other"))
+    assert seen[-2].error == "RuntimeException"
+    assert only(seen[-1]).body.error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
