@@ -39,6 +39,7 @@ class Profile:
     fault_timers_outlive_reverted_group: bool = False  # C-TMR-12
     fault_bad_subscription_is_thrown: bool = False  # G-DATA-10, C-ST-27
     fault_deletion_waits_twice: bool = False  # C-ADM-09, the share-group phase
+    fault_failed_deletion_lists_twice: bool = False  # C-ADM-05, F-RT-08
     fault_sync_load_is_thrown: bool = False  # K-ERR-02, the consumer's side of D-01
 
 
@@ -57,6 +58,7 @@ KAFKA_4_3 = Profile(
     fault_timers_outlive_reverted_group=True,
     fault_bad_subscription_is_thrown=True,
     fault_deletion_waits_twice=True,
+    fault_failed_deletion_lists_twice=True,
     fault_sync_load_is_thrown=True,
 )
 INTENDED = Profile(name="intended")

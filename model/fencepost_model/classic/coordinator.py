@@ -33,7 +33,7 @@ from fencepost.protocol.view import GroupView
 
 from .choice import Chooser, every
 from .gate import refused
-from .load import load_group
+from .load import fails_load, load_group
 from .reads import is_read, read
 from .requests import arrive, go_on
 from .state import Arrive, Group, Operation, Timer
@@ -54,6 +54,7 @@ class CoordinatorState(NamedTuple):
     ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
     absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
     offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
+    ``relisted``: groups that ListGroups shows twice.
     """
 
     phase: str = NOT_OWNED
@@ -65,6 +66,7 @@ class CoordinatorState(NamedTuple):
     shadows: tuple[Shadow, ...] = ()
     written: Written | None = None
     handled: int = 0
+    relisted: frozenset[str] = frozenset()
 
     def group(self, group_id: str) -> Group | None:
         return next((slot.group for slot in self.slots if slot.group_id == group_id), None)
@@ -112,6 +114,11 @@ class ClassicModel:
             return (self._only(state, (), ()),)
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
             return (self._phase(state, event),)
+        elif isinstance(event, Load) and any(fails_load(self.profile, record) for record in event.records):
+            failed = state._replace(
+                phase=NOT_OWNED, leader_epoch=event.leader_epoch, handled=state.handled + 1, written=None
+            )
+            return (Step("", failed, Outcome(), ("F-LOAD-02",), failed=True),)
         elif state.phase != ACTIVE and not isinstance(event, Load) and not self._unloads(state, event):
             return (self._only(state, (), ("F-RT-02",)),)
         elif not isinstance(event, Load | TimerFired | Appended | AppendFailed) and not self._unloads(state, event):
@@ -164,6 +171,7 @@ class ClassicModel:
             undurable=0 if fresh else state.undurable,
             now=event.at_ms,
             shadows=() if fresh else state.shadows,
+            relisted=frozenset() if fresh else state.relisted,
         )
         if isinstance(event, Request):
             arrive(
@@ -211,6 +219,7 @@ class ClassicModel:
             shadows=() if work.lost else work.shadows,
             written=work.written,
             handled=state.handled + 1,
+            relisted=frozenset() if work.lost else work.relisted,
         )
         outcome = Outcome(
             records=tuple(work.records),
@@ -222,10 +231,9 @@ class ClassicModel:
 
     def _timers(self, work: Work) -> tuple[TimerCommand, ...]:
         commands: list[TimerCommand] = []
-        for group_id, draft in work.drafts.items():
-            for timer, delay in draft.armed.items():
-                key = TimerKey(_KINDS[timer.kind], group_id, timer.member_id)
-                commands.append(CancelTimer(key) if delay is None else SetTimer(key, delay))
+        for group_id, timer, delay in work.armed():
+            key = TimerKey(_KINDS[timer.kind], group_id, timer.member_id)
+            commands.append(CancelTimer(key) if delay is None else SetTimer(key, delay))
         for operation in work.closed:
             commands.append(CancelTimer(TimerKey(TimerKind.OPERATION, operation=operation)))
         for operation in work.opened:

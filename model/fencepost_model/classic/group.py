@@ -146,13 +146,12 @@ class GroupModel:
         slot = work.slots[self.group_id]
         timers = set(state.timers)
         lengths: dict[Timer, int] = {}
-        for draft in work.drafts.values():
-            for timer, delay in draft.armed.items():
-                if delay is None:
-                    timers.discard(timer)
-                else:
-                    timers.add(timer)
-                    lengths[timer] = delay
+        for _, timer, delay in work.armed():
+            if delay is None:
+                timers.discard(timer)
+            else:
+                timers.add(timer)
+                lengths[timer] = delay
         timers.difference_update(work.fired)
         if work.cancelled or work.lost:
             timers.clear()

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
 
 from ..machines import EMPTY, STABLE
 from .state import Group, Member, by_id
+from .subscription import CONSUMER, outcomes
+
+
+def fails_load(profile: Profile, record: Record) -> bool:
+    """Whether the record makes the load fail (F-LOAD-02): the topics of a subscription in it cannot be read."""
+    value = record.value
+    return (
+        profile.fault_bad_subscription_is_thrown
+        and value is not None
+        and value.protocol_type == CONSUMER
+        and "throws" in outcomes(member.subscription for member in value.members)
+    )
 
 
 def load_group(record: Record) -> Group | None:

@@ -33,7 +33,9 @@ def read(state: CoordinatorState, request: Request) -> tuple[int, ResponseBody]:
     body = request.body
     if isinstance(body, ListGroupsRequest):
         shown = {group_id: group for group_id, group in groups.items() if group_id not in request.denied}
-        return request.id, ListGroupsResponse(ErrorCode.NONE, listed(shown, body))
+        once = listed(shown, body)
+        again = tuple(row for row in once if row.group_id in state.relisted)
+        return request.id, ListGroupsResponse(ErrorCode.NONE, once + again)
     if isinstance(body, DescribeGroupsRequest):
         rows = (
             DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")

@@ -29,7 +29,7 @@ from .join import join
 from .live import heartbeat, leave
 from .state import Arrive, Created, Deleting, Group, Operation
 from .sync import sync
-from .work import Shadow, Slot, Work, Written, failure
+from .work import Shadow, Work, Written, failure
 
 
 def arrive(work: Work, request: Arrive) -> None:
@@ -171,8 +171,8 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
             rows.append(DeletedGroup(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
             continue
         allowed.append(group_id)
-        slot = work.slots.get(group_id)
-        group = slot.group if slot else None
+        draft = work.draft(group_id)
+        group = draft.close() if draft is not None else None
         if group is None:
             rows.append(DeletedGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
         elif group.state in (PREPARING, COMPLETING, STABLE):
@@ -183,11 +183,7 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
             before.append((group_id, group))
     for at, (group_id, group) in enumerate(before):
         work.shadows = (*work.shadows, Shadow(work.undurable + at + 1, group_id, group))
-        work.slots[group_id] = Slot(group_id, None, work.slots[group_id].delay)
-        work.operations[:] = [
-            operation._replace(callback=None) if operation.group_id == group_id else operation
-            for operation in work.operations
-        ]
+        work.delete(group_id)
     if not allowed:  # the request layer answers, and no operation is made
         work.replies.append((request.id, DeleteGroupsResponse(tuple(rows))))
         return

@@ -7,6 +7,7 @@ every record up to its own is durable, or for one that wrote none, every record 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
@@ -81,11 +82,13 @@ class Work:
         undurable: int = 0,
         now: int = 0,
         shadows: tuple[Shadow, ...] = (),
+        relisted: frozenset[str] = frozenset(),
     ) -> None:
         self.slots = slots
         self.operations = list(operations)
         self.undurable = undurable
         self.shadows = shadows
+        self.relisted = relisted  #: groups that ListGroups shows twice, since their deletion failed
         self.drafts: dict[str, Draft] = {}
         self.records: list[Record] = []
         self.replies: list[tuple[int, ResponseBody]] = []
@@ -93,6 +96,7 @@ class Work:
         self.opened: list[int] = []
         self.closed: list[int] = []
         self.written: Written | None = None
+        self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
         self.due: list[Arrive] = []  #: deletions whose turn has come
         self.fired: list[Timer] = []  #: timers that ran out and were not set again
         self.cancelled: list[str] = []  #: groups of which every timer is cancelled
@@ -119,6 +123,25 @@ class Work:
         draft = Draft(self.sinks, group_id, Group(timestamp=self.sinks.now), slot.delay if slot else None)
         self.drafts[group_id] = draft
         return draft
+
+    def delete(self, group_id: str) -> None:
+        """Removes the group object. Its timers stay (C-ADM-09), and nothing that waits for the log concerns it now."""
+        draft = self.drafts.pop(group_id, None)
+        delay = draft.delay if draft is not None else self.slots[group_id].delay
+        if draft is not None:
+            self.loose.append((group_id, draft.armed))
+        self.slots[group_id] = Slot(group_id, None, delay)
+        self.relisted -= {group_id}
+        self.operations[:] = [
+            operation._replace(callback=None) if operation.group_id == group_id else operation
+            for operation in self.operations
+        ]
+
+    def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
+        """Every timer that the step set (its length in ms) or cancelled (None), by group."""
+        for group_id, timers in [*self.loose, *((group_id, draft.armed) for group_id, draft in self.drafts.items())]:
+            for timer, delay in timers.items():
+                yield group_id, timer, delay
 
     def finish(self) -> None:
         """Closes the drafts into ``slots``."""
@@ -175,6 +198,8 @@ class Work:
     def durable(self, records: int) -> None:
         """The high watermark moved on (F-RT-14)."""
         self.undurable -= records
+        if records:
+            self.relisted = frozenset()
         self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
         ready = [operation for operation in self.operations if operation.behind <= records]
         self.operations[:] = [
@@ -261,6 +286,8 @@ class Work:
                 self.cancelled.append(group_id)
             self.slots[group_id] = Slot(group_id, group, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
+            if group is not None and self.profile.fault_failed_deletion_lists_twice:
+                self.relisted |= {group_id}
         self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
         failing = [operation for operation in self.operations if operation.id == written.operation]
         self.operations[:] = [operation for operation in self.operations if operation.id != written.operation]
