@@ -10,12 +10,17 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ..console import CannotRun
+from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.types import TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
+
 from ..jvm import jars
+from ..wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
 DEFAULT_VERSION = "4.3.1"
 HOST = "127.0.0.1"
@@ -163,17 +168,23 @@ class Broker:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
 
     def create_topic(self, name: str, partitions: int = 1, *, timeout_s: float = 30.0) -> None:
-        """Create a topic and wait until it has leaders. Needs the package ``kafka-python``."""
-        try:
-            from kafka import KafkaAdminClient  # noqa: PLC0415
-            from kafka.admin import NewTopic  # noqa: PLC0415
-        except ModuleNotFoundError:
-            raise CannotRun("creating topics needs kafka-python: pip install 'fencepost[clients]'") from None
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        try:
-            admin.create_topics([NewTopic(name, partitions, 1)], timeout_ms=int(timeout_s * 1000))
-        finally:
-            admin.close()
+        """Create a topic and wait until the broker leads it. Raises ``BrokerFault`` if the broker refuses."""
+        topic = CreatableTopic(
+            name=TopicName(name),
+            num_partitions=i32(partitions),
+            replication_factor=i16(1),
+            assignments=(),
+            configs=(),
+        )
+        request = CreateTopicsRequest(topics=(topic,), timeout=i32Timedelta.parse(timedelta(seconds=timeout_s)))
+        with socket.create_connection((HOST, self.port), timeout=timeout_s) as connection:
+            header = RequestHeader(API_KEYS["create_topics"], CreateTopicsRequest.__version__, 1, "fencepost")
+            connection.sendall(framed(write_request(header, request)))
+            with connection.makefile("rb") as stream:
+                answer = stream.read(int.from_bytes(stream.read(4), "big"))
+        (result,) = read_response("create_topics", CreateTopicsRequest.__version__, answer).topics
+        if result.error_code != 0:
+            raise BrokerFault(f"{self.name} did not create topic {name!r}: {result.error_message or result.error_code}")
 
     def stop(self) -> None:
         """End the broker and throw its folder away. May be called again."""
