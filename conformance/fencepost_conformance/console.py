@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 
 class CannotRun(Exception):
@@ -41,7 +40,7 @@ class Result:
         }
 
 
-def finish(result: Result, *, as_json: bool, table: Table | None = None) -> NoReturn:
+def finish(result: Result, *, as_json: bool, table: RenderableType | None = None) -> NoReturn:
     """Print the result and leave with its status."""
     if as_json:
         print(json.dumps(result.as_json(), default=str))

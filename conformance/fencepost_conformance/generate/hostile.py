@@ -27,6 +27,10 @@ def member_id(rng: Random, world: World, client: Client) -> str:
     draw = rng.random()
     if draw < 0.35 and client.member_id:
         return client.member_id
+    view = world.session.groups.get(client.plan.group_id)
+    if draw < 0.55 and view is not None and view.members:
+        untold = [row for row in view.members if row.awaiting_join]  # C-STATIC-17
+        return rng.choice(untold if untold and rng.random() < 0.5 else view.members).member_id
     if draw < 0.85 and world.known_ids:
         # recent ids more often: they are members or pending still
         return rng.choice(world.known_ids[-6:]) if rng.random() < 0.7 else rng.choice(world.known_ids)
@@ -59,6 +63,8 @@ def join(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]
             protocols = []
         elif rng.random() < 0.2:
             rng.shuffle(protocols)
+        elif rng.random() < 0.1:
+            protocols.append(protocols[0])  # a name listed twice (C-JOIN-72)
         elif rng.random() < 0.2:  # not a consumer's metadata at all (G-DATA-10)
             protocols[0] = replace(protocols[0], metadata=rng.choice((b"", b"\xff\xff", b"\x00\x00\x7f\xff\xff\xff")))
         return {"protocol_type": plan.protocol_type, "protocols": tuple(protocols)}
@@ -104,6 +110,8 @@ def sync(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]
     ]
     made = _change(rng, body, changes)
     version = rng.randint(0, 5) if rng.random() < 0.3 else version
+    if version >= 5 and rng.random() < 0.05:
+        return version, replace(made, protocol_type=None)  # C-SYNC-01
     carries_protocol = version >= 5
     return version, replace(
         made,

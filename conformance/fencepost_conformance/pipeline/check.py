@@ -10,6 +10,8 @@ from fencepost.protocol.settings import PROFILES
 from ..compare.difference import Difference
 from ..compare.lockstep import Compared, compare
 from ..compare.model import follow
+from ..coverage.catalogue import bitmap
+from ..coverage.features import features_of
 from ..generate.generator import Generated, generate
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
@@ -68,7 +70,7 @@ class Checker:
             records=sum(len(seen.records) for seen in agreed),
             timers=sum(len(seen.timers) for seen in agreed),
             followed=found.followed,
-            coverage=b"",
+            coverage=bitmap(features_of(trace.settings, trace.events, agreed)),
             digest=digest(agreed),
         )
 

@@ -1,0 +1,138 @@
+"""What one step reached, read off the event and what was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fencepost.protocol import events as ev
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Settings
+from fencepost.protocol.view import GroupState, GroupView
+
+from ..targets.base import Observation
+from .catalogue import PLACE
+from .rules import rules_of
+from .situation import LeaderSync, Situation
+
+
+def features_of(settings: Settings, events: Sequence[ev.Event], observations: Sequence[Observation]) -> set[str]:
+    """Every feature of the catalogue that the trace reached. ``observations`` may be shorter than ``events``."""
+    watcher = Watcher(settings)
+    for event, seen in zip(events, observations, strict=False):
+        watcher.feed(event, seen)
+    return watcher.reached
+
+
+class Watcher:
+    """Goes along with a trace; ``reached`` grows."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._groups: dict[str, GroupView] = {}
+        self._armed: dict[ev.TimerKey, int] = {}
+        self._open: dict[int, ev.Request] = {}
+        self._loading = False
+        self._start = self._end = 0  # of the log, before and after the last step
+        self._leader_syncs: tuple[LeaderSync, ...] = ()
+        self.reached: set[str] = set()
+
+    def feed(self, event: ev.Event, seen: Observation) -> set[str]:
+        """The features of this step."""
+        if isinstance(event, ev.Request):
+            self._open[event.id] = event
+        now = {name for name in self._step(event, seen) if name in PLACE}
+        self.reached |= now
+        self._follow(event, seen)
+        return now
+
+    def _step(self, event: ev.Event, seen: Observation) -> Iterator[str]:
+        yield f"event {type(event).__name__}"
+        if isinstance(event, ev.Request):
+            yield f"version {type(event.body).__name__.removesuffix('Request')} {event.version}"
+        elif isinstance(event, ev.TimerFired):
+            yield f"timer {event.key.kind.name} fired"
+        elif isinstance(event, ev.AppendFailed):
+            yield f"append fails {event.error.name}"
+        for reply in seen.replies:
+            api = type(reply.body).__name__.removesuffix("Response")
+            yield from (f"error {api} {error.name}" for error in errors_of(reply.body))
+        for key, deadline in seen.timers.items():
+            what = "cancelled" if deadline is None else "moved" if key in self._armed else "set"
+            yield f"timer {key.kind.name} {what}"
+        of_groups = {
+            name for group_id, view in seen.groups.items() for name in transitions(self._groups.get(group_id), view)
+        }
+        yield from of_groups
+        situation = Situation(
+            self._settings,
+            event,
+            seen,
+            self._groups,
+            self._armed,
+            requests=self._open,
+            loading=self._loading,
+            leader_syncs=self._leader_syncs,
+        )
+        yield from (f"rule {rule}" for rule in rules_of(situation, of_groups))
+
+    def _follow(self, event: ev.Event, seen: Observation) -> None:
+        for key, deadline in seen.timers.items():
+            if deadline is None:
+                self._armed.pop(key, None)
+            else:
+                self._armed[key] = deadline
+        if isinstance(event, ev.TimerFired):
+            self._armed.pop(event.key, None)
+        for group_id, view in seen.groups.items():
+            if view is None:
+                self._groups.pop(group_id, None)
+            else:
+                self._groups[group_id] = view
+        for reply in seen.replies:
+            self._open.pop(reply.request_id, None)
+        self._follow_log(event, seen)
+
+    def _follow_log(self, event: ev.Event, seen: Observation) -> None:
+        if isinstance(event, ev.LoadStarted):
+            self._loading = True
+        elif isinstance(event, ev.LoadFailed | ev.Unload):
+            self._loading, self._leader_syncs = False, ()
+        elif isinstance(event, ev.Load):
+            self._loading, self._leader_syncs, self._end = False, (), len(event.records)
+        elif isinstance(event, ev.Appended):
+            self._leader_syncs = tuple(sync for sync in self._leader_syncs if sync.offset > event.offset)
+        elif isinstance(event, ev.AppendFailed):
+            self._end = self._start
+            self._leader_syncs = tuple(sync for sync in self._leader_syncs if sync.offset <= self._end)
+        self._start = self._end
+        self._end += len(seen.records)
+        if seen.records and isinstance(event, ev.Request) and isinstance(event.body, m.SyncGroupRequest):
+            sync = LeaderSync(event.body.group_id, event.body.generation_id, self._end)
+            self._leader_syncs = (*self._leader_syncs, sync)
+
+
+def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[str]:
+    """States and transitions between two views of a group; one event may go through Preparing and on (C-ST-12…14)."""
+    if after is None:
+        return
+    yield f"state {after.state.value}"
+    if before is None:
+        return
+    if before.state is not after.state or before.generation_id != after.generation_id:
+        if before.state is not after.previous_state and after.previous_state is not GroupState.DEAD:
+            yield f"transition {before.state.value} → {after.previous_state.value}"
+        if after.previous_state is not after.state:
+            yield f"transition {after.previous_state.value} → {after.state.value}"
+
+
+def errors_of(body: m.ResponseBody) -> Iterator[ErrorCode]:
+    """Every error code in an answer."""
+    if isinstance(body, m.DescribeGroupsResponse):
+        yield from (group.error_code for group in body.groups)
+    elif isinstance(body, m.DeleteGroupsResponse):
+        yield from (row.error_code for row in body.results)
+    else:
+        yield body.error_code
+        if isinstance(body, m.LeaveGroupResponse):
+            yield from (row.error_code for row in body.members)

@@ -1,0 +1,109 @@
+"""The rules of the classic protocol that a trace can show, and the reasons why others are not shown by any.
+
+A rule counts as reached by a step in which it decides what happens. That the core did what the rule says is not this
+module's matter: the comparison of the same step says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fencepost.protocol import events as ev
+from fencepost.protocol import messages as m
+
+from .rules_join import JOIN
+from .rules_rest import ANY, APPENDED, DELETE, DESCRIBE, FAILED, HEARTBEAT, LEAVE, LIST, SYNC, TIMER, Rules
+from .situation import Situation
+
+_OF_BODY: dict[type, Rules] = {
+    m.JoinGroupRequest: JOIN,
+    m.SyncGroupRequest: SYNC,
+    m.HeartbeatRequest: HEARTBEAT,
+    m.LeaveGroupRequest: LEAVE,
+}
+#: these speak of the answer, so they are asked only if it came at once
+_OF_ANSWER: dict[type, Rules] = {m.DescribeGroupsRequest: DESCRIBE, m.ListGroupsRequest: LIST}
+
+#: rules whose being reached is seen on a state or a transition
+_OF_TRANSITION = {
+    "state Empty": "C-ST-01",
+    "state PreparingRebalance": "C-ST-02",
+    "state CompletingRebalance": "C-ST-03",
+    "state Stable": "C-ST-04",
+    "transition Empty → PreparingRebalance": "C-ST-10",
+    "transition Stable → PreparingRebalance": "C-ST-11",
+    "transition CompletingRebalance → PreparingRebalance": "C-ST-12",
+    "transition PreparingRebalance → CompletingRebalance": "C-ST-13",
+    "transition PreparingRebalance → Empty": "C-ST-14",
+    "transition CompletingRebalance → Stable": "C-ST-15",
+}
+_OF_EVENT = ("C-ST-07", "C-ST-16", "C-ST-17")
+
+RULES: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        rule
+        for table in (_OF_BODY, _OF_ANSWER)
+        for rules in table.values()
+        for rule in rules
+    )
+    | dict.fromkeys([*_OF_TRANSITION.values(), *_OF_EVENT, *DELETE, *TIMER, *APPENDED, *FAILED, *ANY])
+)  # fmt: skip
+
+_CONSUMER = "concerns groups of the consumer, share or streams kind, which these traces do not hold"
+_DEAD = "no request reaches a Dead group: the coordinator that holds it no longer owns the partition"
+_CLIENT = "says what clients send; traces between real clients and brokers show it"
+UNREACHED_RULES: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("C-ST-08", "C-JOIN-08", "C-JOIN-09", "C-JOIN-10", "C-JOIN-15"),
+            *("C-SYNC-06", "C-HB-06", "C-LEAVE-04", "C-ADM-06"),
+        ),
+        _CONSUMER,
+    ),
+    **dict.fromkeys(("C-ST-05", "C-JOIN-30", "C-JOIN-38a", "C-SYNC-07", "C-HB-07", "C-LEAVE-05"), _DEAD),
+    **dict.fromkeys((*(f"C-REJ-{n:02}" for n in range(1, 11)), "C-LEAVE-26", "C-JOIN-62"), _CLIENT),
+    "C-ST-25": "an illegal transition; that none occurs is checked at every step",
+    "C-SCOPE-01": "says what a rebalance is, in general",
+    "C-JOIN-03": "the component is running whenever a trace runs",
+    "C-JOIN-56": "cannot occur: an Empty group has no members",
+    "C-JOIN-57": "holds by C-JOIN-49 and C-JOIN-51; each answer's members list is compared",
+    "C-STATIC-11": "cannot occur: an instance id that is mapped has a member",
+    "C-SYNC-20b": "cannot occur: what leaves Completing and Stable, or empties the set, cancels the timer",
+    "C-HB-10": "cannot occur: an Empty group has no members",
+    "C-ADM-11": "concerns the expiry of offsets, which these traces do not hold",
+}  # fmt: skip
+
+
+def rules_of(situation: Situation, features: set[str]) -> Iterator[str]:
+    """The rules that decided in this step; ``features`` are its states and transitions."""
+    yield from (_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION)
+    for table in _tables(situation):
+        for rule, holds in table.items():
+            if holds(situation):
+                yield rule
+    event, seen = situation.event, situation.seen
+    if isinstance(event, ev.Load) and any(view and view.members for view in seen.groups.values()):
+        yield "C-ST-07"
+    elif isinstance(event, ev.Unload) and situation.groups:
+        yield "C-ST-16"
+    elif any(record.value is None for record in seen.records):
+        yield "C-ST-17"
+
+
+def _tables(situation: Situation) -> Iterator[Rules]:
+    event, body = situation.event, situation.body
+    if body is not None:
+        yield _OF_BODY.get(type(body), {})
+        if situation.answer is not None:
+            yield _OF_ANSWER.get(type(body), {})
+        if isinstance(body, m.DeleteGroupsRequest):
+            yield DELETE
+    elif isinstance(event, ev.TimerFired):
+        yield TIMER
+        yield FAILED
+    elif isinstance(event, ev.AppendFailed):
+        yield FAILED
+    elif isinstance(event, ev.Appended):
+        yield APPENDED
+    if situation.seen.groups or situation.seen.timers:
+        yield ANY

@@ -1,0 +1,70 @@
+"""What a run found, in numbers and lists, from its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..coverage import catalogue
+from .job import Job, Row, Verdict
+
+#: how many failures are kept with their details
+KEPT = 100
+
+
+@dataclass(slots=True)
+class Summary:
+    """Takes rows one by one, in any order; what it says does not depend on the order."""
+
+    job: Job
+    traces: int = 0
+    steps: int = 0
+    replies: int = 0
+    records: int = 0
+    timers: int = 0
+    followed: int = 0
+    divergences: Counter[str] = field(default_factory=Counter)
+    reached: bytes = b"\0" * ((len(catalogue.FEATURES) + 7) // 8)
+    failures: list[Row] = field(default_factory=list)
+    failed: int = 0
+
+    def add(self, row: Row) -> None:
+        self.traces += 1
+        self.steps += row.steps
+        self.replies += row.replies
+        self.records += row.records
+        self.timers += row.timers
+        self.followed += row.followed
+        self.reached = catalogue.union((self.reached, row.coverage))
+        if row.verdict == Verdict.DIVERGED:
+            self.divergences[row.divergence] += 1
+        elif not row.held:
+            self.failed += 1
+            self.failures = sorted([*self.failures, row], key=lambda kept: kept.seed)[:KEPT]
+
+    def add_all(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.add(row)
+
+    @property
+    def held(self) -> bool:
+        return not self.failed
+
+    def coverage(self) -> dict[str, Any]:
+        """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
+        reached = set(catalogue.names(self.reached))
+        missing = [name for name in catalogue.FEATURES if name not in reached]
+        kinds: dict[str, list[int]] = {}
+        for name in catalogue.FEATURES:
+            seen = kinds.setdefault(name.split()[0], [0, 0])
+            seen[0] += name in reached
+            seen[1] += name not in catalogue.REASONS
+        return {
+            "reached": len(reached),
+            "features": len(catalogue.FEATURES),
+            "kinds": {kind: {"reached": got, "reachable": of} for kind, (got, of) in kinds.items()},
+            "unreached": [name for name in missing if name not in catalogue.REASONS],
+            "with_reason": {name: catalogue.REASONS[name] for name in missing if name in catalogue.REASONS},
+        }
