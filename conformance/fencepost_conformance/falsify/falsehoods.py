@@ -124,13 +124,11 @@ def join_generation_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
 def join_generation_back(trace: WireTrace, all_: list[Exchange]) -> Made:
     """The generation of a join is never one that ended before the request was sent (INV-GEN-01)."""
     for join in _joined(all_):
-        before = [
-            each for each in _joined(all_) if each.received < join.sent and each.generation == join.generation - 1
-        ]
+        back = join.generation - 1
+        before = [each for each in _joined(all_) if each.received < join.sent and each.generation == back]
         sync = _sync_of(all_, join)
         if before and sync is not None and not join.ask["group_instance_id"]:
-            changed = altered(trace, {join.received: {"generation_id": back}})
-            yield changed, join.received, sync.received
+            yield altered(trace, {join.received: {"generation_id": back}}), join.received, sync.received
 
 
 @falsehood
