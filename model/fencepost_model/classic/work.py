@@ -229,8 +229,10 @@ class Work:
         if isinstance(operation.request, JoinGroupRequest | SyncGroupRequest):
             if operation.answered:
                 return
-            if not self.profile.fault_parked_fail_early and not (isinstance(callback, Created) and not timed_out):
-                return
+            if not self.profile.fault_parked_fail_early and (
+                callback is None or (timed_out and isinstance(callback, Created))
+            ):
+                return  # C-JOIN-70 mended: only the group answers what it parks
             self.rules.append("C-JOIN-70")
             self.mark_answered(draft, operation.id)
         self.rules.append("F-RT-10")
@@ -322,7 +324,7 @@ class Work:
                     )
                 )
                 draft.arm_session(member)
-                self.replies.append((operation.id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
+        self.replies.append((operation.id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
 
     def lose(self) -> None:
         """F-UNLOAD-01, without the timers: open operations fail, then every group dies."""
@@ -361,7 +363,19 @@ def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
     if isinstance(body, LeaveGroupRequest):
         return LeaveGroupResponse(mapped)
     if isinstance(body, DeleteGroupsRequest):
+        denied = _denied(operation)
         return DeleteGroupsResponse(
-            tuple(DeletedGroup(group_id, mapped) for group_id in dict.fromkeys(body.groups_names))
+            tuple(
+                DeletedGroup(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED if group_id in denied else mapped)
+                for group_id in dict.fromkeys(body.groups_names)
+            )
         )
     raise TypeError(f"not a write operation: {type(body).__name__}")
+
+
+def _denied(operation: Operation) -> set[str] | frozenset[str]:
+    """The groups of a deletion that the request layer refused (C-ADM-09)."""
+    if isinstance(operation.callback, Deleting):
+        return operation.callback.request.denied
+    rows = operation.body.results if isinstance(operation.body, DeleteGroupsResponse) else ()
+    return {row.group_id for row in rows if row.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED}
