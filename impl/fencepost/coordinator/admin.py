@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import (
-    DeletedGroup,
     DeleteGroupsRequest,
-    DeleteGroupsResponse,
     DescribedGroup,
     DescribedMember,
     DescribeGroupsRequest,
@@ -25,6 +23,7 @@ from fencepost.protocol.view import GroupState
 
 from . import operations, records
 from .draft import Step
+from .replies import deletion_response, described_refusal
 from .state import DeletionDue, Group
 
 #: From this version on a missing group is an error with a message (C-ADM-02).
@@ -34,9 +33,7 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
     """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
     seen = _committed(step)
-    refused = [
-        DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name, "") for name in body.groups if name in request.denied
-    ]
+    refused = [described_refusal(name) for name in body.groups if name in request.denied]
     rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
     step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
 
@@ -73,8 +70,18 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
         if (not states or group.state.value.lower() in states)
         and (not types or "classic" in types)
         and name not in request.denied
+        for _ in range(_copies(step, name))
     ]
     step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, tuple(rows)))
+
+
+def _copies(step: Step, name: str) -> int:
+    """How often Kafka lists a group: once more for each place of the log where its deletion failed (C-ADM-05)."""
+    if not (step.relisted and step.profile.fault_failed_deletion_lists_twice):
+        return 1
+    gone = [change.base for change in step.changes if change.group_id == name]
+    places = {base for base, group_id in step.relisted if group_id == name}.union(gone)
+    return len(places) + (not gone)
 
 
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
@@ -88,15 +95,16 @@ def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
 
 def delete_now(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """C-ADM-09; tombstones are the only records of a classic group that the live coordinator applies (C-SYNC-31)."""
-    names = dict.fromkeys(body.groups_names)
-    asked = [name for name in names if name not in request.denied]
-    rows = [DeletedGroup(name, _delete(step, name)) for name in asked]
-    rows += [DeletedGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED) for name in names if name in request.denied]
-    reply = DeleteGroupsResponse(tuple(rows))
-    if asked:
-        operations.done(step, request, reply=reply)
-    else:
+    denied = request.denied
+    results = {
+        name: ErrorCode.GROUP_AUTHORIZATION_FAILED if name in denied else _delete(step, name)
+        for name in body.groups_names
+    }
+    reply = deletion_response(request, results)
+    if results.keys() <= denied:
         step.reply(request.id, reply)
+    else:
+        operations.done(step, request, reply=reply)
 
 
 def _delete(step: Step, name: str) -> ErrorCode:

@@ -39,6 +39,7 @@ def replicated(step: Step, offset: int) -> None:
     """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
     step.committed = offset
     step.changes = tuple(change for change in step.changes if change.offset > offset)
+    step.relisted = tuple(entry for entry in step.relisted if entry[0] >= offset)
     if not step.operations:
         return
     deletions = []
@@ -69,6 +70,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
                 _lose_timers(step, groups.pop(change.group_id))
             else:
                 groups[change.group_id] = change.before
+                step.relisted += ((base, change.group_id),)
         step.replace_groups(groups, step.changes[: -len(lost)])
     step.start = base
     for number, operation in list(step.operations.items()):

@@ -214,6 +214,7 @@ class Step:
         "leader_epoch",
         "profile",
         "records",
+        "relisted",
         "replies",
         "settings",
         "start",
@@ -239,6 +240,7 @@ class Step:
         self.timers: list[TimerCommand] = []
         self._groups: dict[str, Group] | None = None
         self.changes = state.changes
+        self.relisted = state.relisted
         self._changed: list[tuple[str, Group | None]] = []
         self._operations: dict[int, Operation] | None = None
         self._strays: dict[TimerKey, InitialDelay | None] | None = None
@@ -356,6 +358,7 @@ class Step:
         self._changed.clear()
         self._operations = {}
         self._strays = {}
+        self.relisted = ()
         self.start = self.committed = end
 
     def finish(self) -> tuple[CoordinatorState, Outcome]:
@@ -363,7 +366,7 @@ class Step:
         end = self.end
         changes = self.changes
         if self._changed:
-            changes += tuple(MapChange(end, group_id, before) for group_id, before in self._changed)
+            changes += tuple(MapChange(self.start, end, group_id, before) for group_id, before in self._changed)
         state = CoordinatorState(
             old.settings,
             old.profile,
@@ -379,5 +382,6 @@ class Step:
             self.operations,
             self.strays,
             self.incarnations,
+            self.relisted,
         )
         return state, Outcome(tuple(self.records), tuple(self.replies), tuple(self.timers))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
@@ -41,14 +43,31 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
         case LeaveGroupRequest():
             return LeaveGroupResponse(error)
         case DescribeGroupsRequest() as body:
-            return DescribeGroupsResponse(tuple(DescribedGroup(error, name, "") for name in body.groups))
+            return DescribeGroupsResponse(
+                (
+                    *(described_refusal(name) for name in body.groups if name in request.denied),
+                    *(DescribedGroup(error, name, "") for name in body.groups if name not in request.denied),
+                )
+            )
         case ListGroupsRequest():
             if error is ErrorCode.NOT_COORDINATOR:
                 return ListGroupsResponse(ErrorCode.NONE)  # C-ADM-05: a partition just lost is skipped
             return ListGroupsResponse(error)
         case body:
-            names = dict.fromkeys(body.groups_names)  # C-ADM-09
-            return DeleteGroupsResponse(tuple(DeletedGroup(name, error) for name in names))
+            return deletion_response(request, dict.fromkeys(body.groups_names, error))
+
+
+def described_refusal(name: str) -> DescribedGroup:
+    """C-ADM-01."""
+    return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name, "")
+
+
+def deletion_response(request: Request, results: Mapping[str, ErrorCode]) -> DeleteGroupsResponse:
+    """C-ADM-09: one row a group, those that the caller may not delete behind the others."""
+    denied = request.denied
+    rows = [DeletedGroup(name, error) for name, error in results.items() if name not in denied]
+    rows += [DeletedGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED) for name in results if name in denied]
+    return DeleteGroupsResponse(tuple(rows))
 
 
 def leave_response(version: int, members: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:

@@ -150,8 +150,9 @@ class Status(Enum):
 
 
 class MapChange(NamedTuple):
-    """A group that came, went or was exchanged by records below ``offset``, which may not be replicated yet."""
+    """A group that came or went by records from ``base`` to below ``offset``, which may not be replicated yet."""
 
+    base: int
     offset: int
     group_id: str
     before: Group | None
@@ -173,6 +174,7 @@ class CoordinatorState:
     operations: Mapping[int, Operation] = field(default_factory=dict)  #: open, in log order
     strays: Mapping[TimerKey, InitialDelay | None] = field(default_factory=dict)  #: armed, and of no group (C-TMR-12)
     incarnations: int = 0
+    relisted: tuple[tuple[int, str], ...] = ()  #: failed deletions: where in the log, and of what (C-ADM-05)
 
 
 def initial_state(settings: Settings, profile: Profile, *, running: bool = True) -> CoordinatorState:
