@@ -1,0 +1,59 @@
+"""Flushing step by step does the same as Kafka's own linger 0, in which a failing append is part of its operation."""
+
+from __future__ import annotations
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol.events import AppendFailed, Event, TimerKey, TimerKind
+from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.view import GroupView
+from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+TRACES = 200
+#: what a trace did from one point at which no append is open to the next
+Stretch = tuple[list[object], list[object], dict[TimerKey, int], dict[str, GroupView], list[str]]
+
+
+def stretches(events: tuple[Event, ...], seen: list[Observation]) -> list[Stretch]:
+    """The observations, with each failed append joined to the step that it belongs to."""
+    result: list[Stretch] = []
+    timers: dict[TimerKey, int] = {}
+    groups: dict[str, GroupView] = {}
+    for event, step in zip(events, seen, strict=True):
+        if not isinstance(event, AppendFailed) or not result:
+            result.append(([], [], timers.copy(), groups.copy(), []))
+        records, replies, timers, groups, errors = result[-1]
+        records += step.records
+        replies += step.replies
+        errors += [step.error] if step.error else []
+        for key, deadline in step.timers.items():
+            if deadline is None:
+                timers.pop(key)
+            else:
+                timers[key] = deadline
+        for name, view in step.groups.items():
+            if view is None:
+                groups.pop(name)
+            else:
+                groups[name] = view
+    return result
+
+
+def test_a_step_that_is_flushed_apart_does_what_linger_zero_does() -> None:
+    require_harness()
+    traces = [generate(seed, KAFKA_4_3, 80) for seed in range(TRACES)]
+    asked = [(trace.settings, trace.events) for trace in traces]
+    with KafkaJvm() as apart, KafkaJvm(merged=True) as merged:
+        pairs = zip(traces, apart.run_many(asked), merged.run_many(asked), strict=True)
+    failures = 0
+    for trace, one, other in pairs:
+        events = tuple(trace.events)
+        assert stretches(events, one) == stretches(events, other), trace.seed
+        failures += sum(isinstance(event, AppendFailed) for event in events)
+    assert failures > 50
+    assert any(key.kind is TimerKind.OPERATION for step in one for key in step.timers)
