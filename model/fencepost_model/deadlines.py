@@ -21,9 +21,7 @@ class TimerChanges(NamedTuple):
 
 def after_step(deadlines: Deadlines, event: Event, step: Step) -> TimerChanges:
     """Applies a step's commands. The timer that fired is no longer armed, unless the step armed it again."""
-    cancelled: list[TimerKey] = []
-    for group_id in step.cancels:
-        cancelled += [key for key in deadlines if group_id in ("*", key.group_id)]
+    cancelled = list(deadlines) if step.cancels_all else []
     fired = event.key if isinstance(event, TimerFired) else None
     if not step.outcome.timers and not cancelled and fired is None:
         return TimerChanges(deadlines, {})

@@ -65,17 +65,20 @@ CLASSIC_GROUP = MachineSpec(
     },
     initial={EMPTY: ("C-ST-06", "C-ST-07"), STABLE: ("C-ST-07", "C-ST-08")},
     transitions=(
-        Transition(
-            "member_added", (EMPTY, COMPLETING, STABLE), PREPARING, ("C-ST-10", "C-ST-11", "C-ST-12", "C-JOIN-40")
-        ),
+        Transition("member_added", (EMPTY,), PREPARING, ("C-ST-10", "C-JOIN-40")),
+        Transition("member_added", (COMPLETING,), PREPARING, ("C-ST-12", "C-JOIN-40")),
+        Transition("member_added", (STABLE,), PREPARING, ("C-ST-11", "C-JOIN-40")),
+        Transition("protocols_changed", (COMPLETING,), PREPARING, ("C-ST-12", "C-JOIN-52")),
+        Transition("protocols_changed", (STABLE,), PREPARING, ("C-ST-11", "C-JOIN-54")),
         Transition("leader_rejoined", (STABLE,), PREPARING, ("C-ST-11", "C-JOIN-53")),
-        Transition(
-            "protocols_changed", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-JOIN-52", "C-JOIN-54")
-        ),
-        Transition("static_member_replaced", (COMPLETING, STABLE), PREPARING, ("C-STATIC-08", "C-STATIC-09")),
-        Transition("member_left", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-LEAVE-21")),
-        Transition("session_expired", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-TMR-07")),
-        Transition("sync_expired", (COMPLETING, STABLE), PREPARING, ("C-ST-11", "C-ST-12", "C-SYNC-20")),
+        Transition("static_member_replaced", (COMPLETING,), PREPARING, ("C-ST-12", "C-STATIC-09")),
+        Transition("static_member_replaced", (STABLE,), PREPARING, ("C-ST-11", "C-STATIC-08")),
+        Transition("member_left", (COMPLETING,), PREPARING, ("C-ST-12", "C-LEAVE-21")),
+        Transition("member_left", (STABLE,), PREPARING, ("C-ST-11", "C-LEAVE-21")),
+        Transition("session_expired", (COMPLETING,), PREPARING, ("C-ST-12", "C-TMR-07")),
+        Transition("session_expired", (STABLE,), PREPARING, ("C-ST-11", "C-TMR-07")),
+        Transition("sync_expired", (COMPLETING,), PREPARING, ("C-ST-12", "C-SYNC-20")),
+        Transition("sync_expired", (STABLE,), PREPARING, ("C-ST-11", "C-SYNC-20")),
         Transition("assignment_not_stored", (COMPLETING,), PREPARING, ("C-ST-12", "C-SYNC-22")),
         Transition("loaded_over_capacity", (STABLE,), PREPARING, ("C-ST-11", "F-LOAD-06")),
         Transition("all_joined", (PREPARING,), COMPLETING, ("C-ST-13", "C-JOIN-48")),

@@ -75,15 +75,15 @@ class CoordinatorState(NamedTuple):
 class Step(NamedTuple):
     """One result of an event: choices, next state, what was asked for, the rules that decided.
 
-    ``cancels`` names the groups all of whose timers are cancelled, beside the commands in the outcome;
-    ``("*",)`` every timer of the coordinator. ``failed``: the operation ended in an internal error.
+    ``cancels_all``: beside the commands in the outcome, every timer of the coordinator is cancelled. ``failed``: the
+    operation ended in an internal error.
     """
 
     choice: str
     state: CoordinatorState
     outcome: Outcome
     rules: tuple[str, ...]
-    cancels: tuple[str, ...] = ()
+    cancels_all: bool = False
     failed: bool = False
 
 
@@ -226,8 +226,7 @@ class ClassicModel:
             replies=tuple(Reply(request, body) for request, body in work.replies),
             timers=() if work.lost else self._timers(work),
         )
-        cancels = ("*",) if work.lost else tuple(work.cancelled)
-        return Step(label, after, outcome, tuple(work.rules), cancels, work.failed)
+        return Step(label, after, outcome, tuple(work.rules), work.lost, work.failed)
 
     def _timers(self, work: Work) -> tuple[TimerCommand, ...]:
         commands: list[TimerCommand] = []

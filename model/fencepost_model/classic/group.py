@@ -153,7 +153,7 @@ class GroupModel:
                 timers.add(timer)
                 lengths[timer] = delay
         timers.difference_update(work.fired)
-        if work.cancelled or work.lost:
+        if work.lost:
             timers.clear()
         after = GroupState(
             group=slot.group,

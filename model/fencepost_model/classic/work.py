@@ -35,7 +35,20 @@ from .draft import Draft, InternalError, Sinks
 from .errors import of_metadata_append, of_operation
 from .live import session_timer
 from .rebalance import join_timer, prepare
-from .state import ANSWERED, Arrive, Assigned, Callback, Created, Deleting, Group, Operation, Replaced, Timer
+from .state import (
+    ANSWERED,
+    JOIN_TIMER,
+    SYNC_TIMER,
+    Arrive,
+    Assigned,
+    Callback,
+    Created,
+    Deleting,
+    Group,
+    Operation,
+    Replaced,
+    Timer,
+)
 from .static import not_replaced, replaced
 from .sync import assigned, not_assigned, sync_timer
 
@@ -99,7 +112,6 @@ class Work:
         self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
         self.due: list[Arrive] = []  #: deletions whose turn has come
         self.fired: list[Timer] = []  #: timers that ran out and were not set again
-        self.cancelled: list[str] = []  #: groups of which every timer is cancelled
         self.lost = False  #: the partition was lost, and every timer with it
         self.failed = False  #: an internal error happened
         self.profile = profile
@@ -285,7 +297,9 @@ class Work:
             slot = self.slots.get(group_id, Slot(group_id))
             cancel = group is None and not self.profile.fault_timers_outlive_reverted_group
             if cancel and slot.group is not None:
-                self.cancelled.append(group_id)
+                ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
+                gone = [JOIN_TIMER, SYNC_TIMER, *(Timer("session", member_id) for member_id in sorted(ids))]
+                self.loose.append((group_id, dict.fromkeys(gone)))
             self.slots[group_id] = Slot(group_id, group, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
             if group is not None and self.profile.fault_failed_deletion_lists_twice:

@@ -1,0 +1,6 @@
+"""The machines as pictures, made without any other program."""
+
+from .svg import svg
+from .text import dot, mermaid
+
+__all__ = ["dot", "mermaid", "svg"]
