@@ -82,10 +82,13 @@ JoinAnswer(g, c, m, skip) ==
 \* C-JOIN-71: the flag ends with the join phase, unless Kafka's fault is on.
 FlagAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
 
+\* C-ST-21
+NextGeneration(generation) == generation + 1
+
 \* C-JOIN-47, C-ST-14
 CompleteEmpty(w) ==
   LET g == [w.g EXCEPT !.state = "Empty", !.initial = FALSE,
-                       !.generationId = @ + 1, !.pendingSync = {},
+                       !.generationId = NextGeneration(@), !.pendingSync = {},
                        !.newMemberAdded = FlagAfterJoinPhase(w.g)]
   IN Append1([w EXCEPT !.g = g], "empty", RecordOf(g), "")
 
@@ -94,7 +97,7 @@ CompleteWithMembers(w) ==
   LET parked == Joined(w.g)
       g == [w.g EXCEPT
               !.state = "CompletingRebalance", !.initial = FALSE,
-              !.generationId = @ + 1,
+              !.generationId = NextGeneration(@),
               !.leader = IF @ \in parked THEN @ ELSE First(parked),
               !.pendingSync = DOMAIN w.g.members,
               !.sessionTimers = @ \cup DOMAIN w.g.members,

@@ -88,13 +88,15 @@ TheLoggedGenerationNeverFalls ==
   [][log'.generationId >= log.generationId]_log
 
 \* INV-GEN-01, C-ST-13, C-ST-14, C-ST-21: a join phase that ends, and only
-\* that, makes a generation; a new coordinator starts from the log.
+\* that, makes a generation; a new coordinator starts from the log. One step
+\* may begin and end a join phase, so Completing may follow Completing.
 EveryJoinPhaseEndsInANewGeneration ==
-  [][\/ group' = Loaded(log')
-     \/ IF /\ group'.state \in {"CompletingRebalance", "Empty"}
-           /\ group'.state # group.state
-        THEN group'.generationId = group.generationId + 1
-        ELSE group'.generationId = group.generationId]_group
+  [][LET ended == group'.state \in {"CompletingRebalance", "Empty"}
+         grown == group'.generationId = group.generationId + 1
+     IN \/ group' = Loaded(log')
+        \/ ended /\ grown
+        \/ /\ group'.generationId = group.generationId
+           /\ ended => group'.state = group.state]_group
 
 \* INV-MEM-03, INV-MEM-04
 AGroupPastJoiningHasALeader ==
@@ -109,8 +111,12 @@ ParkedSyncsExistOnlyWhileCompleting ==
 \* INV-MEM-07
 EveryPendingSyncIsAMember == group.pendingSync \subseteq DOMAIN group.members
 
-\* G-CFG-04
-TheGroupStaysWithinItsSize == Cardinality(DOMAIN group.members) <= MaxSize
+\* C-JOIN-21, C-JOIN-22: room is counted by those who join; absent static
+\* members may come on top of them.
+NoMoreJoinThanFit ==
+  LET present == IF group.state = "PreparingRebalance" THEN Joined(group)
+                 ELSE DOMAIN group.members \ Static(group)
+  IN Cardinality(present) <= MaxSize
 
 \* G-DATA-09: the flag speaks of the running initial delay.
 ANewcomerIsRememberedOnlyInTheDelay == group.newMemberAdded => group.initial

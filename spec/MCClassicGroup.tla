@@ -1,0 +1,113 @@
+--------------------------- MODULE MCClassicGroup ---------------------------
+(***************************************************************************)
+(* Bounds of the closed classic group. Each is a named operator that a     *)
+(* configuration assigns to a constant; the comment says what the bound    *)
+(* cuts off. Bounds are constants of a run: no VIEW, no SYMMETRY, no state *)
+(* constraint, so the graph that TLC sees is the whole graph.              *)
+(***************************************************************************)
+EXTENDS ClassicProperties
+
+(***************************************************************************)
+(* Clients. Two are the least that can disagree. Risk: a fault that needs  *)
+(* a leader and two followers; ThreeClients has that, with fewer faults.   *)
+(***************************************************************************)
+TwoClients   == {"c1", "c2"}
+ThreeClients == {"c1", "c2", "c3"}
+
+(***************************************************************************)
+(* Member ids. A JoinGroup that needs one more than there are stays in     *)
+(* flight for ever. Risk: runs with more restarts than ids are cut there;  *)
+(* EveryJoinFindsAnId tells whether a configuration has such runs.         *)
+(***************************************************************************)
+TwoIds   == <<"m1", "m2">>
+ThreeIds == <<"m1", "m2", "m3">>
+FourIds  == <<"m1", "m2", "m3", "m4">>
+FiveIds  == <<"m1", "m2", "m3", "m4", "m5">>
+SixIds   == <<"m1", "m2", "m3", "m4", "m5", "m6">>
+
+EveryJoinFindsAnId ==
+  \A r \in requests :
+    r.api = "JoinGroup" /\ NeedsId(group, r, InstanceOf[r.from]) =>
+      idsUsed < Len(MemberIds)
+
+(***************************************************************************)
+(* Partitions. Risk: with as many as clients nobody owns two after a       *)
+(* rebalance, so giving up a part of what one owns shows only at joins.    *)
+(***************************************************************************)
+OnePartition    == <<"p1">>
+TwoPartitions   == <<"p1", "p2">>
+ThreePartitions == <<"p1", "p2", "p3">>
+
+(***************************************************************************)
+(* Who is static.                                                          *)
+(***************************************************************************)
+AllDynamic   == [c \in Clients |-> ""]
+FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
+SameInstance == [c \in Clients |-> "i1"]  \* two processes, one instance id
+
+(***************************************************************************)
+(* What the environment may do. Risk of a short list: none of the other    *)
+(* faults combines with those listed.                                      *)
+(***************************************************************************)
+StartsOnly == {"ClientStarts"}
+
+WhatClientsDo == StartsOnly \cup
+  {"ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientAsksToRejoin"}
+
+WhatTimersDo ==
+  {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly"}
+
+WhatTheNetworkDoes == {"RequestLost", "RequestDuplicated", "ReplyLost"}
+
+WhatTheClusterDoes ==
+  {"AppendFails", "CoordinatorFailsOver", "OperatorRemovesMember"}
+
+EverythingButTheNetwork ==
+  WhatClientsDo \cup WhatTimersDo \cup WhatTheClusterDoes
+
+Everything == EverythingButTheNetwork \cup WhatTheNetworkDoes
+
+\* One fault of one kind, where the point of a configuration is that kind.
+Crashes   == {"ClientStarts", "ClientCrashes"}
+Stalls    == {"ClientStarts", "SessionTimerFiresEarly"}
+SlowJoins == {"ClientStarts", "JoinTimerFiresEarly"}
+FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
+
+\* Two SyncGroups of one leader and a new coordinator in between.
+RetriesAndFailOver == {"ClientStarts", "ClientGivesUp", "CoordinatorFailsOver"}
+
+\* A group from which all present members go while a static one is away.
+LeavesAndStalls == {"ClientStarts", "ClientLeaves", "JoinTimerFiresEarly"}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Witnesses: each says "never" of something that must be reachable, so    *)
+(* its configuration must fail. A property that holds because nothing      *)
+(* happens would be caught here.                                           *)
+(***************************************************************************)
+
+\* NOT-01: exclusive processing is not promised.
+NoPartitionIsEverBelievedTwice ==
+  \A c, d \in Clients : c # d => client[c].owned \cap client[d].owned = {}
+
+NobodyIsEverStable == group.state # "Stable"
+
+TheGroupNeverEmptiesAgain == group.state = "Empty" => group.generationId = 0
+
+\* C-STATIC-04
+NoStaticLeaderEverSkipsItsAssignment ==
+  \A y \in replies : y.api = "JoinGroup" => ~y.skipAssignment
+
+\* C-JOIN-43
+NoDelayIsEverExtended ==
+  group.initial => group.delaysLeft = DelayWindows
+
+\* K-CB-11
+NobodyEverKeepsAPartitionWhileJoining ==
+  \A c \in Clients : Waiting(c) => client[c].owned = {}
+
+\* F-SURV-05: a generation is loaded whose assignment nobody had been told.
+NoUntoldAssignmentIsEverLoaded ==
+  group.state = "Stable" /\ group.generationId > 0 /\ group.pendingSync = {} =>
+    \E c \in Clients : client[c].generation >= group.generationId
+=============================================================================
