@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 from fencepost.protocol.messages import Protocol
@@ -22,7 +21,7 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
         incarnations += 1
         apply(groups, record, incarnations)
         end += 1
-    return dataclasses.replace(state, groups=groups, end=end, committed=end, base=end, incarnations=incarnations)
+    return state._replace(groups=groups, end=end, committed=end, base=end, incarnations=incarnations)
 
 
 def apply(groups: dict[str, Group], record: Record, incarnation: int) -> None:

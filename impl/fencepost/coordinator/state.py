@@ -3,14 +3,16 @@
 A coordinator is one partition of the offsets topic; it hosts many groups and one log. What the log restores is *hard*
 state; parked requests, timers, pending ids and open operations are *soft* and are what a fail-over loses (F-SURV-02).
 
-Mappings in here are never changed once a state holds them; a step copies the ones that it changes.
+Mappings in here are never changed once a state holds them; a step copies the ones that it changes. What every step
+makes anew is a named tuple, which costs a third of a frozen dataclass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.events import Request, TimerKey
@@ -25,7 +27,7 @@ ANSWERED: Final = -1
 
 
 class Member(NamedTuple):
-    """One member of a classic group (G-DATA-11); a named tuple, because replacing one is what a step does most.
+    """One member of a classic group (G-DATA-11).
 
     ``join`` and ``sync`` are the ids of the parked requests, ``ANSWERED``, or None.
     """
@@ -57,8 +59,7 @@ class InitialDelay(NamedTuple):
     remaining: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicGroup:
+class ClassicGroup(NamedTuple):
     """A classic group (G-DATA-01…09). ``incarnation`` tells two groups of one name apart (C-ST-24)."""
 
     group_id: str
@@ -158,21 +159,22 @@ class MapChange(NamedTuple):
     before: Group | None
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorState:
+class CoordinatorState(NamedTuple):
+    """One coordinator. Start from ``initial_state``."""
+
     settings: Settings
     profile: Profile
     running: bool = True  #: the coordinator component of the broker is up (C-JOIN-03)
     status: Status = Status.CLOSED
     leader_epoch: int = NO_EPOCH
     handled: int = 0  #: events so far; names what a timer caused
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: Mapping[str, Group] = MappingProxyType({})
     end: int = 0  #: offset of the next record
     committed: int = 0  #: high watermark: every record below is replicated
     base: int = 0  #: ``end`` before the last step; what a failed append goes back to (F-RT-08)
     changes: tuple[MapChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
-    operations: Mapping[int, Operation] = field(default_factory=dict)  #: open, in log order
-    strays: Mapping[TimerKey, InitialDelay | None] = field(default_factory=dict)  #: armed, and of no group (C-TMR-12)
+    operations: Mapping[int, Operation] = MappingProxyType({})  #: open, in log order
+    strays: Mapping[TimerKey, InitialDelay | None] = MappingProxyType({})  #: armed, and of no group (C-TMR-12)
     incarnations: int = 0
     relisted: tuple[tuple[int, str], ...] = ()  #: failed deletions: where in the log, and of what (C-ADM-05)
 
