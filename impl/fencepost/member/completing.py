@@ -12,7 +12,7 @@ from .assignors.base import RebalanceProtocol
 from .consumer_protocol import Assignment, SchemaError, decode_assignment
 from .events import Call, Commit, CommitResult, Failure, FailureKind, MemberTimer
 from .partitions import TopicPartition
-from .state import PrepareCommit, Stage, Waiting
+from .state import Generation, PrepareCommit, Stage, Waiting
 from .turn import Turn
 
 
@@ -119,19 +119,21 @@ def complete(turn: Turn, data: bytes) -> Progress:
         return Progress.OVER
     revoked = member.subscription.owned - _partitions(assignment)
     if revoked and member.settings.protocol is RebalanceProtocol.COOPERATIVE:
-        turn.call(Call.REVOKED, revoked, Waiting(Stage.COMPLETE_REVOKED, assignment=assignment))
+        waiting = Waiting(Stage.COMPLETE_REVOKED, assignment=assignment, generation=member.generation)
+        turn.call(Call.REVOKED, revoked, waiting)
         return Progress.LISTENER
-    return _adopt(turn, assignment, None)
+    return _adopt(turn, assignment, member.generation, None)
 
 
 def revoked(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
     """The listener gave up what the new assignment does not hold: join again, so that others get it (K-CB-06)."""
     assert waiting.assignment is not None
     turn.request_rejoin("need to revoke partitions and re-join")
-    return _adopt(turn, waiting.assignment, None if error is None else Failure(FailureKind.LISTENER, text=error))
+    failure = None if error is None else Failure(FailureKind.LISTENER, text=error)
+    return _adopt(turn, waiting.assignment, waiting.generation, failure)
 
 
-def _adopt(turn: Turn, assignment: Assignment, failure: Failure | None) -> Progress:
+def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: Failure | None) -> Progress:
     member = turn.member
     subscription = member.subscription
     topics = frozenset(partition.topic for partition in assignment.partitions)
@@ -139,10 +141,10 @@ def _adopt(turn: Turn, assignment: Assignment, failure: Failure | None) -> Progr
     if subscription.pattern is not None and not topics <= joined:  # K-JOIN-16
         subscription = subscription.adopt(topics - joined)
         turn.change(joined_topics=joined | topics)
-    assignor = leading.by_name(member.assignors, member.generation.protocol_name)
+    assignor = leading.by_name(member.assignors, generation.protocol_name)
     assert assignor is not None
     try:
-        leading.remember(turn, assignor, assignor.on_assignment(assignment, member.generation.generation_id))
+        leading.remember(turn, assignor, assignor.on_assignment(assignment, generation.generation_id))
     except Exception as reason:  # a plug-in may raise anything; the join is completed all the same (K-CB-09)
         failure = failure or Failure(FailureKind.ASSIGNOR, text=str(reason))
     added = _partitions(assignment) - subscription.owned

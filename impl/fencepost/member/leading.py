@@ -132,4 +132,4 @@ def by_name(assignors: tuple[Assignor, ...], name: str | None) -> Assignor | Non
 def remember(turn: Turn, old: Assignor, new: Assignor) -> None:
     """Keep what the assignor wants to remember (A-PLUG-01)."""
     if new is not old:
-        turn.change(assignors=tuple(new if each is old else each for each in turn.member.assignors))
+        turn.change(remembering=tuple(new if each is old else each for each in turn.member.assignors))

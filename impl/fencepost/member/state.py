@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
@@ -117,14 +118,15 @@ class Stage(Enum):
 class Waiting:
     """A call of the application that is not over.
 
-    ``keep``: what is owned once the listener returned from join prepare. ``assignment``: of the join complete in
-    progress. ``failure``: the first one of this join complete (K-CB-09). ``option``: of the close in progress.
-    ``commit_id``: the commit that the close waits for.
+    ``keep``: what is owned once the listener returned from join prepare. ``assignment``, ``generation``: of the join
+    complete in progress; the member's own may be reset meanwhile (K-ST-16). ``failure``: the first one of this join
+    complete (K-CB-09). ``option``: of the close in progress. ``commit_id``: the commit that the close waits for.
     """
 
     stage: Stage
     keep: frozenset[TopicPartition] = frozenset()
     assignment: Assignment | None = None
+    generation: Generation = field(default_factory=Generation)
     failure: Failure | None = None
     option: CloseOption = CloseOption.DEFAULT
     commit_id: int | None = None
@@ -166,20 +168,22 @@ class Electing:
     assignments: Mapping[str, Assignment] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A classic consumer. Make one with ``Member(settings)``; change it with ``step`` only."""
+class Member(NamedTuple):
+    """A classic consumer. Make one with ``Member(settings)``; change it with ``step`` only.
+
+    A named tuple, because replacing one is what a step does most. Mappings in it are never changed.
+    """
 
     settings: MemberSettings
     state: MemberState = MemberState.UNJOINED
-    generation: Generation = field(default_factory=Generation)
-    coordinator: Coordinator = field(default_factory=Coordinator)
-    thread: HeartbeatThread = field(default_factory=HeartbeatThread)
-    subscription: SubscriptionState = field(default_factory=SubscriptionState)
-    assignors: tuple[Assignor, ...] = ()
+    generation: Generation = Generation()
+    coordinator: Coordinator = Coordinator()
+    thread: HeartbeatThread = HeartbeatThread()
+    subscription: SubscriptionState = SubscriptionState()
+    remembering: tuple[Assignor, ...] = ()  #: the assignors, once one of them remembers something
     sent: tuple[Sent, ...] = ()
     next_request_id: int = 0
-    deadlines: Mapping[MemberTimer, int] = field(default_factory=dict)  #: absolute, in ms
+    deadlines: Mapping[MemberTimer, int] = MappingProxyType({})  #: absolute, in ms
     closed: bool = False
 
     # rejoining
@@ -195,16 +199,16 @@ class Member:
     waiting: Waiting | None = None
 
     # metadata
-    cluster: Mapping[str, Topic] = field(default_factory=dict)
+    cluster: Mapping[str, Topic] = MappingProxyType({})
     metadata_version: int = 0
     metadata_requested: bool = False
-    snapshot: Snapshot = field(default_factory=Snapshot)
+    snapshot: Snapshot = Snapshot()
     is_leader: bool = False
     assignment_snapshot: Snapshot | None = None  #: leader only (K-JOIN-02)
 
-    def __post_init__(self) -> None:
-        if not self.assignors:
-            object.__setattr__(self, "assignors", self.settings.assignors)
+    @property
+    def assignors(self) -> tuple[Assignor, ...]:
+        return self.remembering or self.settings.assignors
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fencepost.protocol.errors import ErrorCode
@@ -36,8 +35,9 @@ def thread_works(member: Member) -> bool:
 
 def armed(member: Member) -> dict[MemberTimer, int]:
     """The timers that are set, with their deadlines."""
-    beating = thread_works(member) and member.coordinator.node is not None
-    return {timer: at for timer, at in member.deadlines.items() if beating or timer not in THREAD_TIMERS}
+    if member.coordinator.node is not None and thread_works(member):
+        return dict(member.deadlines)
+    return {timer: at for timer, at in member.deadlines.items() if timer not in THREAD_TIMERS}
 
 
 class Turn:
@@ -50,7 +50,7 @@ class Turn:
         self.commands: list[Command] = []
 
     def change(self, **fields: Any) -> None:
-        self.member = replace(self.member, **fields)
+        self.member = self.member._replace(**fields)
 
     def emit(self, command: Command) -> None:
         self.commands.append(command)
@@ -77,6 +77,8 @@ class Turn:
     def arm(self, before: dict[MemberTimer, int]) -> None:
         """Tell the difference between the timers before and after the step."""
         after = armed(self.member)
+        if after == before:
+            return
         for timer in MemberTimer:
             if timer in after and after[timer] != before.get(timer):
                 self.emit(SetMemberTimer(timer, max(0, after[timer] - self.now)))

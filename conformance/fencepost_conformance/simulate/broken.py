@@ -1,0 +1,18 @@
+"""What a rule says when it does not hold."""
+
+from __future__ import annotations
+
+
+class Broken(AssertionError):
+    """A property of section 12 does not hold. ``rule``: its id."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(f"{rule}: {text}")
+        self.rule = rule
+        self.text = text
+
+
+def demand(holds: bool, rule: str, text: str) -> None:
+    """Raise ``Broken`` unless it holds."""
+    if not holds:
+        raise Broken(rule, text)

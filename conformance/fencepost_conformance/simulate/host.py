@@ -1,0 +1,221 @@
+"""A program with one member in it: steps the member, carries out its commands, and is its application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fencepost.member import Member, step
+from fencepost.member.events import (
+    Answered,
+    CancelMemberTimer,
+    Close,
+    CloseOption,
+    Command,
+    Commit,
+    CommitFinished,
+    CommitResult,
+    Disconnect,
+    FindCoordinator,
+    Listener,
+    ListenerDone,
+    MemberEvent,
+    MemberTimer,
+    MemberTimerFired,
+    Poll,
+    RequestLost,
+    RequestMetadata,
+    Returned,
+    Send,
+    SetMemberTimer,
+    Subscribe,
+    Unsubscribe,
+)
+from fencepost.protocol.errors import ErrorCode
+
+from .member_rules import MemberRules
+from .plan import HostPlan
+
+
+class Surroundings(Protocol):
+    """What a host needs of the simulation it lives in."""
+
+    now: int
+
+    def later(self, delay_ms: int, what: Callable[[], None]) -> None: ...
+    def send(self, host: Host, command: Send) -> None: ...
+    def find_coordinator(self, host: Host) -> None: ...
+    def fetch_metadata(self, host: Host) -> None: ...
+    def adopted(self, host: Host) -> None: ...
+    def note(self, text: str) -> None: ...
+    def jitter(self) -> float: ...
+
+
+class Host:
+    """``process`` counts restarts: what was meant for an earlier process finds nobody. ``tenure``: of the coordinator
+    that answered the last JoinGroup."""
+
+    def __init__(self, plan: HostPlan, world: Surroundings) -> None:
+        self.plan = plan
+        self.member = Member(plan.settings)
+        self.running = False
+        self.process = 0
+        self.tenure = 0
+        self.given_up: str | None = None
+        self.listener_fails = False
+        self.listener_delay_ms = 0
+        self._world = world
+        self._rules = MemberRules(plan.name)
+        self._timers: dict[MemberTimer, int] = {}
+        self._inbox: list[MemberEvent] = []  #: read by the next poll
+        self._stalled_until = 0
+        self._subscribed = False
+
+    # --- the application ---
+
+    def start(self) -> None:
+        """A new process."""
+        self.process += 1
+        self.member = Member(self.plan.settings)
+        self._rules = MemberRules(self.plan.name)
+        self._timers.clear()
+        self._inbox.clear()
+        self._stalled_until = 0
+        self.running = True
+        self._world.fetch_metadata(self)
+        self.subscribe(self.plan.topics)
+        self._poll_again(self.process)
+
+    def crash(self) -> None:
+        self.running = False
+        self._world.note(f"{self.plan.name} crashes")
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        if self.idle:
+            self._subscribed = True
+            self.handle(Subscribe(self._world.now, topics))
+
+    def unsubscribe(self) -> None:
+        if self.idle:
+            self._subscribed = False
+            self.handle(Unsubscribe(self._world.now))
+
+    def close(self, option: CloseOption) -> None:
+        if self.idle:
+            self.handle(Close(self._world.now, option))
+
+    def call(self, event: MemberEvent) -> None:
+        if self.idle:
+            self.handle(event)
+
+    def stall(self, duration_ms: int) -> None:
+        self._stalled_until = max(self._stalled_until, self._world.now + duration_ms)
+
+    @property
+    def idle(self) -> bool:
+        """May the application call?"""
+        return self.running and self.member.waiting is None and not self.member.closed
+
+    @property
+    def takes_part(self) -> bool:
+        """Is it a program that should end up with its share?"""
+        return self.running and self._subscribed and not self.member.closed
+
+    def poll(self) -> None:
+        if not self.idle or self._world.now < self._stalled_until:
+            return
+        while self._inbox and self.idle:
+            self.handle(self._inbox.pop(0))
+        if self.idle:
+            self.handle(Poll(self._world.now))
+
+    def _poll_again(self, process: int) -> None:
+        if process == self.process and self.running:
+            self.poll()
+            self._world.later(self.plan.poll_every_ms, lambda: self._poll_again(process))
+
+    # --- the network and the clock ---
+
+    def receive(self, process: int, event: MemberEvent) -> None:
+        """Something arrives for a process of this host."""
+        if process != self.process or not self.running:
+            return
+        reads = self.member.state.in_generation or (self.idle and self._world.now >= self._stalled_until)
+        if not reads and isinstance(event, Answered):
+            self._inbox.append(event)  # nobody reads the socket now
+            return
+        self.handle(event)
+        self.poll()
+
+    def _fire(self, process: int, timer: MemberTimer, deadline: int) -> None:
+        if process == self.process and self.running and self._timers.get(timer) == deadline:
+            del self._timers[timer]
+            self.handle(MemberTimerFired(self._world.now, timer))
+            if timer is MemberTimer.RETRY:
+                self.poll()
+
+    def _listener_done(self, process: int) -> None:
+        if process == self.process and self.running and self.member.waiting is not None:
+            error = "the listener throws" if self.listener_fails else None
+            self.listener_fails = False
+            self.handle(ListenerDone(self._world.now, error))
+            self.poll()
+
+    # --- the member ---
+
+    def handle(self, event: MemberEvent) -> None:
+        before = self.member
+        self.member, commands = step(before, event, self._world.jitter())
+        dull = isinstance(event, Poll) and all(isinstance(each, Returned | SetMemberTimer) for each in commands)
+        if not dull:
+            self._world.note(f"{self.plan.name} {_short(event)} → {self.member.state.value}")
+        self._rules.observe(before, self.member, commands)
+        if self.member.assignment - before.assignment:
+            self._world.adopted(self)
+        for command in commands:
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        world, process = self._world, self.process
+        match command:
+            case Send():
+                world.send(self, command)
+                lost = RequestLost(world.now + command.timeout_ms, command.request_id)
+                world.later(command.timeout_ms, lambda: self.receive(process, lost))
+            case FindCoordinator():
+                world.find_coordinator(self)
+            case RequestMetadata():
+                world.fetch_metadata(self)
+            case Commit(commit_id=commit_id):
+                done = CommitFinished(world.now, commit_id, CommitResult.DONE)
+                world.later(1, lambda: self.receive(process, done))
+            case Listener():
+                world.later(self.listener_delay_ms, lambda: self._listener_done(process))
+            case SetMemberTimer(timer=timer, delay_ms=delay):
+                deadline = world.now + delay
+                self._timers[timer] = deadline
+                world.later(delay, lambda: self._fire(process, timer, deadline))
+            case CancelMemberTimer(timer=timer):
+                self._timers.pop(timer, None)
+            case Returned(failure=failure) if failure is not None:
+                world.note(f"{self.plan.name} throws {failure.kind.value} {failure.error and failure.error.name}")
+                if failure.error is ErrorCode.FENCED_INSTANCE_ID:
+                    self.given_up = "fenced by a second process"  # and rightly: the program ends (C-STATIC-13)
+                    self.crash()
+            case Returned() if self.member.closed:
+                self.running = False
+            case Disconnect() | Returned():
+                pass
+
+
+def _short(event: MemberEvent) -> str:
+    match event:
+        case Answered(request_id=number, body=body):
+            error = getattr(body, "error_code", None)
+            return f"#{number} {type(body).__name__} {error.name if error is not None else ''}"
+        case MemberTimerFired(timer=timer):
+            return f"timer {timer.value}"
+        case ListenerDone(error=error):
+            return "listener returns" if error is None else "listener throws"
+        case _:
+            return type(event).__name__

@@ -1,0 +1,100 @@
+"""What must come true once the environment is quiet (12.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fencepost.member import MemberState
+from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.view import GroupState
+
+from .broken import Broken, demand
+
+if TYPE_CHECKING:
+    from .host import Host
+    from .run import Simulation
+
+#: How often it is looked whether the groups have settled, in ms.
+_LOOK_EVERY = 250
+#: No message of the chaos is on its way for longer, in ms.
+_LAST_MESSAGES = 2_500
+
+
+class Settling:
+    """``settled_ms``: how long it took, once all that was begun in the chaos had ended."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self.settled_ms = 0
+
+    def run(self, until: Callable[[int], None]) -> None:
+        """Wait for every group to settle, no longer than the rules allow; then see that it stays so."""
+        world = self._simulation
+        # What was begun in the chaos comes to its end first: restarts, stalls, messages on their way.
+        ends = max((each.at_ms + each.amount for each in world.plan.disruptions), default=0)
+        until(max(world.now, ends) + _LAST_MESSAGES)
+        start, bound = world.now, self._bound()
+        while True:
+            problem = self._problem()
+            if problem is None:
+                break
+            if world.now - start > bound:
+                raise Broken("LIV-05", f"not settled {bound} ms after the environment went quiet: {problem}")
+            until(world.now + _LOOK_EVERY)
+        self.settled_ms = world.now - start
+        before = {name: group.generation_id for name, group in world.core.groups.items()}
+        until(world.now + 3 * max(host.plan.settings.session_timeout_ms for host in world.hosts))
+        problem = self._problem()
+        demand(problem is None, "LIV-05", f"settled, and then not: {problem}")
+        after = {name: group.generation_id for name, group in world.core.groups.items()}
+        demand(before == after, "LIV-05", f"a settled group rebalances: {before} → {after}")
+
+    def _bound(self) -> int:
+        """Three times: the silent are removed, the rest joins and syncs (LIV-02…06)."""
+        world = self._simulation
+        session = max(host.plan.settings.session_timeout_ms for host in world.hosts)
+        rebalance = max(host.plan.settings.max_poll_interval_ms for host in world.hosts)
+        delay = world.plan.settings.group_initial_rebalance_delay_ms
+        return 3 * (session + 2 * rebalance + delay) + 10_000
+
+    def _problem(self) -> str | None:
+        """What keeps the groups from being settled, or None."""
+        world = self._simulation
+        if not world.active:
+            return "no coordinator"
+        groups = {host.plan.settings.group_id for host in world.hosts}
+        for group in sorted(groups):
+            live = [host for host in world.hosts if host.takes_part and host.plan.settings.group_id == group]
+            problem = self._group_problem(group, live)
+            if problem is not None:
+                return f"{group}: {problem}"
+        waiting = [request.id for request in world.core.unanswered]
+        return f"requests {waiting} are not answered" if waiting else None
+
+    def _group_problem(self, name: str, live: list[Host]) -> str | None:
+        group = self._simulation.core.groups.get(name)
+        if not live:
+            if group is None or group.state is GroupState.EMPTY:
+                return None
+            return f"{group.state.value}, but nobody is left"
+        if group is None or group.state is not GroupState.STABLE:
+            return f"{group.state.value if group else 'no group'}"
+        ids = {member.member_id for member in group.members}
+        held: list[TopicPartition] = []
+        wanted: set[str] = set()
+        for host in live:
+            member = host.member
+            if member.state is not MemberState.STABLE or member.join is not None or member.rejoin_needed:
+                return f"{host.plan.name} is {member.state.value}"
+            if member.generation.generation_id != group.generation_id or member.generation.member_id not in ids:
+                return f"{host.plan.name} is not in generation {group.generation_id}"
+            held += member.assignment
+            wanted |= member.subscription.topics
+        if len(ids) != len(live):
+            return f"members {sorted(ids)}, but {len(live)} programs run"
+        topics = self._simulation.topics
+        every = {TopicPartition(topic, number) for topic in wanted for number in range(topics[topic].partitions)}
+        if sorted(held) != sorted(every):
+            return f"owned are {sorted(held)} of {sorted(every)}"
+        return None

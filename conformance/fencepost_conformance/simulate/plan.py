@@ -1,0 +1,150 @@
+"""What a seed stands for: a group (or two), its brokers' settings, and everything that will go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from fencepost.member.assignors.base import Assignor
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.assignors.round_robin import RoundRobinAssignor
+from fencepost.member.settings import MemberSettings
+from fencepost.protocol.settings import INTENDED, Profile, Settings
+
+from .cooperative import GradualAssignor
+
+
+class Fault(Enum):
+    """What may happen to a group. ``amount`` of a disruption is a time in ms, or a number."""
+
+    CRASH = "crashes, and starts again"
+    DEATH = "crashes for good"
+    STALL = "does not poll"
+    CLOSE = "closes, and starts again"
+    UNSUBSCRIBE = "unsubscribes, and subscribes again"
+    RESUBSCRIBE = "subscribes to other topics"
+    ENFORCE = "asks for a rebalance"
+    LISTENER = "has a listener that throws once"
+    TWIN = "gets a second process of its instance id"
+    GROW = "sees a topic get more partitions"
+    FAIL_OVER = "loses its coordinator"
+
+
+@dataclass(frozen=True, slots=True)
+class Disruption:
+    at_ms: int
+    fault: Fault
+    host: int
+    amount: int
+
+    def __str__(self) -> str:
+        return f"{self.at_ms:>7} ms  m{self.host} {self.fault.value} ({self.amount})"
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """``old``: speaks the API versions of a client from before KIP-814. ``poll_every_ms``: the application's loop."""
+
+    name: str
+    settings: MemberSettings
+    topics: frozenset[str]
+    old: bool
+    poll_every_ms: int
+    start_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """Probabilities per message; delays in ms. ``slow``: a record that is replicated after the write timeout."""
+
+    lose: float
+    duplicate: float
+    delay_ms: int
+    append_fails: float
+    append_waits: float
+    append_slow: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    seed: int
+    settings: Settings
+    profile: Profile
+    network: NetworkPlan
+    topics: tuple[tuple[str, int], ...]
+    hosts: tuple[HostPlan, ...]
+    disruptions: tuple[Disruption, ...]
+    chaos_ms: int  #: afterwards the environment is quiet
+
+
+def draw_plan(seed: int, profile: Profile = INTENDED) -> Plan:
+    """The plan of a seed, the same on every machine."""
+    rng = Random(f"plan {seed}")
+    calm = rng.random() < 0.2
+    network = NetworkPlan(
+        lose=0.0 if calm else rng.choice([0.0, 0.02, 0.1]),
+        duplicate=0.0 if calm else rng.choice([0.0, 0.05, 0.2]),
+        delay_ms=rng.choice([1, 30, 400]),
+        append_fails=0.0 if calm else rng.choice([0.0, 0.03, 0.15]),
+        append_waits=rng.choice([0.0, 0.3]),
+        append_slow=0.0 if calm else rng.choice([0.0, 0.0, 0.05]),
+    )
+    settings = Settings(
+        group_min_session_timeout_ms=1_000,
+        group_initial_rebalance_delay_ms=rng.choice([0, 200, 3_000]),
+    )
+    topics = tuple((f"t{number}", rng.randint(1, 5)) for number in range(rng.randint(1, 3)))
+    hosts: list[HostPlan] = []
+    for group in ["g", "h"][: 1 + (rng.random() < 0.25)]:
+        hosts += _draw_group(rng, group, len(hosts), [name for name, _ in topics], profile)
+    chaos = rng.choice([10_000, 30_000, 60_000])
+    drawn = (_draw_disruption(rng, chaos, hosts) for _ in range(rng.randint(0, 8)))
+    disruptions = sorted(drawn, key=lambda each: each.at_ms)
+    return Plan(seed, settings, profile, network, topics, tuple(hosts), tuple(disruptions), chaos)
+
+
+def _draw_group(rng: Random, group: str, first: int, topics: list[str], profile: Profile) -> list[HostPlan]:
+    assignors: list[Assignor] = list(
+        rng.choice([(RangeAssignor(),), (RangeAssignor(), RoundRobinAssignor()), (GradualAssignor(),)])
+    )
+    alike = rng.random() < 0.7
+    session, poll = rng.choice([2_000, 6_000]), rng.choice([5_000, 20_000])
+    hosts = []
+    for number in range(first, first + rng.randint(1, 4)):
+        static = rng.random() < 0.4
+        if rng.random() < 0.3:
+            assignors.reverse()
+        settings = MemberSettings(
+            group,
+            group_instance_id=f"i{number}" if static else None,
+            session_timeout_ms=session if alike else rng.choice([2_000, 6_000]),
+            heartbeat_interval_ms=rng.choice([500, 900]),
+            max_poll_interval_ms=poll if alike else rng.choice([5_000, 20_000]),
+            auto_commit=rng.random() < 0.2,
+            assignors=tuple(assignors),
+            profile=profile,
+        )
+        wanted = topics if alike else rng.sample(topics, rng.randint(1, len(topics)))
+        hosts.append(
+            HostPlan(
+                f"m{number}",
+                settings,
+                frozenset(wanted),
+                old=rng.random() < 0.15,
+                poll_every_ms=rng.choice([400, 1_000]),
+                start_ms=rng.choice([0, rng.randint(0, 8_000)]),
+            )
+        )
+    return hosts
+
+
+def _draw_disruption(rng: Random, chaos: int, hosts: list[HostPlan]) -> Disruption:
+    number = rng.randrange(len(hosts))
+    fault = rng.choice(list(Fault))
+    # Kafka does not notice what a static member changed while it was away (C-STATIC-07), nor, when its leader returns
+    # and skips the assignment, what became of the topics meanwhile (K-JOIN-11). Such groups do not settle on all of it.
+    static = [host.settings.group_instance_id is not None for host in hosts]
+    if (fault is Fault.RESUBSCRIBE and static[number]) or (fault is Fault.GROW and any(static)):
+        fault = Fault.ENFORCE
+    return Disruption(rng.randrange(chaos), fault, number, rng.choice([50, 1_000, 4_000, 8_000, 25_000]))
