@@ -1,0 +1,63 @@
+"""``fencepost bench``: the cost table, measured again."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ..bench.measure import Row
+from ..console import CannotRun, Result, finish, progress
+
+#: Name, and what must be installed for it; each is a function of that name in a module of that name.
+BENCHES = ("steps", "explorer", "kafka", "recorded", "spark")
+
+
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help=f"which: {', '.join(BENCHES)}; all if none")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output")] = False,
+) -> None:
+    """Measure the cost table again, as ratios in one run. Nothing is asserted: these are measurements."""
+    for name in names or ():
+        if name not in BENCHES:
+            raise CannotRun(f"no benchmark {name!r}; there are {', '.join(BENCHES)}")
+    rows: list[Row] = []
+    skipped: dict[str, str] = {}
+    chosen = names or list(BENCHES)
+    with progress("measuring", total=len(chosen)) as meter:
+        for name in chosen:
+            meter.update(description=f"measuring {name}")
+            try:
+                rows += getattr(importlib.import_module(f"fencepost_conformance.bench.{name}"), name)()
+            except CannotRun as reason:
+                skipped[name] = str(reason)
+            except ModuleNotFoundError as missing:
+                skipped[name] = f"the Python package {missing.name!r} is not installed (pip install 'fencepost[dev]')"
+            meter.advance()
+    if not rows:
+        raise CannotRun("nothing could be measured: " + "; ".join(f"{name}: {why}" for name, why in skipped.items()))
+    result = Result(
+        "bench",
+        held=True,
+        counts={"figures": len(rows)},
+        details={"rows": [{field: getattr(row, field) for field in Row.__slots__} for row in rows]},
+        skipped=skipped,
+    )
+    finish(result, as_json=as_json, table=_table(rows))
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table("benchmark", "what", "value", "beside it", "its value", "ratio", "aim", title="Cost, measured now")
+    for row in rows:
+        table.add_row(
+            row.name,
+            row.what,
+            f"{row.value:,.1f} {row.unit}",
+            row.versus,
+            "" if row.versus_value is None else f"{row.versus_value:,.1f}",
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+            row.aim,
+        )
+    return table
