@@ -43,6 +43,7 @@ class Member(NamedTuple):
     is_new: bool = False
     join: int | None = None
     sync: int | None = None
+    restored: bool = False  #: put back by undoing a replacement; earlier replacements do not know it (C-STATIC-18)
 
     def metadata(self, protocol_name: str | None) -> bytes | None:
         """The bytes this member offers for a protocol, or None if it does not support it."""

@@ -63,7 +63,7 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
     if old.sync is not None:
         step.reply(old.sync, SyncGroupResponse(fenced))
     group.discard(old_id)
-    member = old._replace(member_id=new_id, is_new=False, join=None, sync=None)
+    member = old._replace(member_id=new_id, is_new=False, join=None, sync=None, restored=False)
     group.put(member)
     if group.leader == old_id:
         group.leader = new_id
@@ -76,7 +76,7 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
 def written(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
     """The record is replicated: answer what the member waits for, if it still does (C-STATIC-04, 05, C-STATIC-17)."""
     member = group.members.get(done.new_id)
-    if member is None or member.join is None:
+    if member is None or member.join is None or member.restored:
         return
     if request.version >= SKIP_ASSIGNMENT_SINCE:
         leads = group.leader == done.new_id
@@ -103,20 +103,22 @@ def written(step: Step, group: GroupDraft, done: MemberReplaced, request: Reques
 def undo(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:
     """C-STATIC-06: the member is back under its old id, with what it offered before."""
     member = group.members.get(done.new_id)
-    if member is None:
-        if step.profile.fault_second_replacement_mixes_undo:
-            group.count(done.new_protocols, -1)  # C-STATIC-18: counted off although it is gone
-            group.count(done.old_protocols, 1)
-        return
-    group.put(
-        member._replace(
-            protocols=done.old_protocols,
-            rebalance_timeout=done.old_rebalance_timeout,
-            session_timeout=done.old_session_timeout,
-            join=None,
+    if member is not None and not member.restored:
+        group.put(
+            member._replace(
+                protocols=done.old_protocols,
+                rebalance_timeout=done.old_rebalance_timeout,
+                session_timeout=done.old_session_timeout,
+                join=None,
+            )
         )
-    )
-    old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)
+    elif step.profile.fault_second_replacement_mixes_undo:
+        group.count(done.new_protocols, -1)  # C-STATIC-18: counted off although it is not this member that counts
+        group.count(done.old_protocols, 1)
+    if member is None:
+        return
+    old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
+    group.put(old)
     step.arm_session(group, old)
     step.stray(TimerKey(TimerKind.SESSION, group.group_id, done.new_id))
     step.reply(
