@@ -82,9 +82,14 @@ def bitmap(reached: Iterable[str]) -> bytes:
     return bytes(bits)
 
 
+def places(bits: bytes) -> list[int]:
+    """The places whose bit is set, in order."""
+    return [place for place in range(len(FEATURES)) if bits[place >> 3] >> (place & 7) & 1]
+
+
 def names(bits: bytes) -> list[str]:
     """The features of a bitmap in catalogue order."""
-    return [name for place, name in enumerate(FEATURES) if bits[place >> 3] >> (place & 7) & 1]
+    return [FEATURES[place] for place in places(bits)]
 
 
 def union(bitmaps: Iterable[bytes]) -> bytes:

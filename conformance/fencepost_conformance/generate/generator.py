@@ -15,6 +15,7 @@ from fencepost.protocol import messages as m
 from fencepost.protocol.events import Event, TimerFired
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupState
 
 from ..targets.base import Observation
 from . import hostile
@@ -64,6 +65,7 @@ class _Steps:
             (60 * (1 - mood.hostile), self._client),
             (60 * mood.hostile, self._hostile),
             (60 * mood.duplicate, self._duplicate),
+            (2, self._untold),
             (10, self._wait),
             (6, self._replicate),
             (mood.admin, self._admin),
@@ -138,6 +140,21 @@ class _Steps:
             self._world.request(version, body, client)
         else:
             self._world.request(version, body, host=(client.plan.client_id, client.plan.client_host))
+
+    def _untold(self) -> None:
+        """Somebody speaks for a replaced static member whose new id is not announced yet (C-STATIC-17)."""
+        world, rng = self._world, self._rng
+        for client in world.clients:
+            view = world.session.groups.get(client.plan.group_id)
+            if view is None or view.state is not GroupState.STABLE:
+                continue
+            for row in view.members:
+                if row.awaiting_join:
+                    instance_id = rng.choice((None, row.group_instance_id))
+                    body = m.HeartbeatRequest(view.group_id, view.generation_id, row.member_id, instance_id)
+                    world.request(4, body, host=(row.client_id, row.client_host))
+                    return
+        self._client()
 
     def _wait(self) -> None:
         """Time passes: a little, to just before the next deadline, to it, or beyond it."""

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from fencepost.protocol import messages as m
+from fencepost.protocol.view import GroupState
 
 from .clients import Client
 from .plan import PROTOCOL_LISTS, PROTOCOL_TYPES, offered
@@ -29,8 +30,7 @@ def member_id(rng: Random, world: World, client: Client) -> str:
         return client.member_id
     view = world.session.groups.get(client.plan.group_id)
     if draw < 0.55 and view is not None and view.members:
-        untold = [row for row in view.members if row.awaiting_join]  # C-STATIC-17
-        return rng.choice(untold if untold and rng.random() < 0.5 else view.members).member_id
+        return rng.choice(view.members).member_id
     if draw < 0.85 and world.known_ids:
         # recent ids more often: they are members or pending still
         return rng.choice(world.known_ids[-6:]) if rng.random() < 0.7 else rng.choice(world.known_ids)
@@ -169,8 +169,12 @@ def list_groups(rng: Random) -> tuple[int, m.RequestBody]:
 
 
 def delete(rng: Random, world: World) -> tuple[int, m.RequestBody]:
-    names = dict.fromkeys(group_id(rng, world) for _ in range(rng.choice((1, 1, 2))))  # the handler drops doubles
-    return rng.randint(0, 2), m.DeleteGroupsRequest(tuple(names))
+    empty = [view.group_id for view in world.session.groups.values() if view.state is GroupState.EMPTY]
+    chosen = [
+        rng.choice(empty) if empty and rng.random() < 0.5 else group_id(rng, world)
+        for _ in range(rng.choice((1, 1, 2)))
+    ]
+    return rng.randint(0, 2), m.DeleteGroupsRequest(tuple(dict.fromkeys(chosen)))  # the handler drops doubles
 
 
 def _change(rng: Random, body: Any, changes: list[Callable[[], dict[str, Any]]]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fencepost.protocol.settings import PROFILES
 
@@ -19,8 +20,26 @@ from ..targets.registry import parse_target
 from .job import Job, Row, Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What became of one trace. ``steps`` agreed; ``difference`` is at the step after them.
+
+    ``ours`` are the core's observations, ``other`` the target's if it is not the core. ``rules``: what decides at a
+    step that the model refused, if it says so.
+    """
+
+    verdict: Verdict
+    steps: int
+    difference: Difference | None
+    divergence: str
+    ours: Sequence[Observation]
+    other: Sequence[Observation] | None
+    followed: int
+    rules: tuple[str, ...] = ()
+
+
 class Checker:
-    """Checks seeds for one job; holds the job's target (a JVM, if it is Kafka) until ``close``."""
+    """Checks traces for one job; holds the job's target (a JVM, if it is Kafka) until ``close``."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -31,48 +50,60 @@ class Checker:
     def check(self, seeds: Sequence[int]) -> list[Row]:
         """One row for each seed, in order."""
         traces = [generate(seed, self._profile, self._job.steps) for seed in seeds]
+        return [as_row(trace, found) for trace, found in zip(traces, self.examine(traces), strict=True)]
+
+    def examine(self, traces: Sequence[Generated]) -> list[Examined]:
+        """What becomes of each trace, in order."""
         if self._kafka is None:
-            return [self._row(trace, None) for trace in traces]
+            return [self._examine(trace, None) for trace in traces]
         others = self._kafka.run_many([(trace.settings, trace.events) for trace in traces])
-        return [self._row(trace, other) for trace, other in zip(traces, others, strict=True)]
+        return [self._examine(trace, other) for trace, other in zip(traces, others, strict=True)]
 
     def close(self) -> None:
         if self._kafka is not None:
             self._kafka.close()
 
-    def _row(self, trace: Generated, other: Sequence[Observation] | None) -> Row:
-        ours = trace.observations
+    def _examine(self, trace: Generated, other: Sequence[Observation] | None) -> Examined:
+        ours: Sequence[Observation] = trace.observations
         found = Compared(len(ours), None, None, ours)
         if other is not None:
-            found = compare(trace.settings, trace.profile, trace.events, ours, other[: len(ours)])
-            ours = tuple(found.ours)
+            other = other[: len(ours)]
+            found = compare(trace.settings, trace.profile, trace.events, ours, other)
+            ours = found.ours
         verdict, difference = Verdict.AGREED, found.difference
         if difference is not None:
             verdict = Verdict.DIVERGED if found.divergence else Verdict.DIFFERED
         elif trace.failure is not None:
             verdict, difference = Verdict.RAISED, Difference(len(ours), "core", trace.failure, "")
-        steps = found.steps
         if self._job.model:
-            followed = follow(trace.settings, trace.profile, trace.events, ours[:steps])
+            followed = follow(trace.settings, trace.profile, trace.events, ours[: found.steps])
             if followed.refused is not None:
-                verdict, difference, steps = Verdict.REFUSED, followed.refused, followed.steps
-        agreed = ours[:steps]
-        return Row(
-            seed=trace.seed,
-            verdict=verdict.value,
-            divergence=(found.divergence or "") if verdict is Verdict.DIVERGED else "",
-            event=-1 if difference is None else difference.event,
-            field="" if difference is None else difference.field,
-            left="" if difference is None else difference.left,
-            right="" if difference is None else difference.right,
-            steps=steps,
-            replies=sum(len(seen.replies) for seen in agreed),
-            records=sum(len(seen.records) for seen in agreed),
-            timers=sum(len(seen.timers) for seen in agreed),
-            followed=found.followed,
-            coverage=bitmap(features_of(trace.settings, trace.events, agreed)),
-            digest=digest(agreed),
-        )
+                return Examined(
+                    Verdict.REFUSED, followed.steps, followed.refused, "", ours, other, found.followed, followed.rules
+                )
+        return Examined(verdict, found.steps, difference, found.divergence or "", ours, other, found.followed)
+
+
+def as_row(trace: Generated, found: Examined) -> Row:
+    """The row of a trace."""
+    agreed = found.ours[: found.steps]
+    difference = found.difference
+    return Row(
+        seed=trace.seed,
+        verdict=found.verdict.value,
+        divergence=found.divergence,
+        event=-1 if difference is None else difference.event,
+        field="" if difference is None else difference.field,
+        left="" if difference is None else difference.left,
+        right="" if difference is None else difference.right,
+        steps=found.steps,
+        replies=sum(len(seen.replies) for seen in agreed),
+        records=sum(len(seen.records) for seen in agreed),
+        timers=sum(len(seen.timers) for seen in agreed),
+        followed=found.followed,
+        coverage=bitmap(features_of(trace.settings, trace.events, agreed)),
+        digest=digest(agreed),
+    )
 
 
 def digest(observations: Sequence[Observation]) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from .check import Checker
 from .job import Job, Row
-
-CHUNK = 50
+from .plan import CHUNK
 
 _checker: Checker | None = None
 

@@ -1,0 +1,185 @@
+"""Running some of the events of a trace again, with what they refer to put right.
+
+An event names things that earlier events made: a member id that a JoinGroup was given, a generation, a timer, a place
+in the log. If earlier events are left out, those things get other names or are not there. So the events that are kept
+are fed to a fresh core one by one, and each is rewritten first:
+
+* a member id that a kept request drew becomes the id that it draws now; of one that was left out it stays what it was,
+  an id that nobody has;
+* a generation keeps its distance from the group's present one;
+* a timer must be set and due, an append must have something to speak of; else the event is dropped as well.
+
+What comes out is a trace of its own that any target can run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.settings import Profile, Settings
+
+from ..generate.java_order import JavaOrder
+from ..targets.base import Observation
+from ..targets.core import CoreSession
+from ..targets.ids import MemberIds
+
+#: a generation further than this from the group's is meant as a number, not as a distance
+_NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """Events, what the core did at each, and of each the index of the event it was made from.
+
+    ``failure``: the core raised at the last event.
+    """
+
+    events: tuple[ev.Event, ...]
+    observations: tuple[Observation, ...]
+    origins: tuple[int, ...]
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """Of one event of the original run: the id it drew, generations before it, log end and replicated offset."""
+
+    drawn: str | None
+    generations: Mapping[str, int]
+    end: int
+
+
+class _Run:
+    """A core with the log around it."""
+
+    def __init__(self, settings: Settings, profile: Profile) -> None:
+        self._ids = MemberIds()
+        self._drawn: str | None = None
+        self.session = CoreSession(settings, profile, JavaOrder(self._draw))
+        self.end = 0  #: of the log
+        self.base = 0  #: of the log before the last step
+        self.replicated = 0
+
+    def _draw(self, prefix: str) -> str:
+        self._drawn = self._ids(prefix)
+        return self._drawn
+
+    def generations(self) -> dict[str, int]:
+        return {name: view.generation_id for name, view in self.session.groups.items()}
+
+    def feed(self, event: ev.Event) -> tuple[Observation, str | None]:
+        """What the event did and the member id that it drew."""
+        self._drawn = None
+        seen = self.session.feed(event)
+        if isinstance(event, ev.AppendFailed):
+            self.end = self.base
+        elif isinstance(event, ev.Load):
+            self.end = self.replicated = len(event.records)
+        elif isinstance(event, ev.Appended):
+            self.replicated = event.offset
+        self.base = self.end
+        self.end += len(seen.records)
+        return seen, self._drawn
+
+
+class References:
+    """Knows what each event of a trace refers to; ``remake`` runs a part of it again."""
+
+    def __init__(self, settings: Settings, profile: Profile, events: Sequence[ev.Event]) -> None:
+        self.profile = profile
+        self.events = events
+        self._contexts: list[_Context] = []
+        run = _Run(settings, profile)
+        for event in events:
+            generations = run.generations()
+            # where the core raises, that is what is being shrunk
+            try:
+                drawn = run.feed(event)[1]
+            except Exception:
+                drawn = None
+            self._contexts.append(_Context(drawn, generations, run.end))
+
+    def remake(
+        self, settings: Settings, kept: Collection[int], changed: Mapping[int, ev.Event] | None = None
+    ) -> Remade:
+        """The kept events (by index), put right; ``changed`` holds other versions of some."""
+        run = _Run(settings, self.profile)
+        ids: dict[str, str] = {}
+        places: dict[int, int] = {}
+        events: list[ev.Event] = []
+        observations: list[Observation] = []
+        origins: list[int] = []
+        for index in sorted(kept):
+            original = (changed or {}).get(index, self.events[index])
+            event = self._put_right(
+                run, original, index, ids=ids, places=places, wrote=bool(observations and observations[-1].records)
+            )
+            if event is None:
+                continue
+            places[index] = len(events)
+            events.append(event)
+            origins.append(index)
+            try:
+                seen, drawn = run.feed(event)
+            except Exception as raised:
+                return Remade(tuple(events), tuple(observations), tuple(origins), f"{type(raised).__name__}: {raised}")
+            observations.append(seen)
+            was = self._contexts[index].drawn
+            if drawn is not None and was is not None:
+                ids[was] = drawn
+        return Remade(tuple(events), tuple(observations), tuple(origins), None)
+
+    def _put_right(
+        self, run: _Run, event: ev.Event, index: int, *, ids: Mapping[str, str], places: Mapping[int, int], wrote: bool
+    ) -> ev.Event | None:
+        """The event as it must read now, None if it makes no sense any more."""
+        if isinstance(event, ev.Request):
+            return self._request(run, _renamed(event, ids), index)
+        if isinstance(event, ev.TimerFired):
+            key = _renamed(event.key, ids)
+            if key.kind is ev.TimerKind.OPERATION and key.operation < 0:
+                place = places.get(-key.operation - 1)
+                if place is None:
+                    return None
+                key = replace(key, operation=-(place + 1))
+            deadline = run.session.armed.get(key)
+            return replace(event, key=key) if deadline is not None and deadline <= event.at_ms else None
+        if isinstance(event, ev.AppendFailed):
+            return event if wrote else None
+        if isinstance(event, ev.Appended):
+            offset = run.end if event.offset == self._contexts[index].end else min(event.offset, run.end)
+            return replace(event, offset=offset) if offset > run.replicated else None
+        if isinstance(event, ev.Load):
+            return _renamed(event, ids)  # type: ignore[no-any-return]
+        return event
+
+    def _request(self, run: _Run, event: ev.Request, index: int) -> ev.Request:
+        body: Any = event.body
+        generation = getattr(body, "generation_id", None)
+        if generation is None:
+            return event
+        then = self._contexts[index].generations.get(body.group_id)
+        now = run.session.groups.get(body.group_id)
+        if then is None or now is None or abs(generation - then) > _NEAR:
+            return event
+        return replace(event, body=replace(body, generation_id=now.generation_id + generation - then))
+
+
+def _renamed(value: Any, ids: Mapping[str, str]) -> Any:
+    """The value with every member id replaced by its new one."""
+    if isinstance(value, str):
+        return ids.get(value, value)
+    if isinstance(value, tuple):
+        return tuple(_renamed(inner, ids) for inner in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changes = {}
+        for field in fields(value):
+            old = getattr(value, field.name)
+            new = _renamed(old, ids)
+            if new is not old and new != old:
+                changes[field.name] = new
+        return replace(value, **changes) if changes else value
+    return value

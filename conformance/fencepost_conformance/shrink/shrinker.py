@@ -1,0 +1,141 @@
+"""Delta debugging over the events of a trace: leave out as much as can be left out.
+
+Halves first, then smaller and smaller pieces, then single events, again until nothing more can go; then what a log that
+is loaded holds, and settings. A candidate counts if it fails in the same way: same verdict, same field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+from fencepost.protocol.events import Event, Load
+from fencepost.protocol.settings import Profile, Settings
+
+from ..generate.generator import Generated
+from ..pipeline.check import Examined
+from .references import References, Remade
+
+#: looks at a trace; ``Checker.examine`` of one trace
+Examine = Callable[[Generated], Examined]
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The shortest trace found, what becomes of it, and how many candidates were tried."""
+
+    trace: Generated
+    found: Examined
+    tried: int
+
+
+def failure_kind(found: Examined) -> tuple[str, str] | None:
+    """What makes two failures the same: the verdict and the field, without the names and numbers in it."""
+    if found.verdict.held or found.difference is None:
+        return None
+    return found.verdict.value, re.sub(r"\[[^]]*\]|\d+", "", found.difference.field)
+
+
+def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
+    """The shortest trace that fails as ``trace`` does. Raises ``ValueError`` if that does not fail.
+
+    ``most``: candidates to try at most."""
+    found = examine(trace)
+    if failure_kind(found) is None:
+        raise ValueError("the trace does not fail: there is nothing to shrink")
+    work = _Shrinking(trace, found, examine, most)
+    work.cut()
+    while work.leave_out_events() or work.leave_out_records():
+        pass
+    work.plain_settings()
+    return Shrunk(work.best, work.found, work.tried)
+
+
+class _Shrinking:
+    def __init__(self, trace: Generated, found: Examined, examine: Examine, most: int) -> None:
+        self.best, self.found, self.tried = trace, found, 0
+        self._kind = failure_kind(found)
+        self._examine = examine
+        self._most = most
+        self._aim(trace)
+
+    def _aim(self, trace: Generated) -> None:
+        """Candidates are made from this trace from now on."""
+        self._references = References(trace.settings, trace.profile, trace.events)
+
+    def cut(self) -> None:
+        """Nothing after the difference matters."""
+        assert self.found.difference is not None
+        self._try(range(min(self.found.difference.event + 1, len(self.best.events))))
+        self._aim(self.best)
+
+    def leave_out_events(self) -> bool:
+        """True if something went."""
+        before = len(self.best.events)
+        piece = max(1, len(self.best.events) // 2)
+        while True:
+            start = 0
+            while start < len(self.best.events):
+                count = len(self.best.events)
+                if not self._try([n for n in range(count) if not start <= n < start + piece]):
+                    start += piece
+            if piece == 1:
+                return len(self.best.events) < before
+            piece = max(1, piece // 2)
+
+    def leave_out_records(self) -> bool:
+        """Loads with fewer records, and records with fewer members; True if something went."""
+        went = False
+        index = 0
+        while index < len(self.best.events):
+            event = self.best.events[index]
+            if isinstance(event, Load) and any(self._try_event(index, other) for other in _smaller(event)):
+                went = True
+            else:
+                index += 1
+        return went
+
+    def plain_settings(self) -> None:
+        """Settings that do not matter become Kafka's defaults."""
+        for field in fields(Settings):
+            settings = replace(self.best.settings, **{field.name: getattr(Settings(), field.name)})
+            if settings != self.best.settings:
+                self._try(range(len(self.best.events)), settings=settings)
+
+    def _try_event(self, index: int, other: Event) -> bool:
+        return self._try(range(len(self.best.events)), changed={index: other})
+
+    def _try(
+        self, kept: Sequence[int], *, changed: dict[int, Event] | None = None, settings: Settings | None = None
+    ) -> bool:
+        """Take the candidate if it fails in the same way."""
+        if self.tried >= self._most or not kept:
+            return False
+        self.tried += 1
+        wanted = settings or self.best.settings
+        remade = self._references.remake(wanted, kept, changed)
+        candidate = as_trace(self.best.seed, wanted, self.best.profile, remade)
+        found = self._examine(candidate)
+        if failure_kind(found) != self._kind:
+            return False
+        self.best, self.found = candidate, found
+        self._aim(candidate)
+        return True
+
+
+def as_trace(seed: int, settings: Settings, profile: Profile, remade: Remade) -> Generated:
+    """A remade trace as one to be examined; ``seed`` names where it came from."""
+    return Generated(seed, settings, profile, remade.events, remade.observations, remade.failure)
+
+
+def _smaller(event: Load) -> list[Load]:
+    """The load with one record less, or one member less in a record."""
+    made = [replace(event, records=event.records[:n] + event.records[n + 1 :]) for n in range(len(event.records))]
+    for n, record in enumerate(event.records):
+        for member in record.value.members if record.value else ():
+            assert record.value is not None
+            fewer = tuple(row for row in record.value.members if row is not member)
+            thinner = replace(record, value=replace(record.value, members=fewer))
+            made.append(replace(event, records=(*event.records[:n], thinner, *event.records[n + 1 :])))
+    return made
