@@ -140,6 +140,8 @@ class AnswerRules:
             self._barred[number] = f"INV-FENCE-02 {body.group_id}: {body.member_id} is no member"
         elif body.generation_id != group.generation_id:
             self._barred[number] = f"C-HB-09 {body.group_id}: generation {body.generation_id}, not the current one"
+        elif self._fenced(body.group_id, body.member_id):
+            self._barred[number] = f"INV-FENCE-01 {body.group_id}: the replacement of {body.member_id} was answered"
         elif group.state is GroupState.PREPARING_REBALANCE:
             self._barred[number] = f"C-HB-11 {body.group_id}: the group prepares a rebalance"
 
@@ -162,13 +164,14 @@ class AnswerRules:
                 self._joined(join, answer, after.get(join.group_id))
             case SyncGroupRequest() as sync, SyncGroupResponse(error_code=ErrorCode.NONE) as answer:
                 self._synced(sync, answer, after.get(sync.group_id))
-            case HeartbeatRequest() as beat, HeartbeatResponse(error_code=ErrorCode.NONE):
-                self._not_fenced(beat.group_id, beat.member_id, "Heartbeat")
 
     def _not_fenced(self, name: str, member_id: str, what: str) -> None:
+        text = f"{name}: {what} of {member_id} succeeds after its replacement was answered"
+        demand(not self._fenced(name, member_id), "INV-FENCE-01", text)
+
+    def _fenced(self, name: str, member_id: str) -> bool:
         life = self._lives.get(name)
-        fenced = life is not None and member_id in life.fenced
-        demand(not fenced, "INV-FENCE-01", f"{name}: {what} of {member_id} succeeds after its replacement was answered")
+        return life is not None and member_id in life.fenced
 
     def _joined(self, join: JoinGroupRequest, answer: JoinGroupResponse, group: GroupView | None) -> None:
         name = join.group_id

@@ -197,11 +197,15 @@ class Host:
                 world.later(delay, lambda: self._fire(process, timer, deadline))
             case CancelMemberTimer(timer=timer):
                 self._timers.pop(timer, None)
-            case Returned(failure=failure) if failure is not None:
+            case Returned(failure=failure) if failure is not None and not self.member.closed:
                 world.note(f"{self.plan.name} throws {failure.kind.value} {failure.error and failure.error.name}")
                 if failure.error is ErrorCode.FENCED_INSTANCE_ID:
                     self.given_up = "fenced by a second process"  # and rightly: the program ends (C-STATIC-13)
                     self.crash()
+                elif not self._subscribed:
+                    # The listener threw, so the member has given up its partitions and not left (K-LEAVE-04); a
+                    # program that goes on must unsubscribe again.
+                    self._world.later(0, self.unsubscribe)
             case Returned() if self.member.closed:
                 self.running = False
             case Disconnect() | Returned():
