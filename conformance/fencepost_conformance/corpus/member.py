@@ -45,6 +45,7 @@ class MemberConfig:
     session_timeout_ms: int = 6_000
     poll_interval_ms: int = 8_000
     heartbeat_ms: int = 500
+    api_version: str | None = None  #: kafka-python only: speak as to a broker of that release
 
 
 def tell(event: str, **fields: Any) -> None:
@@ -140,6 +141,7 @@ class KafkaPython:
             partition_assignment_strategy=tuple(_kafka_python_assignors()[name] for name in config.assignors),
             auto_offset_reset="earliest",
             metadata_max_age_ms=1_000,
+            api_version=tuple(map(int, config.api_version.split("."))) if config.api_version else None,
         )
         self.subscribe(list(config.topics))
 

@@ -66,6 +66,7 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
     group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a group that nobody knows
     topics = {f"{take.name}-{letter}": number for letter, number in zip("ab", PARTITIONS, strict=True)}
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
+    stage = Stage("", group, topics, take.library, take.scenario.assignors, java)
     provenance = {
         "broker": f"Apache Kafka {broker.version}",
         "scenario": take.scenario.about,
@@ -82,10 +83,10 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
             provenance=provenance,
             name=take.name,
             ready=ready.put_nowait,
+            watch=stage.watch,
         )
     )
-    here = await ready.get()
-    stage = Stage(str(here), group, topics, take.library, take.scenario.assignors, java)
+    stage.bootstrap = str(await ready.get())
     try:
         await take.scenario.play(stage)
     finally:

@@ -343,19 +343,152 @@ async def no_common_assignor(stage: Stage) -> None:
 
 
 @scenario()
-async def crash_while_joining(stage: Stage) -> None:
-    """A member is killed right after its JoinGroup; the group waits for it, then goes on."""
+async def crash_before_joining(stage: Stage) -> None:
+    """A member is killed when it was given its id; a third one has to wait for that id to run out."""
     one = await stage.member("one")
     await stage.settled(one)
+    stage.crash_at("two", "received", "join_group", 1)
     two = await stage.member("two")
-    while two.process.returncode is None and one.assignments < 2:
-        await asyncio.sleep(0.01)
-        if not one.owned:
-            two.crash()
-    two.crash()
+    await two.ended()
+    three = await stage.member("three")
+    await stage.settled(one, three)
+    await three.close()
+    await one.close()
+
+
+@scenario()
+async def crash_while_joining(stage: Stage) -> None:
+    """A member is killed while its JoinGroup is parked; it gets into the generation and out again."""
+    one = await stage.member("one")
+    await stage.settled(one)
+    stage.crash_at("two", "sent", "join_group", 2)
+    two = await stage.member("two")
+    await two.ended()
     await _quiet(2)
     await stage.settled(one)
+    await _quiet(6)
+    await stage.settled(one)
     await one.close()
+
+
+@scenario()
+async def crash_of_leader_before_sync(stage: Stage) -> None:
+    """The leader is killed when it was given the members; the others wait for its assignment in vain."""
+    one = await stage.member("one")
+    await stage.settled(one)
+    stage.crash_at("one", "received", "join_group", 1)
+    two = await stage.member("two")
+    await one.ended()
+    await stage.settled(two)
+    await two.close()
+
+
+@scenario()
+async def crash_of_leader_after_sync(stage: Stage) -> None:
+    """The leader is killed when it has sent the assignment."""
+    one = await stage.member("one")
+    await stage.settled(one)
+    stage.crash_at("one", "sent", "sync_group", 1)
+    two = await stage.member("two")
+    await one.ended()
+    await stage.settled(two)
+    await two.close()
+
+
+@scenario()
+async def static_crash_while_joining(stage: Stage) -> None:
+    """A static member is killed while its first JoinGroup is parked, and restarts at once."""
+    one = await stage.member("one", instance_id="s1")
+    await stage.settled(one)
+    stage.crash_at("two", "sent", "join_group", 1)
+    two = await stage.member("two", instance_id="s2")
+    await two.ended()
+    again = await stage.member("again", instance_id="s2")
+    await stage.settled(one, again)
+    await again.close()
+    await one.close()
+
+
+@scenario()
+async def static_all_restart(stage: Stage) -> None:
+    """Every static member restarts, one after the other, as in a rolling upgrade."""
+    members = [await stage.member(name, instance_id=name) for name in ("s1", "s2", "s3")]
+    await stage.settled(*members)
+    for at, member in enumerate(list(members)):
+        member.crash()
+        await member.ended()
+        assert member.config.instance_id is not None
+        members[at] = await stage.member(f"{member.config.name}-again", instance_id=member.config.instance_id)
+        await stage.settled(*members)
+    for member in members:
+        await member.close()
+
+
+@scenario(libraries=("confluent-kafka", "aiokafka", "java"))
+async def admin_removal(stage: Stage) -> None:
+    """An administrator removes a static member that is alive; it joins again."""
+    one = await stage.member("one", instance_id="s1")
+    two = await stage.member("two", instance_id="s2")
+    await stage.settled(one, two)
+    await stage.administer("remove", stage.group, "s2")
+    await _quiet(3)
+    await stage.settled(one, two)
+    await two.close()
+    await one.close()
+
+
+@scenario(libraries=("confluent-kafka", "kafka-python"))
+async def deletion(stage: Stage) -> None:
+    """An administrator deletes the group: in vain while it is alive, then when it is empty; it begins anew."""
+    one = await stage.member("one")
+    await stage.settled(one)
+    await stage.administer("delete", stage.group)
+    await one.close()
+    await stage.administer("delete", stage.group)
+    two = await stage.member("two")
+    await stage.settled(two)
+    await two.close()
+
+
+@scenario(libraries=("confluent-kafka", "aiokafka", "java"))
+async def more_partitions(stage: Stage) -> None:
+    """The topic gets more partitions; the leader sees it and asks for a rebalance."""
+    one = await stage.member("one")
+    two = await stage.member("two")
+    await stage.settled(one, two)
+    await stage.administer("grow", stage.topic, "12")
+    await stage.settled(one, two, topics=[stage.topic], partitions=12)
+    await two.close()
+    await one.close()
+
+
+@scenario(libraries=("kafka-python",))
+async def old_versions(stage: Stage) -> None:
+    """Members that speak versions in which a member joins without being given an id first."""
+    one = await stage.member("one", api_version="1.0")
+    await stage.settled(one)
+    two = await stage.member("two", api_version="1.0")
+    await stage.settled(one, two)
+    three = await stage.member("three")
+    await stage.settled(one, two, three)
+    two.crash()
+    await stage.settled(one, three)
+    await one.close()
+    await stage.settled(three)
+    await three.close()
+
+
+@scenario(libraries=("confluent-kafka", "kafka-python"), initial_delay_ms=3_000)
+async def full(stage: Stage) -> None:
+    """One member more than the group may have is refused until another leaves."""
+    members = [await stage.member(f"m{n}", poll_interval_ms=10_000) for n in range(7)]
+    await stage.settled(*members)
+    last = await stage.member("last", poll_interval_ms=10_000)
+    await asyncio.sleep(3)
+    await members[0].close()
+    await stage.settled(*members[1:])
+    last.crash()
+    await asyncio.gather(*[member.close() for member in members[1:]])
 
 
 @scenario(initial_delay_ms=3_000)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..wire.frames import RequestHeader
 from .member import MemberConfig
 
 #: How long anything that must happen may take before the scenario is given up, in seconds.
@@ -116,7 +117,8 @@ class Player:
             )
 
     def crash(self) -> None:
-        self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
 
     def freeze(self) -> None:
         self.process.send_signal(signal.SIGSTOP)
@@ -152,10 +154,34 @@ class Stage:
     assignors: tuple[str, ...]
     java: Java | None
     players: list[Player] = field(default_factory=list)
+    _fates: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     @property
     def topic(self) -> str:
         return next(iter(self.topics))
+
+    def crash_at(self, name: str, kind: str, api: str, count: int) -> None:
+        """Kill the member of that name when its count-th request of an API is ``sent``, or answered (``received``).
+
+        It is killed before the request goes on to the broker, which gets it all the same, or before the answer goes on
+        to the member, which never gets it.
+        """
+        self._fates[name, kind, api] = count
+
+    def watch(self, kind: str, header: RequestHeader) -> None:
+        """What passes the recorder."""
+        key = header.client_id or "", kind, header.api
+        if key in self._fates:
+            self._fates[key] -= 1
+            if self._fates[key] == 0:
+                next(player for player in self.players if player.config.name == key[0]).crash()
+
+    async def administer(self, *words: str) -> None:
+        """Let an administrator do something through the recorder: see ``admin.py``."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", f"{__package__}.admin", self.bootstrap, *words, stderr=asyncio.subprocess.DEVNULL
+        )
+        await _patiently(process.wait(), f"the administrator does not end: {words}")
 
     async def member(
         self,
@@ -167,6 +193,7 @@ class Stage:
         instance_id: str | None = None,
         session_timeout_ms: int = 6_000,
         poll_interval_ms: int = 8_000,
+        api_version: str | None = None,
     ) -> Player:
         """Start a member; it joins on its own."""
         config = MemberConfig(
@@ -179,6 +206,7 @@ class Stage:
             instance_id=instance_id,
             session_timeout_ms=session_timeout_ms,
             poll_interval_ms=poll_interval_ms,
+            api_version=api_version,
         )
         if config.library == "java":
             if self.java is None:
@@ -204,9 +232,13 @@ class Stage:
                 return f"{player.config.name} ended with status {player.process.returncode}: {player.last_words}"
         return None
 
-    async def settled(self, *players: Player, topics: Sequence[str] | None = None) -> None:
-        """Wait until these members share out all partitions of the topics, each once, and each has one."""
-        wanted = sorted((topic, n) for topic in topics or [self.topic] for n in range(self.topics[topic]))
+    async def settled(self, *players: Player, topics: Sequence[str] | None = None, partitions: int = 0) -> None:
+        """Wait until these members share out all partitions of the topics, each once, and each has one.
+
+        ``partitions`` is for topics that have got more of them.
+        """
+        counts = {topic: partitions or self.topics[topic] for topic in topics or [self.topic]}
+        wanted = sorted((topic, n) for topic, count in counts.items() for n in range(count))
 
         async def watch() -> None:
             while not all(player.owned for player in players) or wanted != sorted(

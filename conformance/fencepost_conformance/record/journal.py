@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..wire.convert import GROUP_APIS, ForeignErrorCode, plain, to_request, to_response
 from ..wire.frames import RequestHeader
@@ -22,6 +22,9 @@ RECORDED = frozenset(GROUP_APIS) | {
     "consumer_group_heartbeat",
     "consumer_group_describe",
 }
+
+#: Called with ``sent`` or ``received``, and the header of the request.
+Watch: TypeAlias = Callable[[str, RequestHeader], None]
 
 
 def groups_of(api: str, entity: Any) -> frozenset[str] | None:
@@ -40,7 +43,10 @@ def groups_of(api: str, entity: Any) -> frozenset[str] | None:
 
 
 class Journal:
-    """Writes the header at once, then each event as it comes. Times count from the making of the journal."""
+    """Writes the header at once, then each event as it comes. Times count from the making of the journal.
+
+    ``watch`` is told of each request and answer when it is written down, which is before it is passed on.
+    """
 
     def __init__(
         self,
@@ -50,8 +56,10 @@ class Journal:
         provenance: Mapping[str, str],
         name: str = "",
         profile: str = "kafka-4.3",
+        watch: Watch | None = None,
     ) -> None:
         self._write = write
+        self._watch = watch
         self._began = time.monotonic_ns()
         self.events = 0
         self._line(
@@ -88,6 +96,8 @@ class Journal:
             **more,
             body=body,
         )
+        if self._watch is not None:
+            self._watch(kind, header)
 
     def sent(self, connection: int, header: RequestHeader, entity: Any) -> None:
         body = plain(to_request(header.api, entity) if header.api in GROUP_APIS else entity)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..console import CannotRun
 from ..wire.frames import MalformedFrame
 from .addresses import Address, SeveralBrokers
-from .journal import Journal
+from .journal import Journal, Watch
 from .output import Output
 from .proxy import Proxy, UpstreamClosed
 from .upstream import inspect
@@ -49,6 +49,7 @@ async def record(
     name: str = "",
     ready: Callable[[Address], None] = lambda _: None,
     complain: Callable[[str], None] = _say,
+    watch: Watch | None = None,
 ) -> Summary:
     """Record until the event is set; ``ready`` is told the address that clients use.
 
@@ -69,6 +70,7 @@ async def record(
         settings=broker.settings,
         provenance={"recorder": "fencepost record", **(provenance or {})},
         name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
+        watch=watch,
     )
     proxy = Proxy(upstream, journal, groups=groups, complain=complain)
     trouble = None
