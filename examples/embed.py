@@ -1,0 +1,59 @@
+"""Three workers share six partitions of work; one leaves, and the others take over its share.
+
+Run it with ``python examples/embed.py``. Nothing but Fencepost and asyncio is needed.
+"""
+
+import asyncio
+import json
+
+from fencepost.aio import GroupCoordinator
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from fencepost.protocol.settings import Settings
+from fencepost.store import MemoryStore
+
+GROUP, KIND, PLAN = "orders", "workers", (Protocol("even", b""),)
+
+
+async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:
+    member = ""
+    while not leaving.is_set():
+        asked = JoinGroupRequest(GROUP, 10_000, 10_000, member, None, KIND, PLAN)
+        joined = await groups.join(asked, client_id=name)
+        member = joined.member_id  # the first answer, MEMBER_ID_REQUIRED, only gives the id
+        if joined.error_code is not ErrorCode.NONE:
+            continue
+        generation, rows = joined.generation_id, joined.members  # rows are empty unless this worker leads
+        parts = [json.dumps(list(range(6)[place :: len(rows)])).encode() for place in range(len(rows))]
+        shares = tuple(SyncGroupAssignment(row.member_id, part) for row, part in zip(rows, parts, strict=True))
+        synced = await groups.sync(SyncGroupRequest(GROUP, generation, member, None, KIND, "even", shares))
+        if synced.error_code is not ErrorCode.NONE:
+            continue
+        print(f"generation {generation}: {name} works on {json.loads(synced.assignment)}", flush=True)
+        while not leaving.is_set():
+            await asyncio.sleep(0.02)
+            beat = await groups.heartbeat(HeartbeatRequest(GROUP, generation, member, None))
+            if beat.error_code is not ErrorCode.NONE:  # somebody came or went: join again
+                break
+    await groups.leave(LeaveGroupRequest(GROUP, (LeaveGroupMember(member),)))
+
+
+async def main() -> None:
+    async with GroupCoordinator(MemoryStore(), Settings(group_initial_rebalance_delay_ms=100)) as groups:
+        leaving = {name: asyncio.Event() for name in ("ada", "bob", "cyd")}
+        workers = [asyncio.create_task(work(groups, *each)) for each in leaving.items()]
+        for name in ("cyd", "bob", "ada"):
+            await asyncio.sleep(0.5)
+            leaving[name].set()
+        await asyncio.gather(*workers)
+
+
+asyncio.run(main())

@@ -1,0 +1,19 @@
+"""Choices for a program that follows nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+
+class RandomChoices:
+    """Random member ids; the member that has waited longest leads; the first of equal protocols wins."""
+
+    def member_id(self, prefix: str) -> str:
+        return f"{prefix}-{uuid4()}"
+
+    def leader(self, group_id: str, candidates: Sequence[str]) -> str:
+        return candidates[0]
+
+    def protocol(self, group_id: str, tied: Sequence[str]) -> str:
+        return tied[0]

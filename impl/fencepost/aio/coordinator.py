@@ -1,0 +1,266 @@
+"""The driver around the core: one task that takes events from a queue, one at a time.
+
+It keeps the order that the core asks for (``fencepost.protocol.events``): records are handed to the store directly
+after the step that made them, and nothing else is handled until the store has answered; then the core learns that they
+are durable, or that there are none. A timer that fires goes to the end of the queue, and is dropped there if it was
+cancelled or set again in the meantime (C-TMR-11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fencepost.coordinator import CoordinatorState, initial_state, step, view
+from fencepost.protocol import messages as m
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    Load,
+    Outcome,
+    Request,
+    SetTimer,
+    TimerFired,
+    TimerKey,
+    Unload,
+)
+from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.view import GroupView
+from fencepost.store import AppendError, Store
+
+from .choices import RandomChoices
+
+_log = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """The coordinator was stopped, or never started."""
+
+
+@dataclass(slots=True, eq=False)
+class _Ask:
+    body: m.RequestBody
+    version: int
+    client_id: str
+    client_host: str
+    denied: frozenset[str]
+    answer: asyncio.Future[m.ResponseBody]
+
+
+@dataclass(slots=True, eq=False)
+class _Alarm:
+    key: TimerKey
+    handle: asyncio.TimerHandle | None = None
+
+
+class _Stop:
+    """Ends the task."""
+
+
+_Item: TypeAlias = _Ask | _Alarm | _Stop
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class GroupCoordinator:
+    """Hosts groups in the running event loop. Use as ``async with GroupCoordinator(MemoryStore()) as groups``.
+
+    ``clock`` gives milliseconds and ends up in records; it need not be steady, timers run by the loop's own clock.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings | None = None,
+        profile: Profile = INTENDED,
+        *,
+        choices: Choices | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self._store = store
+        self._choices = choices or RandomChoices()
+        self._clock = clock
+        self._state: CoordinatorState = initial_state(settings or Settings(), profile)
+        self._epoch = 0
+        self._log_end = 0
+        self._now = 0
+        self._ids = 0
+        self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
+        self._asked: dict[int, asyncio.Future[m.ResponseBody]] = {}
+        self._alarms: dict[TimerKey, _Alarm] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> GroupCoordinator:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Load the log and begin to serve. Raises what the store raises."""
+        if self._task is not None:
+            raise RuntimeError("started already")
+        await self._load()
+        self._task = asyncio.create_task(self._run(), name="fencepost coordinator")
+
+    async def stop(self) -> None:
+        """Answer what is parked with NOT_COORDINATOR and end. The store is left to its owner."""
+        if self._task is not None:
+            self._inbox.put_nowait(_Stop())
+            await self._task
+            self._task = None
+
+    async def request(
+        self,
+        body: m.RequestBody,
+        *,
+        version: int | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        denied: frozenset[str] = frozenset(),
+    ) -> m.ResponseBody:
+        """Submit a request and await its answer; JoinGroup and SyncGroup may take as long as a rebalance.
+
+        ``version`` is the newest if not given. Raises ``ValueError`` for a version that does not exist, ``Stopped`` if
+        nobody serves. Cancelling the wait does not take the request back.
+        """
+        if self._task is None or self._task.done():
+            raise Stopped
+        newest = m.VERSIONS[type(body)][1]
+        answer: asyncio.Future[m.ResponseBody] = asyncio.get_running_loop().create_future()
+        self._inbox.put_nowait(
+            _Ask(body, newest if version is None else version, client_id, client_host, denied, answer)
+        )
+        return await answer
+
+    async def join(
+        self, body: m.JoinGroupRequest, *, client_id: str = "", client_host: str = ""
+    ) -> m.JoinGroupResponse:
+        """A dynamic member joins twice: MEMBER_ID_REQUIRED tells the id to come back with (C-JOIN-34)."""
+        answer = await self.request(body, client_id=client_id, client_host=client_host)
+        assert isinstance(answer, m.JoinGroupResponse)
+        return answer
+
+    async def sync(self, body: m.SyncGroupRequest) -> m.SyncGroupResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, m.SyncGroupResponse)
+        return answer
+
+    async def heartbeat(self, body: m.HeartbeatRequest) -> m.HeartbeatResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, m.HeartbeatResponse)
+        return answer
+
+    async def leave(self, body: m.LeaveGroupRequest) -> m.LeaveGroupResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, m.LeaveGroupResponse)
+        return answer
+
+    async def describe(self, body: m.DescribeGroupsRequest) -> m.DescribeGroupsResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, m.DescribeGroupsResponse)
+        return answer
+
+    async def list_groups(self, body: m.ListGroupsRequest) -> m.ListGroupsResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, m.ListGroupsResponse)
+        return answer
+
+    async def delete(self, body: m.DeleteGroupsRequest) -> m.DeleteGroupsResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, m.DeleteGroupsResponse)
+        return answer
+
+    def view(self, group_id: str) -> GroupView | None:
+        """What the coordinator holds of a group at this moment."""
+        return view(self._state, group_id)
+
+    async def _run(self) -> None:
+        try:
+            while not isinstance(item := await self._inbox.get(), _Stop):
+                await self._handle(item)
+        finally:
+            self._feed(Unload(self._tick(), None))
+            while not self._inbox.empty():
+                left = self._inbox.get_nowait()
+                if isinstance(left, _Ask) and not left.answer.done():
+                    left.answer.set_exception(Stopped())
+
+    async def _handle(self, item: _Ask | _Alarm) -> None:
+        event = self._event(item)
+        if event is None:
+            return
+        try:
+            outcome = self._feed(event)
+        except Exception as failure:  # the state is as before; only the one who asked is told
+            if isinstance(item, _Alarm):
+                _log.exception("the coordinator could not handle %s", event)
+            elif not item.answer.done():
+                item.answer.set_exception(failure)
+            return
+        if outcome.records:
+            await self._append(outcome)
+
+    def _event(self, item: _Ask | _Alarm) -> Event | None:
+        if isinstance(item, _Alarm):
+            if self._alarms.get(item.key) is not item:
+                return None  # F-RT-17
+            del self._alarms[item.key]
+            return TimerFired(self._tick(), item.key)
+        self._ids += 1
+        self._asked[self._ids] = item.answer
+        return Request(self._tick(), self._ids, item.version, item.client_id, item.client_host, item.body, item.denied)
+
+    async def _append(self, outcome: Outcome) -> None:
+        """Hand the records to the store; an append may lead to further ones (C-ADM-09)."""
+        records = outcome.records
+        while records:
+            try:
+                await self._store.append(records)
+            except AppendError as failure:
+                records = self._feed(AppendFailed(self._tick(), failure.error)).records
+            except Exception:
+                _log.exception("the store failed; loading again to see what it holds")
+                self._feed(Unload(self._tick(), None))
+                await self._load()  # F-RT-12, F-RT-18
+                return
+            else:
+                self._log_end += len(records)
+                records = self._feed(Appended(self._tick(), self._log_end)).records
+
+    async def _load(self) -> None:
+        records = tuple(await self._store.load())
+        self._log_end = len(records)
+        self._epoch += 1
+        self._feed(Load(self._tick(), self._epoch, records))
+
+    def _feed(self, event: Event) -> Outcome:
+        self._state, outcome = step(self._state, event, self._choices)
+        for command in outcome.timers:
+            old = self._alarms.pop(command.key, None)
+            if old is not None and old.handle is not None:
+                old.handle.cancel()
+            if isinstance(command, SetTimer):
+                alarm = _Alarm(command.key)
+                loop = asyncio.get_running_loop()
+                alarm.handle = loop.call_later(command.delay_ms / 1_000, self._inbox.put_nowait, alarm)
+                self._alarms[command.key] = alarm
+        for reply in outcome.replies:
+            answer = self._asked.pop(reply.request_id, None)
+            if answer is not None and not answer.done():
+                answer.set_result(reply.body)
+        return outcome
+
+    def _tick(self) -> int:
+        """The time, never going back."""
+        self._now = max(self._now, self._clock())
+        return self._now

@@ -1,0 +1,183 @@
+"""The asyncio driver: real timers (short ones), a store that may fail, and the example."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from fencepost.aio import GroupCoordinator, Stopped
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
+from fencepost.protocol.view import GroupState
+from fencepost.store import MemoryStore
+
+ROOT = Path(__file__).parents[3]
+QUICK = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=20)
+
+
+def join(member: str = "", *, instance: str | None = None, session: int = 60_000) -> m.JoinGroupRequest:
+    return m.JoinGroupRequest("g", session, 60_000, member, instance, "work", (m.Protocol("even", b""),))
+
+
+def sync(member: str, generation: int, share: bytes) -> m.SyncGroupRequest:
+    return m.SyncGroupRequest("g", generation, member, None, "work", "even", (m.SyncGroupAssignment(member, share),))
+
+
+def play(scene: Callable[[GroupCoordinator], Awaitable[None]], store: MemoryStore | None = None) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30), GroupCoordinator(store or MemoryStore(), QUICK) as groups:
+            await scene(groups)
+
+    asyncio.run(main())
+
+
+async def member(groups: GroupCoordinator, share: bytes = b"all") -> str:
+    """One member in generation 1, Stable."""
+    joined = await groups.join(join((await groups.join(join())).member_id))
+    assert joined.generation_id == 1
+    synced = await groups.sync(sync(joined.member_id, 1, share))
+    assert synced.assignment == share
+    return joined.member_id
+
+
+def test_a_member_joins_syncs_heartbeats_and_leaves() -> None:
+    async def scene(groups: GroupCoordinator) -> None:
+        name = await member(groups)
+        assert (await groups.heartbeat(m.HeartbeatRequest("g", 1, name, None))).error_code is ErrorCode.NONE
+        rows = (await groups.describe(m.DescribeGroupsRequest(("g",)))).groups
+        assert rows[0].members[0].member_assignment == b"all"
+        assert len((await groups.list_groups(m.ListGroupsRequest())).groups) == 1
+        left = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
+        assert left.members[0].error_code is ErrorCode.NONE
+        deleted = await groups.delete(m.DeleteGroupsRequest(("g",)))
+        assert deleted.results[0].error_code is ErrorCode.NONE
+        assert groups.view("g") is None
+
+    play(scene)
+
+
+def test_a_session_expires_by_itself() -> None:
+    async def scene(groups: GroupCoordinator) -> None:
+        given = await groups.join(join(session=15))
+        view = groups.view("g")
+        while view is not None and view.pending_join:
+            await asyncio.sleep(0.005)
+            view = groups.view("g")
+        late = await groups.join(join(given.member_id))
+        assert late.error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+    play(scene)
+
+
+def test_a_failed_append_is_an_error_and_changes_nothing() -> None:
+    store = MemoryStore()
+
+    async def scene(groups: GroupCoordinator) -> None:
+        name = await member(groups)
+        store.failing = ErrorCode.KAFKA_STORAGE_ERROR
+        back = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
+        assert back.error_code is ErrorCode.NOT_COORDINATOR
+        refused = await groups.delete(m.DeleteGroupsRequest(("g",)))
+        assert refused.results[0].error_code is ErrorCode.NOT_COORDINATOR
+        assert groups.view("g") is not None
+        store.failing = None
+        deleted = await groups.delete(m.DeleteGroupsRequest(("g",)))
+        assert deleted.results[0].error_code is ErrorCode.NONE
+
+    play(scene, store)
+
+
+class Torn(MemoryStore):
+    """Fails once without telling how."""
+
+    torn = False
+
+    async def append(self, records: Sequence[Record]) -> None:
+        if self.torn:
+            self.torn = False
+            raise OSError("the disk is gone")
+        await super().append(records)
+
+
+def test_a_store_that_breaks_is_loaded_again() -> None:
+    store = Torn()
+
+    async def scene(groups: GroupCoordinator) -> None:
+        name = await member(groups)
+        store.torn = True
+        returned = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
+        assert returned.error_code is ErrorCode.NOT_COORDINATOR
+        view = groups.view("g")
+        assert view is not None
+        assert (view.state, view.generation_id) == (GroupState.STABLE, 1)
+        assert (await groups.heartbeat(m.HeartbeatRequest("g", 1, name, None))).error_code is ErrorCode.NONE
+
+    play(scene, store)
+
+
+def test_a_new_coordinator_goes_on_from_the_store() -> None:
+    store = MemoryStore()
+    names = []
+
+    async def first(groups: GroupCoordinator) -> None:
+        names.append(await member(groups, b"mine"))
+
+    async def second(groups: GroupCoordinator) -> None:
+        (name,) = names
+        assert (await groups.heartbeat(m.HeartbeatRequest("g", 1, name, None))).error_code is ErrorCode.NONE
+        assert (await groups.sync(sync(name, 1, b""))).assignment == b"mine"
+
+    play(first, store)
+    play(second, store)
+
+
+def test_stopping_answers_who_waits() -> None:
+    async def main() -> None:
+        groups = GroupCoordinator(MemoryStore(), Settings(group_initial_rebalance_delay_ms=60_000))
+        with pytest.raises(Stopped):
+            await groups.join(join())
+        await groups.start()
+        given = await groups.join(join())
+        waiting = asyncio.create_task(groups.join(join(given.member_id)))
+        while (view := groups.view("g")) is None or not view.members:
+            await asyncio.sleep(0)
+        await groups.stop()
+        assert (await waiting).error_code is ErrorCode.NOT_COORDINATOR
+        with pytest.raises(Stopped):
+            await groups.join(join())
+
+    asyncio.run(main())
+
+
+def test_a_wait_can_be_cancelled_and_a_bad_version_hurts_nobody_else() -> None:
+    async def scene(groups: GroupCoordinator) -> None:
+        given = await groups.join(join())
+        waiting = asyncio.create_task(groups.join(join(given.member_id)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(ValueError, match="no version 99"):
+            await groups.request(join(), version=99)
+        again = await groups.join(join(given.member_id))
+        assert again.generation_id == 1
+
+    play(scene)
+
+
+def test_the_example_runs() -> None:
+    source = ROOT / "examples" / "embed.py"
+    assert len(source.read_text().splitlines()) < 60
+    ran = subprocess.run([sys.executable, source], capture_output=True, text=True, timeout=60, check=True)
+    shares: dict[str, list[int]] = {}
+    for line in ran.stdout.splitlines():
+        generation, share = line.removeprefix("generation ").split(": ")
+        shares.setdefault(generation, []).extend(json.loads(share.partition("[")[1] + share.partition("[")[2]))
+    assert all(len(taken) == len(set(taken)) for taken in shares.values())  # nobody shares a partition
+    assert ran.stdout.endswith("ada works on [0, 1, 2, 3, 4, 5]\n")
