@@ -6,8 +6,10 @@ the observation's ``error``: ``NoSuchTimer`` (not armed, or not due), ``OffsetBe
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -19,6 +21,18 @@ from ..jvm.process import LineProcess, ProcessFault
 from .base import Observation
 
 DEFAULT_VERSION = "4.3.1"
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Decoding makes very many objects and no cycles; the collector would go through them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class KafkaJvm:
@@ -60,7 +74,8 @@ class KafkaJvm:
         except ProcessFault:
             self._process = None
             raise
-        return [decode.observations(line) for line in answers]
+        with _without_collector():
+            return [decode.observations(line) for line in answers]
 
     def close(self) -> None:
         if self._process is not None and self._owner == os.getpid():

@@ -1,28 +1,53 @@
 package fencepost;
 
-/** Writes JSON arrays in ASCII. Byte strings are written as text, one character (0…255) a byte. */
-final class Json {
-    private static final char[] HEX = "0123456789abcdef".toCharArray();
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.Arrays;
 
-    private final StringBuilder out = new StringBuilder(1 << 12);
+/**
+ * Writes JSON arrays in ASCII, into a buffer of its own since most of a step's time would else go into text builders.
+ * Byte strings are written as text, one character (0…255) a byte.
+ */
+final class Json {
+    private static final byte[] HEX = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
+    private static final byte[] NULL = {'n', 'u', 'l', 'l'};
+    private static final boolean[] PLAIN = new boolean[256];
+
+    static {
+        Arrays.fill(PLAIN, ' ', 127, true);
+        PLAIN['"'] = false;
+        PLAIN['\\'] = false;
+    }
+
+    private byte[] out = new byte[1 << 12];
+    private int size = 0;
     private boolean first = true;
 
     Json open() {
         comma();
-        out.append('[');
+        out[size++] = '[';
         first = true;
         return this;
     }
 
     Json close() {
-        out.append(']');
+        room(1);
+        out[size++] = ']';
         first = false;
         return this;
     }
 
     Json number(long value) {
         comma();
-        out.append(value);
+        if (value >= 0 && value < 10) {
+            out[size++] = (byte) ('0' + value);
+            return this;
+        }
+        String digits = Long.toString(value);
+        room(digits.length());
+        for (int i = 0; i < digits.length(); i++) {
+            out[size++] = (byte) digits.charAt(i);
+        }
         return this;
     }
 
@@ -31,14 +56,19 @@ final class Json {
     }
 
     Json none() {
-        comma();
-        out.append("null");
-        return this;
+        return raw(NULL, NULL.length);
     }
 
-    Json raw(CharSequence json) {
+    /** What another writer took. */
+    Json raw(byte[] json) {
+        return raw(json, json.length);
+    }
+
+    private Json raw(byte[] json, int length) {
         comma();
-        out.append(json);
+        room(length);
+        System.arraycopy(json, 0, out, size, length);
+        size += length;
         return this;
     }
 
@@ -47,49 +77,76 @@ final class Json {
             return none();
         }
         comma();
-        out.append('"');
+        room(6 * value.length() + 2);
+        out[size++] = '"';
         for (int i = 0; i < value.length(); i++) {
             character(value.charAt(i));
         }
-        out.append('"');
+        out[size++] = '"';
         return this;
     }
 
     Json bytes(byte[] value) {
         comma();
-        out.append('"');
+        room(6 * value.length + 2);
+        out[size++] = '"';
         for (byte one : value) {
             character((char) (one & 0xff));
         }
-        out.append('"');
+        out[size++] = '"';
         return this;
     }
 
     private void character(char c) {
-        if (c >= ' ' && c < 127 && c != '"' && c != '\\') {
-            out.append(c);
-        } else {
-            out.append("\\u").append(HEX[c >> 12]).append(HEX[c >> 8 & 15]).append(HEX[c >> 4 & 15]).append(HEX[c & 15]);
+        if (c < 256 && PLAIN[c]) {
+            out[size++] = (byte) c;
+            return;
         }
+        out[size++] = '\\';
+        out[size++] = 'u';
+        out[size++] = HEX[c >> 12];
+        out[size++] = HEX[c >> 8 & 15];
+        out[size++] = HEX[c >> 4 & 15];
+        out[size++] = HEX[c & 15];
     }
 
+    /** Leaves room for at least two more bytes than the comma takes. */
     private void comma() {
+        room(3);
         if (first) {
             first = false;
         } else {
-            out.append(',');
+            out[size++] = ',';
         }
     }
 
-    int length() {
-        return out.length();
+    private void room(int bytes) {
+        if (out.length - size < bytes) {
+            out = Arrays.copyOf(out, Math.max(2 * out.length, size + bytes));
+        }
+    }
+
+    /** Whether exactly this was written. */
+    boolean holds(byte[] json) {
+        return json != null && Arrays.equals(out, 0, size, json, 0, json.length);
+    }
+
+    /** Starts again with nothing. */
+    Json clear() {
+        size = 0;
+        first = true;
+        return this;
     }
 
     /** Takes what was written out, and starts again with nothing. */
-    String take() {
-        String text = out.toString();
-        out.setLength(0);
-        first = true;
-        return text;
+    byte[] take() {
+        byte[] written = Arrays.copyOf(out, size);
+        clear();
+        return written;
+    }
+
+    void moveTo(OutputStream stream) throws IOException {
+        stream.write(out, 0, size);
+        clear();
     }
 }

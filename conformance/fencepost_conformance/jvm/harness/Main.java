@@ -21,18 +21,18 @@ public final class Main {
         OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16);
         System.setOut(System.err); // nothing else may write between the answers
         ObjectMapper json = new ObjectMapper();
+        Json answer = new Json();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII), 1 << 16);
         out.write("ready\n".getBytes(StandardCharsets.US_ASCII));
         out.flush();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            String answer;
             try {
-                answer = Trace.run(json.readTree(line));
+                Trace.run(json.readTree(line), answer);
             } catch (RuntimeException | IOException broken) {
                 broken.printStackTrace();
-                answer = new Json().open().text(broken.toString()).close().take();
+                answer.clear().open().text(broken.toString()).close();
             }
-            out.write(answer.getBytes(StandardCharsets.ISO_8859_1));
+            answer.moveTo(out);
             out.write('\n');
             if (!in.ready()) {
                 out.flush();

@@ -35,6 +35,7 @@ final class Trace {
     private final boolean merged;
     private final Json answers = new Json();
     private final Set<String> groups = new HashSet<>();
+    private int given = 0;
     private boolean failsNext;
     private String refusal;
 
@@ -48,21 +49,23 @@ final class Trace {
             settings, merged ? 0 : ManualTime.LINGER_MS, time, queue, log, loader, records);
         timers = new Timers(time, coordinator, groups);
         apis = new Apis(coordinator.service, hosts,
-            (request, api, version, answer) -> replies.write(answers, request, api, version, answer));
+            (request, api, version, answer) -> {
+                replies.write(answers, request, api, version, answer);
+                given++;
+            });
     }
 
-    static String run(JsonNode trace) {
+    static void run(JsonNode trace, Json out) {
         CountingRandom.reset();
         Trace running = new Trace(trace);
         JsonNode events = trace.get(3);
-        Json out = new Json();
         out.open();
         for (int i = 0; i < events.size(); i++) {
             JsonNode next = i + 1 < events.size() ? events.get(i + 1) : null;
             running.step(i, events.get(i), next);
             running.observe(out);
         }
-        return out.close().take();
+        out.close();
     }
 
     private void step(int index, JsonNode event, JsonNode next) {
@@ -173,7 +176,12 @@ final class Trace {
         String failure = queue.takeFailure();
         out.open();
         records.take(out);
-        out.raw("[" + answers.take() + "]");
+        out.open();
+        if (given > 0) {
+            out.raw(answers.take());
+            given = 0;
+        }
+        out.close();
         timers.take(out);
         if (withViews) {
             views.take(out, coordinator.groups());

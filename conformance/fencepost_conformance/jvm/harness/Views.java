@@ -23,7 +23,7 @@ final class Views {
     private static final Field PENDING_SYNC = Reflect.field(ClassicGroup.class, "pendingSyncMembers");
 
     private final Hosts hosts;
-    private final Map<String, String> last = new HashMap<>();
+    private final Map<String, byte[]> last = new HashMap<>();
     private final Json view = new Json();
 
     Views(Hosts hosts) {
@@ -38,8 +38,9 @@ final class Views {
             if (group instanceof ClassicGroup classic) {
                 gone.remove(classic.groupId());
                 write(classic);
-                String now = view.take();
-                if (!now.equals(last.put(classic.groupId(), now))) {
+                if (!view.holds(last.get(classic.groupId()))) {
+                    byte[] now = view.take();
+                    last.put(classic.groupId(), now);
                     out.open().text(classic.groupId()).raw(now).close();
                 }
             }
@@ -52,7 +53,7 @@ final class Views {
     }
 
     private void write(ClassicGroup group) {
-        view.open().text(group.currentState().toString()).text(group.previousState().toString())
+        view.clear().open().text(group.currentState().toString()).text(group.previousState().toString())
             .number(group.generationId()).text(group.protocolType().orElse(null))
             .text(group.protocolName().orElse(null)).text(group.leaderOrNull()).open();
         List<ClassicGroupMember> members = new ArrayList<>(group.allMembers());
