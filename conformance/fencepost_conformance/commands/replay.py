@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,33 +12,98 @@ from rich.console import Console
 from fencepost.protocol.settings import PROFILES
 
 from ..compare.lockstep import first_difference
-from ..generate.generator import generate
-from ..targets.kafka_jvm import KafkaJvm
+from ..console import CannotRun
+from ..jvm.process import ProcessFault
+from ..pipeline.check import Checker, Examined
+from ..pipeline.job import Job, Verdict
+from ..replay.load import Loaded, load
+from ..replay.show import as_json as json_of
+from ..replay.show import chart_of, notes, on_terminal, wire_as_json
+from ..report.chart import Chart, chart_html, page
+from ..report.wire_words import wire_lanes, wire_steps
+from ..report.words import Teller
+from ..shrink.shrinker import failure_kind, shrink
 from ..targets.registry import parse_target
+from ..trace import EventTrace, write_traces
 
 
-def replay(
-    trace: Annotated[str, typer.Argument(help="a seed")],
+def replay(  # noqa: PLR0917 — options of a command line
+    trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
     target: Annotated[str, typer.Option(help="core or kafka:RELEASE")] = "core",
-    profile: Annotated[str, typer.Option(help=f"one of {', '.join(sorted(PROFILES))}")] = "kafka-4.3",
+    profile: Annotated[str, typer.Option(help="of a seed's trace")] = "kafka-4.3",
     steps: Annotated[int, typer.Option(min=1, help="events of a seed's trace")] = 150,
-    last: Annotated[int, typer.Option(help="only so many steps before the difference; 0: all")] = 0,
+    model: Annotated[bool, typer.Option(help="let the model follow")] = True,
+    shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
+    html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
+    out: Annotated[Path | None, typer.Option("-o", help="write the trace as JSON Lines")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Show one trace step by step."""
-    made = generate(int(trace), PROFILES[profile], steps)
-    wanted = parse_target(target)
-    other = None
-    found = None
-    if wanted.kind == "kafka":
-        with KafkaJvm(wanted.release) as kafka:
-            other = kafka.run(made.settings, made.profile, made.events)
-        found = first_difference(made.observations, other)
-    end = found.event + 1 if found else len(made.events)
-    console = Console(width=240)
-    console.print(made.settings)
-    for index in range(max(0, end - last) if last else 0, end):
-        console.print(f"[bold]{index}[/]", made.events[index])
-        console.print("  core ", made.observations[index])
-        if other is not None:
-            console.print("  kafka", other[index])
-    console.print(found)
+    if profile not in PROFILES:
+        raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
+    if parse_target(target).kind == "broker":
+        raise CannotRun("a trace of events cannot be replayed against a broker; use --target core or kafka:RELEASE")
+    console = Console()
+    charts: list[Chart] = []
+    told: list[dict[str, Any]] = []
+    kept: list[EventTrace] = []
+    held = True
+    checker = Checker(Job(target, profile, steps, model))
+    try:
+        for item in load(trace, profile, steps):
+            if not isinstance(item, Loaded):
+                words = wire_steps(item)
+                charts.append(Chart(item.name or trace, (), wire_lanes(item), words))
+                told.append(wire_as_json(item, words))
+                if not as_json:
+                    console.print(on_terminal(words, None))
+                continue
+            shown, found = _examine(checker, item, shortest=shortest)
+            held &= found.verdict.held
+            charts.append(chart_of(shown.name, shown, found))
+            told.append(json_of(shown, found))
+            kept.append(_with_observations(shown, found))
+            if not as_json:
+                marked = found.difference.event if found.difference else None
+                console.print(on_terminal(Teller(shown.trace.events, found.ours).steps(), marked))
+                for note in notes(found):
+                    console.print(f"[red]{note}[/]", highlight=False)
+    except ProcessFault as fault:
+        raise CannotRun(str(fault)) from None
+    finally:
+        checker.close()
+    if html is not None:
+        html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
+    if out is not None:
+        write_traces(out, kept)
+    if as_json:
+        print(json.dumps({"command": "replay", "held": held, "traces": told}))
+    raise typer.Exit(0 if held else 1)
+
+
+def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded, Examined]:
+    """What becomes of the trace on the target, or of its shortest form; and against what its file recorded."""
+    found = checker.examine([shown.trace])[0]
+    if shortest and failure_kind(found) is not None:
+        small = shrink(shown.trace, lambda candidate: checker.examine([candidate])[0])
+        return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found
+    if found.verdict.held and shown.recorded and None not in shown.recorded:
+        recorded = [seen for seen in shown.recorded if seen is not None]
+        difference = first_difference(found.ours, recorded)
+        if difference is not None:
+            return shown, Examined(Verdict.DIFFERED, difference.event, difference, "", found.ours, recorded, 0)
+    return shown, found
+
+
+def _with_observations(shown: Loaded, found: Examined) -> EventTrace:
+    made = shown.trace
+    ends = len(made.events) - len(found.ours)
+    return EventTrace(
+        made.settings,
+        made.profile,
+        made.events,
+        (*found.ours, *([None] * ends)),
+        made.seed,
+        shown.name,
+        (("target", "core"),),
+    )

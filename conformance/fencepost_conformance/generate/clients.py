@@ -151,3 +151,5 @@ class Client:
         self.phase = Phase.OUT
         if error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             self.member_id, self.generation = "", -1
+        elif error in (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL):
+            self.silent = True  # it backs off rather than ask again at once

@@ -109,6 +109,8 @@ class _Steps:
                 continue
             wanted = client.next_request(rng, world.plan.mood.restart)
             if wanted is not None:
+                if rng.random() < 0.3:
+                    world.now += rng.randint(1, 200)
                 world.request(*wanted, client)
                 if client.phase is Phase.STABLE and rng.random() < 0.3:
                     self._wait()

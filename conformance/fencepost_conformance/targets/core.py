@@ -87,5 +87,18 @@ class Core:
         session = CoreSession(settings, profile, self._choices())
         return [session.feed(event) for event in events]
 
+    def run_until_raised(
+        self, settings: Settings, profile: Profile, events: Sequence[Event]
+    ) -> tuple[list[Observation], str | None]:
+        """As ``run``, but if the core raises: the observations before that event, and what it raised."""
+        session = CoreSession(settings, profile, self._choices())
+        observations: list[Observation] = []
+        for event in events:
+            try:
+                observations.append(session.feed(event))
+            except Exception as raised:
+                return observations, f"{type(raised).__name__}: {raised}"
+        return observations, None
+
     def close(self) -> None:
         """Nothing is held."""

@@ -1,0 +1,52 @@
+"""The trace that is meant by a seed or a file name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost.protocol.settings import PROFILES
+
+from ..console import CannotRun
+from ..generate.generator import Generated, generate
+from ..targets.base import Observation
+from ..targets.core import Core
+from ..trace import BrokenTrace, EventTrace, WireTrace, itf, read_traces
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A trace to show, and what its file says was observed (None where it says nothing)."""
+
+    name: str
+    trace: Generated
+    recorded: tuple[Observation | None, ...]
+
+
+def load(what: str, profile: str, steps: int) -> list[Loaded | WireTrace]:
+    """The traces of a seed or a file. Raises ``CannotRun`` for a broken file or none."""
+    if what.lstrip("-").isdigit():
+        made = generate(int(what), PROFILES[profile], steps)
+        return [Loaded(f"seed {what}", made, ())]
+    path = Path(what)
+    try:
+        found = [itf.read_itf(path)] if what.endswith(".itf.json") else list(read_traces(path))
+    except OSError as reason:
+        raise CannotRun(f"{what}: {reason.strerror}; give a seed (a number) or a file of traces") from None
+    except itf.NotItf as wrong:
+        raise CannotRun(str(wrong)) from None
+    for trace in found:
+        if isinstance(trace, BrokenTrace):
+            raise CannotRun(str(trace))
+    return [
+        trace if isinstance(trace, WireTrace) else _run(what, trace)
+        for trace in found
+        if not isinstance(trace, BrokenTrace)
+    ]
+
+
+def _run(what: str, trace: EventTrace) -> Loaded:
+    ours, failure = Core().run_until_raised(trace.settings, trace.profile, trace.events)
+    end = len(ours) + (failure is not None)
+    made = Generated(trace.seed or 0, trace.settings, trace.profile, trace.events[:end], tuple(ours), failure)
+    return Loaded(trace.name or what, made, trace.observations)

@@ -1,0 +1,73 @@
+"""A run as one HTML page: what was done, what was covered, each failure as a sequence chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from ..pipeline.summary import Summary
+from .chart import Chart, chart_html, page
+from .terminal import counts
+
+
+def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> str:
+    """The page; ``charts`` show failures, shrunk."""
+    job = summary.job
+    verdict = '<b class="held">held</b>' if summary.held else '<b class="broken">does not hold</b>'
+    body = [
+        f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
+        f"{job.steps} events a trace, model {'follows' if job.model else 'does not follow'}: {verdict}.</p>",
+        "<table>",
+        *(
+            f'<tr><th>{escape(name.replace("_", " "))}</th><td class="n">{value:,}</td></tr>'
+            for name, value in counts(summary, seconds).items()
+        ),
+        "</table>",
+        *_divergences(summary),
+        *_failures(summary),
+        *(chart_html(chart) for chart in charts),
+        *_coverage(summary),
+    ]
+    return page("Fencepost conformance run", "\n".join(body))
+
+
+def _divergences(summary: Summary) -> list[str]:
+    if not summary.divergences:
+        return []
+    rows = (
+        f'<tr><td>{escape(name)}</td><td class="n">{count:,}</td></tr>'
+        for name, count in sorted(summary.divergences.items())
+    )
+    return ["<h2>Known divergences</h2><table><tr><th>name</th><th>traces</th></tr>", *rows, "</table>"]
+
+
+def _failures(summary: Summary) -> list[str]:
+    if not summary.failures:
+        return []
+    rows = (
+        f'<tr><td class="n">{row.seed}</td><td>{row.verdict}</td><td class="n">{row.event}</td>'
+        f"<td>{escape(row.field)}</td><td><code>{escape(row.left)}</code></td><td><code>{escape(row.right)}</code></td></tr>"
+        for row in summary.failures
+    )
+    head = "<tr><th>seed</th><th>verdict</th><th>event</th><th>field</th><th>core</th><th>other</th></tr>"
+    return [f"<h2>Failures ({summary.failed:,})</h2><table>{head}", *rows, "</table>"]
+
+
+def _coverage(summary: Summary) -> list[str]:
+    covered = summary.coverage()
+    kinds = (
+        f'<tr><td>{escape(kind)}</td><td class="n">{told["reached"]}</td><td class="n">{told["reachable"]}</td></tr>'
+        for kind, told in covered["kinds"].items()
+    )
+    unreached = "".join(f"<li>{escape(name)}</li>" for name in covered["unreached"]) or "<li>nothing</li>"
+    reasons = (
+        f"<tr><td>{escape(name)}</td><td>{escape(reason)}</td></tr>" for name, reason in covered["with_reason"].items()
+    )
+    return [
+        "<h2>Coverage</h2><table><tr><th>kind</th><th>reached</th><th>reachable</th></tr>",
+        *kinds,
+        f"</table><h3>Reachable, not reached by this run</h3><ul>{unreached}</ul>",
+        "<h3>Not reached by any trace, and why</h3><table>",
+        *reasons,
+        "</table>",
+    ]

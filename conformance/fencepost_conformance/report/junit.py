@@ -1,0 +1,36 @@
+"""A run as JUnit XML, for whoever collects test results: one case for each failure, one for all that held."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from ..pipeline.summary import Summary
+
+
+def junit(summary: Summary, seconds: float) -> str:
+    """The XML text. Kept failures are cases of their own; the rest is one case that counts them."""
+    name = f"fencepost conform {summary.job.target} {summary.job.profile}"
+    suite = ET.Element(
+        "testsuite",
+        name=name,
+        tests=str(len(summary.failures) + 1),
+        failures=str(len(summary.failures)),
+        errors="0",
+        skipped="0",
+        time=f"{seconds:.3f}",
+    )
+    held = summary.traces - summary.failed
+    ET.SubElement(suite, "testcase", classname=name, name=f"{held} of {summary.traces} traces held")
+    for row in summary.failures:
+        case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
+        text = f"event {row.event}, {row.field}: {row.left} / {row.right}"
+        ET.SubElement(case, "failure", type=row.verdict, message=_printable(text))
+    suites = ET.Element("testsuites")
+    suites.append(suite)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(char if char.isprintable() else "?" for char in text)
