@@ -1,0 +1,126 @@
+"""``MemberModel``: a member of a classic group, input by input.
+
+The caller owns the clock and the network: it says when a heartbeat is due or an interval has passed, carries requests
+and answers, and may lose them. A member makes no choices of its own, so there is always one successor.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from fencepost.protocol.messages import HeartbeatRequest
+
+from ..machines import M_COMPLETING, M_STABLE
+from .answers import answered
+from .draft import MemberDraft, Thrown
+from .inputs import (
+    Answer,
+    Close,
+    CoordinatorFound,
+    EnforceRebalance,
+    HeartbeatDue,
+    MemberInput,
+    MetadataChanged,
+    Poll,
+    PollExpired,
+    SessionExpired,
+    Subscribe,
+    Unsubscribe,
+)
+from .outputs import Commit, MemberOutput
+from .rejoin import ensure_coordinator, found, poll
+from .state import MemberConfig, MemberState
+
+
+class MemberSuccessor(NamedTuple):
+    """The result of an input: what the member does, in order, and the rules that decided."""
+
+    choice: str
+    state: MemberState
+    outputs: tuple[MemberOutput, ...]
+    rules: tuple[str, ...]
+
+
+class MemberModel:
+    """A member with a given configuration."""
+
+    def __init__(self, config: MemberConfig) -> None:
+        self.config = config
+
+    def initial(self) -> MemberState:
+        """A consumer that was just made."""
+        return MemberState()
+
+    def beats(self, state: MemberState) -> bool:
+        """Whether the heartbeat thread runs: only then may its three timers run out (K-ST-03, 04, K-HB-01)."""
+        return state.thread and state.beating and state.state in (M_COMPLETING, M_STABLE)
+
+    def successors(self, state: MemberState, step: MemberInput) -> tuple[MemberSuccessor, ...]:
+        """The result, always exactly one. ValueError for an input that cannot happen in this state."""
+        if state.closed and not isinstance(step, Answer):
+            raise ValueError("the consumer is closed")
+        d = MemberDraft(self.config, state, step.throws if isinstance(step, Poll) else frozenset())
+        with suppress(Thrown):
+            self._take(d, step)
+        return (MemberSuccessor("", d.now, tuple(d.outputs), tuple(d.rules)),)
+
+    def _take(self, d: MemberDraft, step: MemberInput) -> None:
+        if isinstance(step, Poll):
+            poll(d)
+        elif isinstance(step, Answer):
+            answered(d, step)
+        elif isinstance(step, CoordinatorFound):
+            found(d, step.error)
+        elif isinstance(step, HeartbeatDue):
+            self._heartbeat(d)
+        elif isinstance(step, SessionExpired | PollExpired):
+            self._expired(d, step)
+        elif isinstance(step, Subscribe):
+            d.set(topics=step.topics)
+        elif isinstance(step, Unsubscribe):
+            d.rule("K-LEAVE-02", "K-LEAVE-04")
+            d.give_up()
+            d.leave("the consumer unsubscribed from all topics")
+            d.set(topics=frozenset(), joined_topics=None, watched=None)
+        elif isinstance(step, Close):
+            self._close(d, step)
+        elif isinstance(step, EnforceRebalance):
+            d.rule("K-JOIN-01")
+            d.request_rejoin(step.reason)
+        elif isinstance(step, MetadataChanged):
+            d.set(metadata=step.metadata)
+
+    def _heartbeat(self, d: MemberDraft) -> None:
+        if not self.beats(d.now):
+            raise ValueError("no heartbeat is due in this state")
+        d.rule("K-HB-02", "K-HB-08")
+        if not ensure_coordinator(d):
+            return
+        generation = d.now.generation
+        d.send(
+            "heartbeat",
+            HeartbeatRequest(self.config.group_id, generation.id, generation.member_id, self.config.instance_id),
+        )
+
+    def _expired(self, d: MemberDraft, step: SessionExpired | PollExpired) -> None:
+        """K-HB-02: with an unknown coordinator the thread only looks for it."""
+        if not self.beats(d.now) or not d.now.coordinator:
+            raise ValueError("the heartbeat thread does not look at this timer now")
+        if isinstance(step, SessionExpired):
+            d.rule("K-HB-02")
+            d.forget_coordinator()
+        else:
+            d.rule("K-HB-03", "K-HB-04")  # what is owned stays until the next poll gives it up as lost
+            d.leave("consumer poll timeout has expired.")
+
+    def _close(self, d: MemberDraft, step: Close) -> None:
+        """K-LEAVE-04: commit, stop the heartbeats, give up, leave."""
+        d.rule("K-LEAVE-04", "K-LEAVE-05")
+        generation = d.now.generation
+        if self.config.auto_commit and d.now.owned and d.now.coordinator and d.now.state == M_STABLE:
+            d.outputs.append(Commit(d.number("other"), generation.id, generation.member_id, d.now.owned))
+        d.set(thread=False, beating=False)
+        d.give_up()
+        d.leave("the consumer is being closed", step.option)
+        d.set(closed=True)

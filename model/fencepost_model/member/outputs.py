@@ -1,0 +1,47 @@
+"""What a member does, in order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+
+from .inputs import Partition
+
+MemberRequest: TypeAlias = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest
+
+
+class Send(NamedTuple):
+    """A request to the coordinator."""
+
+    request: int
+    body: MemberRequest
+
+
+class Commit(NamedTuple):
+    """A commit of the positions of these partitions (K-CB-01, K-LEAVE-04)."""
+
+    request: int
+    generation: int
+    member_id: str
+    partitions: frozenset[Partition]
+
+
+class FindCoordinator(NamedTuple):
+    """A look-up of the coordinator (K-FIND-01)."""
+
+
+class Callback(NamedTuple):
+    """A rebalance listener is called: ``revoked``, ``assigned`` or ``lost``."""
+
+    kind: str
+    partitions: frozenset[Partition]
+
+
+class Raise(NamedTuple):
+    """An exception reaches the application; ``error`` is the code's name, or the exception's."""
+
+    error: str
+
+
+MemberOutput: TypeAlias = Send | Commit | FindCoordinator | Callback | Raise

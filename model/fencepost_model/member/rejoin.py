@@ -1,0 +1,197 @@
+"""The join loop of a poll: join prepare, JoinGroup, join complete (rule book, 8.5; ``AC.joinGroupIfNeeded``)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, Protocol
+
+from ..machines import M_STABLE
+from .answers import AT_ONCE
+from .draft import MemberDraft
+from .outputs import Commit, FindCoordinator
+from .state import NO_GENERATION, Joined
+
+_AT_ONCE = tuple(error.name for error in AT_ONCE)
+
+
+def poll(d: MemberDraft) -> None:
+    """K-POLL-01, steps 3 to 5; raises ``Thrown`` with an exception for the application."""
+    if d.now.failure:
+        d.rule("K-HB-10")
+        failure = d.now.failure
+        d.set(failure="")
+        d.fail(failure)
+    if not d.now.topics:
+        return
+    if not ensure_coordinator(d):
+        return
+    d.set(thread=True)  # K-HB-01
+    while rejoin_needed(d):
+        if not ensure_coordinator(d):
+            return
+        if d.now.prepare:
+            d.set(prepare=False)  # before the callbacks: what they throw does not repeat them (K-CB-09)
+            if not prepare(d):
+                d.set(prepare=True)
+                return
+        if not d.now.joining:
+            send_join(d)
+            return
+        if d.now.joined is None:
+            return
+        if not ended(d, d.now.joined):
+            return
+
+
+def ensure_coordinator(d: MemberDraft) -> bool:
+    """K-FIND-01."""
+    if d.now.coordinator:
+        return True
+    if not d.now.looking:
+        d.rule("K-FIND-01")
+        d.set(looking=True)
+        d.outputs.append(FindCoordinator())
+    return False
+
+
+def rejoin_needed(d: MemberDraft) -> bool:
+    """K-JOIN-01…03, in the order of K-JOIN-18."""
+    now = d.now
+    if now.watched is not None and now.watched != now.metadata:
+        d.rule("K-JOIN-02")
+        _ask(d, "cached metadata has changed")
+        return True
+    if now.joined_topics is not None and now.joined_topics != now.topics:
+        d.rule("K-JOIN-03")
+        _ask(d, "the subscription has changed")
+        return True
+    return now.rejoin or now.joining
+
+
+def _ask(d: MemberDraft, reason: str) -> None:
+    """A reason is set only if no rejoin was asked for already (K-JOIN-18)."""
+    if not d.now.rejoin:
+        d.request_rejoin(reason)
+
+
+def prepare(d: MemberDraft) -> bool:
+    """K-CB-01…04. False while the commit is waited for."""
+    if not _committed(d):
+        return False
+    d.set(commit="")
+    generation, owned = d.now.generation, d.now.owned
+    went_well = True
+    if generation.id == NO_GENERATION or not generation.member_id:
+        if owned:
+            d.rule("K-CB-02")
+            went_well = d.call("lost", owned)
+            d.set(owned=frozenset())
+    elif not d.config.cooperative:
+        d.rule("K-CB-03")
+        went_well = d.call("revoked", owned)
+        d.set(owned=frozenset())
+    else:
+        dropped = frozenset(partition for partition in owned if partition[0] not in d.now.topics)
+        if dropped:
+            d.rule("K-CB-04")
+            went_well = d.call("revoked", dropped)
+            d.set(owned=owned - dropped)
+    d.set(watched=None)
+    if not went_well:
+        d.rule("K-CB-09")
+        d.fail("KafkaException")
+    return True
+
+
+def _committed(d: MemberDraft) -> bool:
+    """K-CB-01: the positions are committed before the rebalance; only what is retriable holds it up."""
+    if d.now.commit == "waiting":
+        return False
+    if d.now.commit == "done" or not (d.config.auto_commit and d.now.coordinator and d.now.owned):
+        return True
+    if d.now.state != M_STABLE:
+        return True  # K-OFF-02: not sent, and what that fails with is not retriable
+    d.rule("K-CB-01")
+    generation = d.now.generation
+    d.outputs.append(Commit(d.number("commit"), generation.id, generation.member_id, d.now.owned))
+    d.set(commit="waiting")
+    return False
+
+
+def send_join(d: MemberDraft) -> None:
+    """K-ST-10, K-JOIN-12."""
+    d.rule("K-ST-10", "K-JOIN-12")
+    d.go("send_join")
+    config, generation = d.config, d.now.generation
+    d.set(joining=True, joined=None, joined_topics=d.now.topics)
+    d.send(
+        "join",
+        JoinGroupRequest(
+            config.group_id,
+            config.session_timeout_ms,
+            config.rebalance_timeout_ms,
+            generation.member_id,
+            config.instance_id,
+            config.protocol_type,
+            tuple(
+                Protocol(name, config.codec.subscription(name, d.now.topics, d.now.owned, generation.id))
+                for name in config.protocols
+            ),
+            d.now.reason or None,
+        ),
+    )
+
+
+def ended(d: MemberDraft, joined: Joined) -> bool:
+    """The join has ended; True if the loop goes on."""
+    if joined.error:
+        d.set(joining=False, joined=None)
+        d.request_rejoin(f"rebalance failed due to {joined.error}")
+        if joined.error in _AT_ONCE:
+            d.rule("K-ERR-14")
+            return True
+        if not joined.retriable:
+            d.fail(joined.error)
+        d.rule("K-ERR-14")
+        return False  # back-off: the next poll goes on
+    if d.now.generation.is_reset or d.now.state != M_STABLE:
+        d.rule("K-ST-16")
+        d.set(joining=False, joined=None)
+        d.reset("the generation was reset before the join was complete", keep_id=False)
+        return True
+    complete(d, joined.assignment)
+    d.set(joining=False, joined=None, prepare=True)
+    return True
+
+
+def complete(d: MemberDraft, data: bytes) -> None:
+    """K-CB-05, 06, 08, 13. A listener that throws leaves it undone; the next poll completes it again (K-CB-09)."""
+    try:
+        assigned = d.config.codec.assignment(data)
+    except ValueError:
+        d.rule("K-JOIN-14")
+        d.fail("IllegalStateException")
+        return
+    if any(topic not in d.now.topics for topic, _ in assigned):
+        d.rule("K-CB-08", "K-JOIN-04")
+        d.request_rejoin("received assignments do not match the current subscription")
+        return
+    owned = d.now.owned
+    went_well = True
+    if d.config.cooperative and owned - assigned:
+        d.rule("K-CB-06", "K-JOIN-04")
+        went_well = d.call("revoked", owned - assigned)
+        d.request_rejoin("need to revoke partitions and re-join")
+    d.rule("K-CB-05", "K-CB-13")
+    d.set(owned=assigned)
+    went_well &= d.call("assigned", assigned - owned)
+    if not went_well:
+        d.rule("K-CB-09")
+        d.fail("KafkaException")
+
+
+def found(d: MemberDraft, error: ErrorCode) -> None:
+    """The look-up is over (K-FIND-01)."""
+    d.set(looking=False, coordinator=error is ErrorCode.NONE)
+    if error is not ErrorCode.NONE:
+        d.fail(error.name)
