@@ -19,6 +19,8 @@ from .divergences import DIVERGENCES, Divergence, Step, name_of
 
 #: how often a trace is run again because the other coordinator chose another leader
 _MOST_CHOICES = 50
+#: what Kafka's harness says of events that cannot happen
+_IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,9 @@ def compare(
             different = other_choice(watched.calls, found, other[found.event])
             if different is not None and different[0] not in given:
                 given[different[0]] = different[1]
+                # the trace was made for the first choice; what comes later may be impossible after the other
+                events = events[: next((i for i, seen in enumerate(other) if seen.error in _IMPOSSIBLE), len(events))]
+                other = other[: len(events)]
                 ours = _run(settings, profile, events, WatchedChoices(choices(), given))
                 continue
         step = Step(events[: found.event + 1], ours[found.event], other[found.event], found)

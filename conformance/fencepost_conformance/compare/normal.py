@@ -1,7 +1,8 @@
 """What does not count as a difference: orders that nobody promises, null and empty where the wire has one for both.
 
 Kafka shows members and groups in the order of hash maps, and answers parked requests in that order (NOT-10), so rows
-are sorted by id and answers by request. The order of records is kept.
+are sorted by id and answers by request. The order of records is kept, but for the tombstones of one deletion
+(C-ADM-09).
 """
 
 from __future__ import annotations
@@ -53,4 +54,7 @@ def normal(seen: Observation) -> Observation:
         Reply(reply.request_id, normal_body(reply.body))
         for reply in sorted(seen.replies, key=lambda reply: reply.request_id)
     )
-    return Observation(tuple(normal_record(record) for record in seen.records), replies, seen.timers, seen.groups)
+    records = tuple(normal_record(record) for record in seen.records)
+    if len(records) > 1 and all(record.value is None for record in records):
+        records = tuple(sorted(records, key=lambda record: record.key.group))
+    return Observation(records, replies, seen.timers, seen.groups)
