@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,14 +12,14 @@ from fencepost.protocol.settings import PROFILES
 
 from ..console import CannotRun, Result, finish, progress
 from ..jvm.process import ProcessFault
+from ..pipeline.engines import ENGINES
 from ..pipeline.job import Job
-from ..pipeline.local import run_local
-from ..pipeline.summary import Summary
+from ..pipeline.plan import Plan
+from ..report.files import write_report
 from ..report.terminal import counts, details, tables
-from ..targets.registry import parse_target
 
 
-def conform(  # noqa: PLR0917
+def conform(  # noqa: PLR0917 — options of a command line
     target: Annotated[str, typer.Option(help="core, kafka:RELEASE or HOST:PORT")] = "core",
     profile: Annotated[str, typer.Option(help=f"one of {', '.join(sorted(PROFILES))}")] = "kafka-4.3",
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
@@ -27,22 +28,23 @@ def conform(  # noqa: PLR0917
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     workers: Annotated[int, typer.Option(min=1, help="processes (local) or cores (spark)")] = 1,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
+    out: Annotated[Path | None, typer.Option("-o", help="directory for rows, report.html, junit.xml, failures")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
     if profile not in PROFILES:
         raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
-    parse_target(target)
-    job = Job(target, profile, steps_per_trace, model)
-    summary = Summary(job)
+    if engine not in ENGINES:
+        raise CannotRun(f"no engine {engine!r}; known: {', '.join(ENGINES)}")
+    plan = Plan(Job(target, profile, steps_per_trace, model), seed, traces)
     began = time.monotonic()
     try:
         with progress(target, total=traces) as meter:
-            for chunk in run_local(job, seed, traces, workers):
-                summary.add_all(chunk)
-                meter.advance(len(chunk))
+            summary = ENGINES[engine](plan, workers, out, meter.advance)
+        seconds = time.monotonic() - began
+        if out is not None:
+            write_report(out, summary, seconds)
     except ProcessFault as fault:
         raise CannotRun(str(fault)) from None
-    seconds = time.monotonic() - began
     result = Result("conform", held=summary.held, counts=counts(summary, seconds), details=details(summary))
     finish(result, as_json=as_json, table=None if as_json else tables(summary))

@@ -18,11 +18,11 @@ from ..pipeline.check import Checker, Examined
 from ..pipeline.job import Job, Verdict
 from ..replay.load import Loaded, load
 from ..replay.show import as_json as json_of
-from ..replay.show import chart_of, notes, on_terminal, wire_as_json
+from ..replay.show import chart_of, failing_trace, notes, on_terminal, wire_as_json
 from ..report.chart import Chart, chart_html, page
 from ..report.wire_words import wire_lanes, wire_steps
 from ..report.words import Teller
-from ..shrink.shrinker import failure_kind, shrink
+from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import parse_target
 from ..trace import EventTrace, write_traces
 
@@ -62,7 +62,7 @@ def replay(  # noqa: PLR0917 — options of a command line
             held &= found.verdict.held
             charts.append(chart_of(shown.name, shown, found))
             told.append(json_of(shown, found))
-            kept.append(_with_observations(shown, found))
+            kept.append(failing_trace(shown, found))
             if not as_json:
                 marked = found.difference.event if found.difference else None
                 console.print(on_terminal(Teller(shown.trace.events, found.ours).steps(), marked))
@@ -84,7 +84,7 @@ def replay(  # noqa: PLR0917 — options of a command line
 def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded, Examined]:
     """What becomes of the trace on the target, or of its shortest form; and against what its file recorded."""
     found = checker.examine([shown.trace])[0]
-    if shortest and failure_kind(found) is not None:
+    if shortest and kind_of(found) is not None:
         small = shrink(shown.trace, lambda candidate: checker.examine([candidate])[0])
         return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found
     if found.verdict.held and shown.recorded and None not in shown.recorded:
@@ -93,17 +93,3 @@ def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded
         if difference is not None:
             return shown, Examined(Verdict.DIFFERED, difference.event, difference, "", found.ours, recorded, 0)
     return shown, found
-
-
-def _with_observations(shown: Loaded, found: Examined) -> EventTrace:
-    made = shown.trace
-    ends = len(made.events) - len(found.ours)
-    return EventTrace(
-        made.settings,
-        made.profile,
-        made.events,
-        (*found.ours, *([None] * ends)),
-        made.seed,
-        shown.name,
-        (("target", "core"),),
-    )

@@ -43,13 +43,13 @@ class Checker:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._profile = PROFILES[job.profile]
+        self.profile = PROFILES[job.profile]
         target = parse_target(job.target)
         self._kafka = KafkaJvm(target.release) if target.kind == "kafka" else None
 
     def check(self, seeds: Sequence[int]) -> list[Row]:
         """One row for each seed, in order."""
-        traces = [generate(seed, self._profile, self._job.steps) for seed in seeds]
+        traces = [generate(seed, self.profile, self._job.steps) for seed in seeds]
         return [as_row(trace, found) for trace, found in zip(traces, self.examine(traces), strict=True)]
 
     def examine(self, traces: Sequence[Generated]) -> list[Examined]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -59,3 +60,12 @@ class Row:
     @property
     def held(self) -> bool:
         return Verdict(self.verdict).held
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What makes two failures the same: the verdict, and the field without the names and numbers in it."""
+        return failure_kind(self.verdict, self.field)
+
+
+def failure_kind(verdict: str, field: str) -> tuple[str, str]:
+    return verdict, re.sub(r"\[[^]]*\]|\d+", "", field)

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 
 from .check import Checker
 from .job import Job, Row
-from .plan import CHUNK
+from .plan import Plan
 
 _checker: Checker | None = None
 
 
-def run_local(job: Job, first: int, count: int, workers: int) -> Iterator[list[Row]]:
+def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
     """The rows of each chunk, in order of seeds."""
-    chunks = [range(start, min(start + CHUNK, first + count)) for start in range(first, first + count, CHUNK)]
+    chunks = plan.chunks(range(plan.first, plan.first + plan.count))
     if workers < 2 or len(chunks) < 2:
-        checker = Checker(job)
+        checker = Checker(plan.job)
         try:
             for chunk in chunks:
                 yield checker.check(chunk)
         finally:
             checker.close()
         return
-    with multiprocessing.get_context("spawn").Pool(min(workers, len(chunks)), _start, (job,)) as pool:
+    with multiprocessing.get_context("spawn").Pool(min(workers, len(chunks)), _start, (plan.job,)) as pool:
         yield from pool.imap(_check, chunks)
 
 

@@ -13,9 +13,8 @@ from rich.text import Text
 from ..pipeline.check import Examined
 from ..report.chart import Chart
 from ..report.words import COORDINATOR, StepWords, Teller
-from ..trace import WireTrace
+from ..trace import EventTrace, WireTrace
 from .load import Loaded
-
 
 _INDENT = " " * 20
 
@@ -26,6 +25,16 @@ def chart_of(name: str, shown: Loaded, found: Examined) -> Chart:
     return Chart(
         name, notes(found), teller.lanes(), teller.steps(), found.difference.event if found.difference else None
     )
+
+
+def failing_trace(shown: Loaded, found: Examined) -> EventTrace:
+    """The trace with what the core did at each event, as it is written to a file."""
+    made = shown.trace
+    unseen = len(made.events) - len(found.ours)
+    return EventTrace(
+        made.settings, made.profile, made.events, (*found.ours, *([None] * unseen)), made.seed, shown.name,
+        (("target", "core"),),
+    )  # fmt: skip
 
 
 def notes(found: Examined) -> tuple[str, ...]:

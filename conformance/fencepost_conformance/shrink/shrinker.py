@@ -6,7 +6,6 @@ is loaded holds, and settings. A candidate counts if it fails in the same way: s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -15,6 +14,7 @@ from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.generator import Generated
 from ..pipeline.check import Examined
+from ..pipeline.job import failure_kind
 from .references import References, Remade
 
 #: looks at a trace; ``Checker.examine`` of one trace
@@ -30,11 +30,11 @@ class Shrunk:
     tried: int
 
 
-def failure_kind(found: Examined) -> tuple[str, str] | None:
-    """What makes two failures the same: the verdict and the field, without the names and numbers in it."""
+def kind_of(found: Examined) -> tuple[str, str] | None:
+    """What makes two failures the same; None if the trace held."""
     if found.verdict.held or found.difference is None:
         return None
-    return found.verdict.value, re.sub(r"\[[^]]*\]|\d+", "", found.difference.field)
+    return failure_kind(found.verdict, found.difference.field)
 
 
 def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
@@ -42,7 +42,7 @@ def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
 
     ``most``: candidates to try at most."""
     found = examine(trace)
-    if failure_kind(found) is None:
+    if kind_of(found) is None:
         raise ValueError("the trace does not fail: there is nothing to shrink")
     work = _Shrinking(trace, found, examine, most)
     work.cut()
@@ -55,7 +55,7 @@ def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
 class _Shrinking:
     def __init__(self, trace: Generated, found: Examined, examine: Examine, most: int) -> None:
         self.best, self.found, self.tried = trace, found, 0
-        self._kind = failure_kind(found)
+        self._kind = kind_of(found)
         self._examine = examine
         self._most = most
         self._aim(trace)
@@ -117,7 +117,7 @@ class _Shrinking:
         remade = self._references.remake(wanted, kept, changed)
         candidate = as_trace(self.best.seed, wanted, self.best.profile, remade)
         found = self._examine(candidate)
-        if failure_kind(found) != self._kind:
+        if kind_of(found) != self._kind:
             return False
         self.best, self.found = candidate, found
         self._aim(candidate)
