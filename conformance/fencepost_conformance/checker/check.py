@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from fencepost.protocol.errors import ErrorCode
@@ -89,17 +90,21 @@ def check_history(history: History, settings: Settings, profile: Profile, limits
     return _refusal(history, at, settings, profile, limits), search.steps
 
 
+def _line(trace: WireTrace, number: int) -> int:
+    """The line in the file of the ``number``-th line after the header, or of the header (0)."""
+    return trace.numbers[number] if trace.numbers else number
+
+
 def check_trace(
     trace: WireTrace,
     path: str = "",
     *,
-    first_line: int = 1,
     limits: Limits | None = None,
     profile: Profile | None = None,
 ) -> Verdict:
-    """The verdict about one wire trace; ``first_line`` is the line of its header in the file.
+    """The verdict about one wire trace; ``profile`` replaces the one that the trace names.
 
-    ``profile`` replaces the one that the trace names.
+    Lines are those of the file; of a trace that comes from no file, those after its header, counted from 1.
     """
     limits, profile = limits or Limits(), profile or trace.profile
     began = time.perf_counter()
@@ -114,25 +119,16 @@ def check_trace(
         alive = _alive_before(history)
         if history.foreign is not None or alive is not None:
             at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
-            outcome, line, reason = "undecided", first_line + at, f"group {history.group_id!r} {why}"
+            outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"
             continue
         try:
             refusal, cost = check_history(history, trace.settings, profile, limits)
         except Exhausted as given_up:
-            outcome, line, reason = "undecided", first_line, f"group {history.group_id!r}: {given_up}"
+            outcome, line, reason = "undecided", _line(trace, 0), f"group {history.group_id!r}: {given_up}"
             continue
         steps += cost
         if refusal is not None:
-            refusals.append(
-                Refusal(
-                    refusal.group_id,
-                    first_line + refusal.line,
-                    refusal.at_ms,
-                    refusal.seen,
-                    refusal.allowed,
-                    refusal.rules,
-                )
-            )
+            refusals.append(replace(refusal, line=_line(trace, refusal.line)))
     if refusals:
         outcome = "refused"
     return Verdict(
@@ -152,15 +148,14 @@ def check_trace(
 
 def check_file(path: Path, limits: Limits | None = None, profile: Profile | None = None) -> Iterator[Verdict]:
     """The verdict about each trace of a file. Never raises for what the file holds, or for a file that is not there."""
-    first_line = 1
     try:
         for trace in read_traces(path):
             if isinstance(trace, BrokenTrace):
                 yield Verdict(str(path), "", "broken", trace.line, trace.reason)
             elif isinstance(trace, EventTrace):
                 reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
-                yield Verdict(str(path), trace.name, "broken", first_line, reason)
+                yield Verdict(str(path), trace.name, "broken", 1, reason)
             else:
-                yield check_trace(trace, str(path), first_line=first_line, limits=limits, profile=profile)
+                yield check_trace(trace, str(path), limits=limits, profile=profile)
     except OSError as error:
         yield Verdict(str(path), "", "broken", 0, error.strerror or str(error))

@@ -70,10 +70,10 @@ def altered(trace: WireTrace, changes: dict[int, dict[str, Any]]) -> WireTrace:
         line = lines[position]
         assert isinstance(line, ReceivedLine)
         lines[position] = line.model_copy(update={"body": {**line.body, **fields}})
-    return replace(trace, lines=tuple(lines))
+    return replace(trace, lines=tuple(lines), numbers=())
 
 
 def without(trace: WireTrace, exchange: Exchange) -> WireTrace:
     """The trace without this request and its answer."""
     gone = {exchange.sent, exchange.received}
-    return replace(trace, lines=tuple(line for at, line in enumerate(trace.lines) if at not in gone))
+    return replace(trace, lines=tuple(line for at, line in enumerate(trace.lines) if at not in gone), numbers=())

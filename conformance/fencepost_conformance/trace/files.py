@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -34,7 +34,10 @@ class EventTrace:
 
 @dataclass(frozen=True, slots=True)
 class WireTrace:
-    """A trace of kind ``wire``: its lines in order, bodies as JSON data (``convert.wire_request`` types them)."""
+    """A trace of kind ``wire``: its lines in order, bodies as JSON data (``convert.wire_request`` types them).
+
+    ``numbers``: the line of the file that holds the header, then that of each line; empty if it was not read from one.
+    """
 
     settings: Settings
     profile: Profile
@@ -42,6 +45,7 @@ class WireTrace:
     seed: int | None = None
     name: str = ""
     provenance: tuple[tuple[str, str], ...] = ()
+    numbers: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ class _Reader:
         self._path = path
         self._header: HeaderLine | None = None
         self._lines: list[Line] = []
+        self._numbers: list[int] = []
         self._skipping = False
         self._started = False
         self._last_ms: int | None = None
@@ -129,6 +134,7 @@ class _Reader:
                 yield from self._broken(number, str(wrong), header=True)
                 return
             self._header, self._skipping = line, False
+            self._numbers = [number]
             return
         if self._skipping:
             return
@@ -136,6 +142,7 @@ class _Reader:
             yield from self._broken(number, reason)
             return
         self._lines.append(line)
+        self._numbers.append(number)
 
     def end(self, number: int) -> Iterator[Trace | BrokenTrace]:
         if not self._started and not self._skipping:
@@ -174,16 +181,16 @@ class _Reader:
 
     def _finish(self) -> Iterator[Trace]:
         if self._header is not None:
-            yield _trace(self._header, self._lines)
+            yield _trace(self._header, self._lines, tuple(self._numbers))
         self._header, self._lines = None, []
 
 
-def _trace(header: HeaderLine, lines: list[Line]) -> Trace:
+def _trace(header: HeaderLine, lines: list[Line], numbers: tuple[int, ...]) -> Trace:
     settings, profile = convert.settings_of(header), convert.profile_of(header)
     provenance = tuple(header.provenance.items())
     if header.kind == "wire":
         wire = tuple(line for line in lines if isinstance(line, WireLine))
-        return WireTrace(settings, profile, wire, header.seed, header.name, provenance)
+        return WireTrace(settings, profile, wire, header.seed, header.name, provenance, numbers)
     events: list[Event] = []
     observations: list[Observation | None] = []
     for line in lines:
