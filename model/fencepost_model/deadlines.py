@@ -26,17 +26,20 @@ def after_step(deadlines: Deadlines, event: Event, step: Step) -> TimerChanges:
     if not step.outcome.timers and not cancelled and fired is None:
         return TimerChanges(deadlines, {})
     after = dict(deadlines)
-    touched = dict.fromkeys(cancelled)
+    net: dict[TimerKey, int | None] = dict.fromkeys(cancelled)
     if fired is not None:
-        touched[fired] = None
-    for key in touched:
+        net[fired] = None
+    for key in net:
         after.pop(key, None)
     for command in step.outcome.timers:
         key = command.key
-        touched[key] = None
-        if isinstance(command, SetTimer):
-            after[key] = event.at_ms + command.delay_ms
-        else:
+        deadline = event.at_ms + command.delay_ms if isinstance(command, SetTimer) else None
+        if deadline is None:
             after.pop(key, None)
-    net = {key: after.get(key) for key in touched if after.get(key) != deadlines.get(key)}
+        else:
+            after[key] = deadline
+        if deadlines.get(key) == deadline:
+            net.pop(key, None)
+        else:
+            net[key] = deadline
     return TimerChanges(after, net)

@@ -22,11 +22,13 @@ def carried(body: ResponseBody, version: int) -> ResponseBody:
     if isinstance(body, JoinGroupResponse):
         if version < 5 and body.members:
             body = replace(body, members=tuple(replace(row, group_instance_id=None) for row in body.members))
-        if version < 7:
+        if version < 7 and body.protocol_type is not None:
             body = replace(body, protocol_type=None)
         return body if version >= 9 or not body.skip_assignment else replace(body, skip_assignment=False)
     if isinstance(body, SyncGroupResponse):
-        return body if version >= 5 else replace(body, protocol_type=None, protocol_name=None)
+        if version >= 5 or (body.protocol_type is None and body.protocol_name is None):
+            return body
+        return replace(body, protocol_type=None, protocol_name=None)
     if isinstance(body, DescribeGroupsResponse) and version < 4:
         return DescribeGroupsResponse(
             tuple(
