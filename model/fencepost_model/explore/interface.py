@@ -68,11 +68,15 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class StepInvariant:
-    """Holds for every transition: ``holds(label, before, after)``, both tuples of the values of ``reads``."""
+    """Holds for every transition: ``holds(label, before, after)``, both tuples of the values of ``reads``.
+
+    ``actions`` limits it to labels that begin with one of these words; empty: every transition.
+    """
 
     name: str
     reads: tuple[int, ...]
     holds: Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]
+    actions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,15 @@ class LeadsTo:
     name: str
     reads: tuple[int, ...]
     premise: Callable[..., bool]
+    goal: Callable[..., bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Settles:
+    """From some point on ``goal`` holds for ever (``<>[] P``), under the system's fairness."""
+
+    name: str
+    reads: tuple[int, ...]
     goal: Callable[..., bool]
 
 
@@ -112,9 +125,12 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
+    """What to check. ``reads`` are components and views; several entries may share a name and are one property then."""
+
     invariants: tuple[Invariant, ...] = ()
     steps: tuple[StepInvariant, ...] = ()
     leads_to: tuple[LeadsTo, ...] = ()
+    settles: tuple[Settles, ...] = ()
     witnesses: tuple[Witness, ...] = ()
     fairness: tuple[Fairness, ...] = ()
     #: None: any state may be the last one. Otherwise the components read, and whether such a state may be the last.

@@ -271,27 +271,35 @@ class _Search:
         for name, memo in self.invariants:
             if name in self.broken:
                 continue
-            broken = np.flatnonzero(memo([columns[component] for component in memo.components]) == 0)
+            broken = np.flatnonzero(memo(self.tables.read(columns, memo.components)) == 0)
             if broken.size:
                 self._report(name, "invariant", partial(self._trace, first + int(broken[0])))
         for name in list(self.witnesses):
             memo = self.witnesses[name]
-            if memo([columns[component] for component in memo.components]).any():
+            if memo(self.tables.read(columns, memo.components)).any():
                 del self.witnesses[name]
 
     def _check_steps(self, before: Sequence[Ids], steps: Steps, first: int) -> None:
+        words = {self.graph.label(label)[0] for label in np.flatnonzero(np.bincount(steps.label)).tolist()}
         for step, memo in self.steps:
-            if step.name in self.broken:
+            if step.name in self.broken or (step.actions and not words & step.actions):
                 continue
-            read_before = [before[component][steps.source] for component in step.reads]
-            read_after = [steps.columns[component] for component in step.reads]
-            broken = np.flatnonzero(memo([steps.label, *read_before, *read_after]) == 0)
+            places: NDArray[np.int64] | slice = slice(None)
+            if step.actions and not words <= step.actions:
+                places = np.flatnonzero(self._begins(step.actions)[steps.label])
+            read_before = self.tables.read([column[steps.source[places]] for column in before], step.reads)
+            read_after = self.tables.read([column[places] for column in steps.columns], step.reads)
+            broken = np.flatnonzero(memo([steps.label[places], *read_before, *read_after]) == 0)
             if broken.size:
-                place = int(broken[0])
+                place = int(broken[0]) if isinstance(places, slice) else int(places[broken[0]])
                 label = self.graph.label(int(steps.label[place]))
                 after = tuple(self.tables.values[each][column[place]] for each, column in enumerate(steps.columns))
                 number = first + int(steps.source[place])
                 self._report(step.name, "step", partial(self._trace, number, (Step(label, after),)))
+
+    def _begins(self, words: frozenset[str]) -> NDArray[np.bool_]:
+        """Which labels begin with one of the words."""
+        return np.array([label[0] in words for label, _ in self.tables.labels.values], dtype=np.bool_)
 
     def _check_ends(self, first: int, upto: int, found: list[Steps]) -> None:
         if self.may_end is None:
@@ -301,7 +309,9 @@ class _Search:
             ended[steps.source] = False
         numbers = np.flatnonzero(ended) + first
         if numbers.size:
-            allowed = self.may_end([self.graph.columns[each].view[numbers] for each in self.may_end.components])
+            allowed = self.may_end(
+                self.tables.read([each.view[numbers] for each in self.graph.columns], self.may_end.components)
+            )
             bad = numbers[allowed == 0]
             if bad.size:
                 self._report("deadlock", "deadlock", partial(self._trace, int(bad[0])))

@@ -293,6 +293,17 @@ class Tables:
         """The columns of the components, then those of the views."""
         return [*columns, *(memo([columns[memo.components[0]]]) for memo in self._views)]
 
+    def read(self, columns: Sequence[Ids], reads: Sequence[int]) -> list[Ids]:
+        """The columns of these components and views, of which ``columns`` holds at least the components."""
+        width = len(self.components)
+        return [
+            columns[each] if each < len(columns) else self._views[each - width]([columns[self._of(each)]])
+            for each in reads
+        ]
+
+    def _of(self, view: int) -> int:
+        return self._views[view - len(self.components)].components[0]
+
     def updated(self, component: int, numbers: Ids, tokens: Ids) -> Ids:
         return self._updates[component]((numbers, tokens))
 

@@ -20,10 +20,11 @@ from ..classic import Timer
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from ..machines import COMPLETING
 from . import client as clients
 from .config import Config
 from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
-from .values import JoinReply, JoinRequest, Lane, Request, SyncRequest
+from .values import JoinReply, JoinRequest, Lane, LeaveRequest, Request, SyncReply, SyncRequest
 
 GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
 
@@ -38,6 +39,43 @@ class Log(NamedTuple):
 class Counters(NamedTuple):
     ids_used: int
     faults_left: int
+
+
+class Shape(NamedTuple):
+    """What fencing looks at: state, generation, and the members with their instance ids."""
+
+    state: str
+    generation: int
+    members: frozenset[tuple[str, str]]
+
+
+def shape(state: GroupState) -> Shape:
+    group = existing(state)
+    return Shape(group.state, group.generation, frozenset((m.member_id, m.instance or "") for m in group.members))
+
+
+def fenced(seen: Shape, member_id: str, instance: str) -> bool:
+    """C-JOIN-38e…g, written again from the rules: nobody with that id, or the instance id is another's."""
+    if (member_id, instance) in seen.members:
+        return False
+    return instance != "" or all(each != member_id for each, _ in seen.members)
+
+
+def commit_is_accepted(seen: Shape, member_id: str, instance: str, generation: int) -> bool:
+    return not fenced(seen, member_id, instance) and generation == seen.generation and seen.state != COMPLETING
+
+
+def told(lane: Lane) -> frozenset[tuple[str, int, frozenset[str]]]:
+    """Assignments on their way to the client, and the one it believes in: (member id, generation, partitions)."""
+    member = lane.client
+    leases = {
+        (member.member_id, member.generation, reply.assignment)
+        for reply in lane.replies
+        if isinstance(reply, SyncReply) and reply.assignment
+    }
+    if member.owned:
+        leases.add((member.member_id, member.owned_generation, member.owned))
+    return frozenset(leases)
 
 
 FAULT = (COUNTERS, "fault")
@@ -59,11 +97,19 @@ class ClosedSystem:
         self.held = range(first + 1, first + 1 + count)
         self.requests = range(first + 1 + count, first + 1 + 2 * count)
         self.calm = first + 1 + 2 * count
+        self.shape = self.calm + 1
+        self.record = self.calm + 2
+        self.members = range(self.calm + 3, self.calm + 3 + count)
+        self.leases = range(self.calm + 3 + count, self.calm + 3 + 2 * count)
         self.views: Sequence[View] = (
             View(COUNTERS, lambda counters: counters.ids_used),
             *(View(lane, clients.held_ids) for lane in self.lanes),
             *(View(lane, lambda lane: lane.requests) for lane in self.lanes),
             View(GROUP, self._settled),
+            View(GROUP, shape),
+            View(LOG, lambda log: log.replicated),
+            *(View(lane, lambda lane: lane.client) for lane in self.lanes),
+            *(View(lane, told) for lane in self.lanes),
         )
 
     def initial(self) -> Iterable[State]:
@@ -74,6 +120,10 @@ class ClosedSystem:
     def symmetry(self) -> Sequence[Permutation]:
         """None: ids are handed out in order and the first candidate leads, so neither clients nor ids are alike."""
         return ()
+
+    def accepts_commit(self, seen: Shape, member_id: str, instance: str, generation: int) -> bool:
+        """Whether a commit sent now would be accepted: O-COMMIT-25…28."""
+        return commit_is_accepted(seen, member_id, instance, generation)
 
     # ---- updates ------------------------------------------------------------------------------------------------
 
@@ -131,6 +181,8 @@ class ClosedSystem:
         found += self._timers("JoinTimerFires", "JoinTimerFiresEarly", self._join_timer)
         found += self._timers("SyncTimerFires", "SyncTimerFiresEarly", self._sync_timer)
         found += self._timers("SessionTimerFires", "SessionTimerFiresEarly", self._session_timers)
+        if "OperatorRemovesMember" in allowed:
+            found.append(Action("OperatorRemovesMember", (GROUP,), self._remove_member))
         if "CoordinatorFailsOver" in allowed:
             found.append(Action("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
         return tuple(found)
@@ -233,6 +285,13 @@ class ClosedSystem:
                 if result is not None:
                     label = ("AppendFails", self.config.clients[number])
                     yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
+
+    def _remove_member(self, group: GroupState) -> Iterator[Outcome]:
+        if self._settled(group):
+            for member in existing(group).members:
+                leave = LeaveRequest("LeaveGroup", False, member.member_id)
+                result = self.coordinator.get(group, 0, leave, "")
+                yield self._outcome(("OperatorRemovesMember", member.member_id), result, FAULT)
 
     def _fail_over(self, group: GroupState, log: Log) -> Iterator[Outcome]:
         for survive in range(len(log.open) + 1):

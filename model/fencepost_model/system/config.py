@@ -18,6 +18,7 @@ ENVIRONMENT: Final = (
     "ClientLeaves",
     "ClientGivesUp",
     "ClientAsksToRejoin",
+    "OperatorRemovesMember",
     "RequestLost",
     "RequestDuplicated",
     "ReplyLost",

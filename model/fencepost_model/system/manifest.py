@@ -1,0 +1,147 @@
+"""The configurations of ``spec/manifest.json``, read for the model: constants, properties, expected result.
+
+A TLC configuration assigns constants by name to operators of the module (``Clients <- TwoClients``). Those operators are
+plain values, unions of them, or a function of the clients, and only that much of TLA+ is understood here. An assignment
+that replaces an operator of the protocol itself is a mutant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ..tlc.values import ParseError, parse
+from .config import Config, from_constants
+from .mutants import MUTANTS
+
+SYSTEM_MODULES: Final = ("MCClassicGroup", "MCMutants")
+
+
+class BadManifest(ValueError):
+    """The manifest or a configuration is not as expected; the message names the file and the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One configuration. ``distinct`` and ``trace`` (states of the shortest counter-example) are None if not pinned."""
+
+    name: str
+    module: Path
+    cfg: Path
+    about: str
+    expected: Literal["holds", "violates", "refinement", "temporal", "deadlock"]
+    property: str | None
+    distinct: int | None
+    trace: int | None
+    e1: bool
+    size: Literal["small", "medium", "large"]
+    deadlock: bool
+
+    @property
+    def has_model(self) -> bool:
+        """Whether it is about the closed system, which the model has too; ``Ownership`` alone is not."""
+        return self.module.stem in SYSTEM_MODULES
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
+
+    config: Config
+    properties: tuple[str, ...]
+    fair: bool
+    mutants: tuple[str, ...]
+
+
+def read_manifest(spec: Path) -> list[Entry]:
+    """The entries of ``spec/manifest.json``. Raises BadManifest."""
+    path = spec / "manifest.json"
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["configurations"]
+        return [
+            Entry(
+                name=row["name"],
+                module=spec / f"{row['module']}.tla",
+                cfg=spec / row["cfg"],
+                about=row["about"],
+                expected=row["expected"],
+                property=row["property"],
+                distinct=row["distinct"],
+                trace=row["trace"],
+                e1=row["e1"],
+                size=row["size"],
+                deadlock="-deadlock" not in row["flags"],
+            )
+            for row in rows
+        ]
+    except (OSError, json.JSONDecodeError, KeyError, TypeError) as reason:
+        raise BadManifest(f"{path}: {type(reason).__name__}: {reason}") from reason
+
+
+def read_problem(entry: Entry) -> Problem:
+    """The closed system that a configuration describes. Raises BadManifest."""
+    try:
+        return _problem(entry)
+    except (OSError, KeyError, ParseError) as reason:
+        raise BadManifest(f"{entry.cfg}: {type(reason).__name__}: {reason}") from reason
+
+
+_SECTIONS: Final = ("SPECIFICATION", "CONSTANTS", "CONSTANT", "INVARIANTS", "INVARIANT", "PROPERTIES", "PROPERTY")
+
+
+def _problem(entry: Entry) -> Problem:
+    section = ""
+    found: dict[str, list[str]] = {name: [] for name in _SECTIONS}
+    for line in entry.cfg.read_text(encoding="utf-8").splitlines():
+        words = line.split("\\*")[0].strip()
+        if not words:
+            continue
+        head, _, rest = words.partition(" ")
+        if head in _SECTIONS:
+            section, words = head, rest.strip()
+        if words:
+            found[section].append(words)
+    definitions = read_definitions(entry.module.with_name("MCClassicGroup.tla"))
+    constants: dict[str, Any] = {}
+    mutants: list[str] = []
+    for assignment in (*found["CONSTANTS"], *found["CONSTANT"]):
+        name, arrow, value = assignment.split()
+        if assignment in MUTANTS:
+            mutants.append(assignment)
+        elif arrow == "<-":
+            constants[name] = value
+        else:
+            constants[name] = parse(value)
+    clients = evaluate(definitions[constants["Clients"]], definitions)
+    for name in ("Clients", "MemberIds", "Partitions", "InstanceOf", "Allowed"):
+        constants[name] = evaluate(definitions[constants[name]], definitions, clients)
+    names = (*found["INVARIANTS"], *found["INVARIANT"], *found["PROPERTIES"], *found["PROPERTY"])
+    return Problem(from_constants(constants), names, found["SPECIFICATION"] == ["FairSpec"], tuple(mutants))
+
+
+def read_definitions(module: Path) -> dict[str, str]:
+    """The definitions of a module, name to text without comments."""
+    text = re.sub(r"\\\*[^\n]*|\(\*.*?\*\)", "", module.read_text(encoding="utf-8"), flags=re.DOTALL)
+    parts = re.split(r"^(\w+)\s*==", text, flags=re.MULTILINE)
+    return {name: " ".join(body.split()) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+_FUNCTION: Final = re.compile(r'\[c \\in Clients \|-> (?:IF c = ("\w*") THEN ("\w*") ELSE )?("\w*")\]')
+
+
+def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] = ()) -> Any:
+    """A value, a name, a union of those, or a function of the clients. Raises ParseError for anything else."""
+    text = re.split(r"\s-{4,}|\s={4,}", text)[0].strip()
+    if "\\cup" in text:
+        return frozenset[Any]().union(*(evaluate(part.strip(), definitions) for part in text.split("\\cup")))
+    if text in definitions:
+        return evaluate(definitions[text], definitions, clients)
+    match = _FUNCTION.fullmatch(text)
+    if match is None:
+        return parse(text)
+    chosen, then, otherwise = match.groups()
+    return {client: parse(then if f'"{client}"' == chosen else otherwise) for client in clients}

@@ -1,0 +1,193 @@
+"""One guard taken away at a time: what ``spec/MCMutants.tla`` overrides, done to the model.
+
+Each mutant replaces functions of the model while a configuration is explored, so neither the group machine nor the closed
+system has a line for their sake. The configuration must then fail on its property; that shows the property checks
+something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, Final
+from unittest.mock import patch
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, SyncGroupRequest
+
+from ..classic import Arrive, Durable, live, rebalance, requests, sync, work
+from ..classic import join as joining
+from ..classic.draft import Draft
+from ..classic.group import GroupState
+from ..classic.state import JOIN_TIMER, SYNC_TIMER
+from ..machines import EMPTY, PREPARING
+from . import closed
+from .coordinator import FIRST_RECORD, Coordinator, Result
+
+Patches = list[tuple[Any, str, Any]]
+
+
+def _everywhere(name: str, replacement: Callable[..., Any]) -> Patches:
+    """The function in every module of the model that has it under its name."""
+    modules = (joining, live, rebalance, requests, sync, work)
+    return [(module, name, replacement) for module in modules if hasattr(module, name)]
+
+
+def _same_generation() -> Patches:
+    """C-ST-21 forgotten."""
+    original = rebalance.complete
+
+    def complete(d: Draft) -> None:
+        d.generation -= 1
+        before = d.generation
+        original(d)
+        if d.generation == before:
+            d.generation += 1  # nothing was completed (C-JOIN-46)
+
+    return _everywhere("complete", complete)
+
+
+def _commit_without_generation() -> Patches:
+    """O-COMMIT-25 without the generation."""
+    original = closed.commit_is_accepted
+
+    def accepted(seen: closed.Shape, member_id: str, instance: str, generation: int) -> bool:
+        return original(seen, member_id, instance, seen.generation)
+
+    return [(closed, "commit_is_accepted", accepted)]
+
+
+def _sync_without_generation() -> Patches:
+    """C-SYNC-09 forgotten."""
+    original = sync.sync_error
+
+    def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
+        return original(d, replace(body, generation_id=d.generation))
+
+    return _everywhere("sync_error", sync_error)
+
+
+def _heartbeat_without_membership() -> Patches:
+    """C-HB-08 forgotten."""
+
+    def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
+        if d.state == EMPTY:
+            return HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)
+        if body.generation_id != d.generation:
+            return HeartbeatResponse(ErrorCode.ILLEGAL_GENERATION)
+        busy = d.state == PREPARING
+        return HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS if busy else ErrorCode.NONE)
+
+    return _everywhere("heartbeat", heartbeat)
+
+
+def _loads_nothing() -> Patches:
+    """F-LOAD-01 forgotten: a coordinator that starts from nothing."""
+    original = Coordinator.load
+    return [(Coordinator, "load", lambda self, record: original(self, FIRST_RECORD))]
+
+
+def _answers_early() -> Patches:
+    """F-RT-21 forgotten: the assignment is handed out before its record is replicated."""
+    original = Coordinator.step
+
+    def step(self: Coordinator, group: GroupState, *inputs: Any) -> Result:
+        result = original(self, group, *inputs)
+        sent = [each for each in inputs if isinstance(each, Arrive) and isinstance(each.body, SyncGroupRequest)]
+        if not (sent and result.records):
+            return result
+        told = original(self, result.group, Durable(result.group.undurable))
+        after = told.group._replace(undurable=result.group.undurable, operations=result.group.operations)
+        return result._replace(group=after, replies=(*result.replies, *told.replies))
+
+    return [(Coordinator, "step", step)]
+
+
+def _no_succession() -> Patches:
+    """C-JOIN-76 forgotten: the leader may be gone."""
+    original = Draft.remove
+
+    def remove(self: Draft, member_id: str) -> None:
+        leader = self.leader
+        original(self, member_id)
+        self.leader = leader
+
+    return [(Draft, "remove", remove)]
+
+
+def _forgets_parked_syncs() -> Patches:
+    """C-JOIN-42 forgets whoever is parked."""
+    original = rebalance.propagate
+
+    def propagate(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
+        if error is ErrorCode.NONE:
+            original(d, assignments, error)
+
+    return _everywhere("propagate", propagate)
+
+
+def _refuses_nobody() -> Patches:
+    """C-JOIN-21 and C-JOIN-22 forgotten."""
+    return _everywhere("has_room", lambda d, body: True)
+
+
+def _does_not_rearm() -> Patches:
+    """C-JOIN-46 forgotten: the timer is not set again for absent static members."""
+    original = rebalance.complete
+
+    def complete(d: Draft) -> None:
+        state, generation = d.state, d.generation
+        original(d)
+        if (d.state, d.generation) == (state, generation):
+            d.cancel(JOIN_TIMER)
+
+    return _everywhere("complete", complete)
+
+
+def _cancels_for_all() -> Patches:
+    """C-SYNC-16: the first SyncGroup cancels the timer for all."""
+
+    def synced(d: Draft, member_id: str) -> None:
+        d.pending_sync -= {member_id}
+        d.cancel(SYNC_TIMER)
+
+    return _everywhere("synced", synced)
+
+
+def _expires_silently() -> Patches:
+    """C-TMR-07: a member goes without a rebalance."""
+    return _everywhere("session_timer", lambda d, member_id: d.remove(member_id))
+
+
+def _waits_for_ever() -> Patches:
+    """K-ERR-13 forgotten: a client never stops waiting."""
+    return [(closed, "parked", lambda group, client: True)]
+
+
+#: "operator <- replacement" of the specification → the patches
+MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
+    "NextGeneration <- SameGeneration": _same_generation,
+    "CommitError <- CommitErrorWithoutGeneration": _commit_without_generation,
+    "SyncError <- SyncErrorWithoutGeneration": _sync_without_generation,
+    "HeartbeatError <- HeartbeatErrorWithoutMembership": _heartbeat_without_membership,
+    "Loaded <- LoadedWithoutLog": _loads_nothing,
+    "GetSync <- GetSyncAnsweredEarly": _answers_early,
+    "Remove <- RemoveWithoutSuccession": _no_succession,
+    "FailParkedSyncs <- ForgetParkedSyncs": _forgets_parked_syncs,
+    "Refused <- RefusesNobody": _refuses_nobody,
+    "CompleteJoin <- CompleteJoinWithoutRearming": _does_not_rearm,
+    "NotPending <- NobodyIsPendingAfterOne": _cancels_for_all,
+    "SessionExpired <- SessionExpiresSilently": _expires_silently,
+    "Expecting <- AlwaysExpecting": _waits_for_ever,
+}
+
+
+@contextmanager
+def mutated(*names: str) -> Iterator[None]:
+    """While the context is open the model behaves as the mutants say. KeyError for a name that there is not."""
+    with ExitStack() as stack:
+        for name in names:
+            for owner, attribute, replacement in MUTANTS[name]():
+                stack.enter_context(patch.object(owner, attribute, replacement))
+        yield

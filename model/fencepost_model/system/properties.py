@@ -1,0 +1,376 @@
+"""What the closed system promises: the properties of ``spec/ClassicProperties.tla``, under the same names.
+
+Each function returns the parts of one property. A part reads as little as it can (one or two clients, a view of the
+group), so that it is evaluated once for each combination of what it reads rather than once a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any, Final, TypeAlias
+
+from fencepost.protocol.records import Record
+
+from ..classic.group import GroupState
+from ..classic.state import JOIN_TIMER, SYNC_TIMER
+from ..explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
+from .closed import GROUP, LOG, ClosedSystem, Shape
+from .coordinator import existing, parked
+from .values import Client, Lane, SyncRequest, decode_partitions
+
+Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
+
+
+def _identity(system: ClosedSystem, client: int, member_id: str) -> str:
+    return system.config.instance(client) or member_id
+
+
+def _each_client(system: ClosedSystem) -> Iterable[tuple[int, str, str]]:
+    return ((number, name, system.config.instance(number)) for number, name in enumerate(system.config.clients))
+
+
+def no_partition_has_two_owners_in_a_generation(system: ClosedSystem) -> Iterable[Part]:
+    """INV-OWN-01."""
+    for c, d in combinations(range(len(system.config.clients)), 2):
+
+        def holds(mine: Client, other: Client, c: int = c, d: int = d) -> bool:
+            return (
+                not mine.owned & other.owned
+                or mine.owned_generation != other.owned_generation
+                or _identity(system, c, mine.member_id) == _identity(system, d, other.member_id)
+            )
+
+        yield Invariant("NoPartitionHasTwoOwnersInAGeneration", (system.members[c], system.members[d]), holds)
+
+
+def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
+    """Whatever clients believe (NOT-01), commits of one get through."""
+
+    def can_commit(shape: Shape, client: Client, instance: str) -> bool:
+        return (
+            client.state in ("stable", "unjoined")
+            and client.generation == client.owned_generation
+            and system.accepts_commit(shape, client.member_id, instance, client.generation)
+        )
+
+    for (c, _, mine), (d, _, other) in combinations(_each_client(system), 2):
+
+        def holds(shape: Shape, one: Client, two: Client, mine: str = mine, other: str = other) -> bool:
+            both = one.owned & two.owned
+            return not (both and can_commit(shape, one, mine) and can_commit(shape, two, other))
+
+        yield Invariant("NoPartitionHasTwoCommitters", (system.shape, system.members[c], system.members[d]), holds)
+
+
+def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
+    """INV-SYNC-01, INV-SYNC-02."""
+    for number, _, _ in _each_client(system):
+
+        def holds(record: Record, client: Client, number: int = number) -> bool:
+            value = record.value
+            if client.state != "stable" or value is None or client.generation < value.generation:
+                return True
+            return client.generation == value.generation and any(
+                (member.group_instance_id or member.member_id) == _identity(system, number, client.member_id)
+                and decode_partitions(member.assignment) == client.owned
+                for member in value.members
+            )
+
+        yield Invariant("EveryAssignmentIsTheLoggedOne", (system.record, system.members[number]), holds)
+
+
+def _stale(group: GroupState, member_id: str, instance: str, generation: int) -> bool:
+    members = {member.member_id: member for member in existing(group).members}
+    return (
+        member_id not in members
+        or (instance != "" and members[member_id].instance != instance)
+        or generation != existing(group).generation
+    )
+
+
+def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
+    """INV-SYNC-03, INV-FENCE-01, INV-FENCE-02."""
+    for number, name, instance in _each_client(system):
+
+        def holds(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            group, log, lane = before
+            if name not in label:
+                return True
+            stale = [
+                request
+                for request in lane.requests - after[2].requests
+                if isinstance(request, SyncRequest) and _stale(group, request.member_id, instance, request.generation)
+            ]
+            answered = after[2].replies - lane.replies
+            return not stale or (after[:2] == (group, log) and all(reply.error != "NONE" for reply in answered))
+
+        yield StepInvariant(
+            "AStaleSyncChangesNothing",
+            (GROUP, LOG, system.lanes[number]),
+            holds,
+            frozenset({"CoordinatorGetsSync", "AppendFails"}),
+        )
+
+
+def a_stale_heartbeat_fences_its_client(system: ClosedSystem) -> Iterable[Part]:
+    """INV-FENCE-02: a member that is gone learns it, and keeps nothing alive."""
+    for number, name, instance in _each_client(system):
+
+        def holds(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            group, client = before
+            if label[1] != name or not _stale(group, client.member_id, instance, client.generation):
+                return True
+            return bool(after[0] == group and not after[1].owned)
+
+        reads = (GROUP, system.members[number])
+        yield StepInvariant("AStaleHeartbeatFencesItsClient", reads, holds, frozenset({"ClientHeartbeats"}))
+
+
+def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
+    """INV-GEN-02."""
+
+    def generation(record: Record) -> int:
+        return record.value.generation if record.value is not None else 0
+
+    yield StepInvariant(
+        "TheLoggedGenerationNeverFalls",
+        (system.record,),
+        lambda label, before, after: generation(after[0]) >= generation(before[0]),
+    )
+
+
+def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[Part]:
+    """INV-GEN-01, C-ST-13, C-ST-14, C-ST-21. A new coordinator starts from the log."""
+
+    def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        old, new = existing(before[0]), existing(after[0])
+        if after[0] == system.coordinator.load(after[1]):
+            return True
+        ended = new.state in (COMPLETING, EMPTY)
+        if ended and new.generation == old.generation + 1:
+            return True
+        return new.generation == old.generation and (not ended or new.state == old.state)
+
+    yield StepInvariant("EveryJoinPhaseEndsInANewGeneration", (GROUP, system.record), holds)
+
+
+def _of_group(name: str, holds: Callable[[GroupState], bool]) -> Callable[[ClosedSystem], Iterable[Part]]:
+    return lambda system: [Invariant(name, (GROUP,), holds)]
+
+
+def _has_leader(state: GroupState) -> bool:
+    group = existing(state)
+    if group.state in (COMPLETING, STABLE):
+        return any(member.member_id == group.leader for member in group.members)
+    return group.state != EMPTY or (not group.members and group.leader is None)
+
+
+def _all_joined(state: GroupState) -> bool:
+    group = existing(state)
+    return not group.pending_join and all(member.join is not None for member in group.members)
+
+
+def _pending_are_members(state: GroupState) -> bool:
+    group = existing(state)
+    return group.pending_sync <= {member.member_id for member in group.members}
+
+
+def no_more_join_than_fit(system: ClosedSystem) -> Iterable[Part]:
+    """C-JOIN-21, C-JOIN-22: absent static members may come on top of those who join."""
+
+    def holds(state: GroupState) -> bool:
+        group = existing(state)
+        joining = group.state == PREPARING
+        present = [m for m in group.members if (m.join is not None if joining else m.instance is None)]
+        return len(present) <= system.config.max_size
+
+    yield Invariant("NoMoreJoinThanFit", (GROUP,), holds)
+
+
+def _expecting(group: GroupState, lane: Lane, number: int) -> bool:
+    return bool(lane.replies) or any(request.heard for request in lane.requests) or parked(group, number)
+
+
+def _waiting(client: Client) -> bool:
+    return client.state in ("joining", "syncing")
+
+
+def nobody_waits_for_nothing(system: ClosedSystem) -> Iterable[Part]:
+    """LIV-01 as safety, for networks that neither lose nor duplicate."""
+    for number, _, _ in _each_client(system):
+
+        def holds(group: GroupState, lane: Lane, number: int = number) -> bool:
+            return not _waiting(lane.client) or _expecting(group, lane, number)
+
+        yield Invariant("NobodyWaitsForNothing", (GROUP, system.lanes[number]), holds)
+
+
+def a_returning_static_member_is_not_refused(system: ClosedSystem) -> Iterable[Part]:
+    """C-STATIC-15, C-JOIN-75: coming back needs no room."""
+    for number, name, instance in _each_client(system):
+        if not instance:
+            continue
+
+        def holds(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            group = existing(before[0])
+            known = any(member.instance == instance for member in group.members)
+            if label[1] != name or not known or group.state not in (COMPLETING, STABLE):
+                return True
+            return all(reply.error != "GROUP_MAX_SIZE_REACHED" for reply in after[1].replies - before[1].replies)
+
+        reads = (GROUP, system.lanes[number])
+        yield StepInvariant("AReturningStaticMemberIsNotRefused", reads, holds, frozenset({"CoordinatorGetsJoin"}))
+
+
+def the_group_settles(system: ClosedSystem) -> Iterable[Part]:
+    """LIV-05, 06: under quiet, everybody is stable in the generation and every partition has an owner."""
+
+    def content(shape: Shape, *clients: Client) -> bool:
+        running = [client for client in clients if client.state not in ("down", "stopped")]
+        if not running:
+            return shape.state == EMPTY
+        return (
+            shape.state == STABLE
+            and {member for member, _ in shape.members} == {client.member_id for client in running}
+            and all(client.state == "stable" and client.generation == shape.generation for client in running)
+            and {*system.config.partitions} <= {p for client in running for p in client.owned}
+        )
+
+    yield Settles("TheGroupSettles", (system.shape, *system.members), content)
+
+
+def every_wait_ends(system: ClosedSystem) -> Iterable[Part]:
+    """LIV-01…04."""
+    for view in system.members:
+        yield LeadsTo("EveryWaitEnds", (view,), _waiting, lambda client: not _waiting(client))
+
+
+def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
+    """Refinement of ``Ownership``: the last replicated record is the decision, what clients believe and what answers on
+    their way tell them are the leases. New leases are those that the decision entitles to, and decisions only move on."""
+    count = len(system.config.clients)
+
+    def grant(record: Record) -> tuple[int, dict[str, frozenset[str]]]:
+        found: dict[str, frozenset[str]] = {}
+        if record.value is None:
+            return 0, found
+        for member in record.value.members:
+            holder = member.group_instance_id or member.member_id
+            found[holder] = found.get(holder, frozenset()) | decode_partitions(member.assignment)
+        return record.value.generation, {holder: owned for holder, owned in found.items() if owned}
+
+    def leases(values: Sequence[frozenset[tuple[str, int, frozenset[str]]]]) -> set[tuple[str, int, frozenset[str]]]:
+        return {
+            (_identity(system, number, member), generation, owned)
+            for number, each in enumerate(values)
+            for member, generation, owned in each
+        }
+
+    def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (old_epoch, old_grant), (epoch, granted) = grant(before[0]), grant(after[0])
+        if (epoch, granted) != (old_epoch, old_grant):
+            parts = [p for owned in granted.values() for p in owned]
+            if epoch <= old_epoch or len(parts) != len({*parts}):
+                return False
+        entitled = {(holder, epoch, owned) for holder, owned in granted.items()}
+        return leases(after[1 : 1 + count]) <= leases(before[1 : 1 + count]) | entitled
+
+    yield StepInvariant("TheGroupKeepsOwnership", (system.record, *system.leases), holds)
+
+
+#: name → the parts of the property for a system
+CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
+    "NoPartitionHasTwoOwnersInAGeneration": no_partition_has_two_owners_in_a_generation,
+    "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
+    "EveryAssignmentIsTheLoggedOne": every_assignment_is_the_logged_one,
+    "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
+    "AStaleHeartbeatFencesItsClient": a_stale_heartbeat_fences_its_client,
+    "TheLoggedGenerationNeverFalls": the_logged_generation_never_falls,
+    "EveryJoinPhaseEndsInANewGeneration": every_join_phase_ends_in_a_new_generation,
+    # INV-MEM-03, INV-MEM-04
+    "AGroupPastJoiningHasALeader": _of_group("AGroupPastJoiningHasALeader", _has_leader),
+    # INV-MEM-06
+    "ParkedSyncsExistOnlyWhileCompleting": _of_group(
+        "ParkedSyncsExistOnlyWhileCompleting",
+        lambda state: existing(state).state == COMPLETING or all(m.sync is None for m in existing(state).members),
+    ),
+    # INV-MEM-07
+    "EveryPendingSyncIsAMember": _of_group("EveryPendingSyncIsAMember", _pending_are_members),
+    "NoMoreJoinThanFit": no_more_join_than_fit,
+    # G-DATA-09
+    "ANewcomerIsRememberedOnlyInTheDelay": _of_group(
+        "ANewcomerIsRememberedOnlyInTheDelay",
+        lambda state: (
+            not existing(state).new_member_added
+            or (existing(state).state == PREPARING and existing(state).previous == EMPTY)
+        ),
+    ),
+    "NobodyWaitsForNothing": nobody_waits_for_nothing,
+    # LIV-02
+    "APreparingGroupHasItsTimer": _of_group(
+        "APreparingGroupHasItsTimer", lambda state: existing(state).state != PREPARING or JOIN_TIMER in state.timers
+    ),
+    "AJoinPhaseEndsWhenAllHaveJoined": _of_group(
+        "AJoinPhaseEndsWhenAllHaveJoined",
+        lambda state: existing(state).state != PREPARING or existing(state).previous == EMPTY or not _all_joined(state),
+    ),
+    # LIV-03
+    "ACompletingGroupHasItsTimer": _of_group(
+        "ACompletingGroupHasItsTimer",
+        lambda state: (
+            existing(state).state != COMPLETING or not existing(state).pending_sync or SYNC_TIMER in state.timers
+        ),
+    ),
+    "AReturningStaticMemberIsNotRefused": a_returning_static_member_is_not_refused,
+    "TheGroupSettles": the_group_settles,
+    "EveryWaitEnds": every_wait_ends,
+    "TheGroupKeepsOwnership": the_group_keeps_ownership,
+}
+
+
+def fairness(system: ClosedSystem) -> tuple[Fairness, ...]:
+    """Messages arrive, timers run out, clients go on. Nothing is fair about the environment."""
+    whole = (
+        "AppendSucceeds",
+        "CoordinatorGetsJoin",
+        "CoordinatorGetsSync",
+        "CoordinatorGetsLeave",
+        "ClientGetsJoinReply",
+        "ClientGetsSyncReply",
+        "JoinTimerFires",
+        "SyncTimerFires",
+    )
+    found = [Fairness(name, lambda label, name=name: label[0] == name) for name in whole]
+    each = [
+        (action, c)
+        for action in ("ClientSendsJoin", "ClientHeartbeats", "ClientTimesOut")
+        for c in system.config.clients
+    ]
+    each += [("SessionTimerFires", member) for member in system.config.member_ids]
+    found += [Fairness(" ".join(pair), lambda label, pair=pair: label[:2] == pair) for pair in each]
+    return tuple(found)
+
+
+def properties_of(system: ClosedSystem, names: Sequence[str], *, fair: bool = False) -> Properties:
+    """The named properties for the system; ValueError for a name that there is not."""
+    from .witnesses import WITNESSES  # noqa: PLC0415
+
+    catalogue = {**CATALOGUE, **WITNESSES}
+    if unknown := [name for name in names if name not in catalogue]:
+        raise ValueError(f"no property {', '.join(unknown)}; there are {', '.join(catalogue)}")
+    parts = [part for name in names for part in catalogue[name](system)]
+    return Properties(
+        invariants=tuple(part for part in parts if isinstance(part, Invariant)),
+        steps=tuple(part for part in parts if isinstance(part, StepInvariant)),
+        leads_to=tuple(part for part in parts if isinstance(part, LeadsTo)),
+        settles=tuple(part for part in parts if isinstance(part, Settles)),
+        fairness=fairness(system) if fair else (),
+    )

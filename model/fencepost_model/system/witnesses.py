@@ -1,0 +1,126 @@
+"""Invariants that must *not* hold: each says "never" of something that has to be reachable (``spec/MCClassicGroup.tla``).
+
+And two that speak of the bounds of a configuration rather than of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from typing import Final
+
+from ..classic.group import GroupState
+from ..explore.interface import Invariant, LeadsTo, Settles, StepInvariant
+from ..machines import EMPTY, PREPARING, STABLE
+from .closed import COUNTERS, GROUP, ClosedSystem, Counters, Shape
+from .config import DELAY_MS
+from .coordinator import existing
+from .values import Client, JoinReply, JoinRequest, Lane
+
+Part = Invariant | StepInvariant | LeadsTo | Settles
+
+
+def every_variable_has_its_type(system: ClosedSystem) -> Iterable[Part]:
+    config = system.config
+    ids = {*config.member_ids}
+
+    def group_is_typed(state: GroupState) -> bool:
+        group = existing(state)
+        named = {m.member_id for m in group.members} | group.pending_join | group.pending_sync
+        timed = {timer.member_id for timer in state.timers if timer.kind == "session"}
+        return named | timed | ({group.leader} - {None}) <= ids and group.generation >= 0
+
+    def counters_are_typed(counters: Counters) -> bool:
+        return 0 <= counters.ids_used <= len(ids) and 0 <= counters.faults_left <= config.faults
+
+    yield Invariant("EveryVariableHasItsType", (GROUP,), group_is_typed)
+    yield Invariant("EveryVariableHasItsType", (COUNTERS,), counters_are_typed)
+    for view in system.members:
+        yield Invariant(
+            "EveryVariableHasItsType",
+            (view,),
+            lambda client: client.member_id in ids | {""} and client.owned <= {*config.partitions},
+        )
+
+
+def every_join_finds_an_id(system: ClosedSystem) -> Iterable[Part]:
+    """No run of the configuration is cut off because member ids are used up."""
+    for lane in system.lanes:
+
+        def holds(counters: Counters, waiting: Lane) -> bool:
+            needs = any(isinstance(request, JoinRequest) and not request.member_id for request in waiting.requests)
+            return not needs or counters.ids_used < len(system.config.member_ids)
+
+        yield Invariant("EveryJoinFindsAnId", (COUNTERS, lane), holds)
+
+
+def no_partition_is_ever_believed_twice(system: ClosedSystem) -> Iterable[Part]:
+    """NOT-01."""
+    for pair in combinations(system.members, 2):
+        yield Invariant("NoPartitionIsEverBelievedTwice", pair, lambda one, two: not one.owned & two.owned)
+
+
+def nobody_is_ever_stable(system: ClosedSystem) -> Iterable[Part]:
+    yield Invariant("NobodyIsEverStable", (GROUP,), lambda state: existing(state).state != STABLE)
+
+
+def the_group_never_empties_again(system: ClosedSystem) -> Iterable[Part]:
+    def holds(state: GroupState) -> bool:
+        return existing(state).state != EMPTY or existing(state).generation == 0
+
+    yield Invariant("TheGroupNeverEmptiesAgain", (GROUP,), holds)
+
+
+def no_static_leader_ever_skips_its_assignment(system: ClosedSystem) -> Iterable[Part]:
+    """C-STATIC-04."""
+    for lane in system.lanes:
+
+        def holds(value: Lane) -> bool:
+            return not any(isinstance(reply, JoinReply) and reply.skip_assignment for reply in value.replies)
+
+        yield Invariant("NoStaticLeaderEverSkipsItsAssignment", (lane,), holds)
+
+
+def no_delay_is_ever_extended(system: ClosedSystem) -> Iterable[Part]:
+    """C-JOIN-43."""
+
+    def holds(state: GroupState) -> bool:
+        initial = existing(state).state == PREPARING and existing(state).previous == EMPTY
+        left = state.delay[1] // DELAY_MS if state.delay is not None else 0
+        return not initial or left == system.config.delay_windows
+
+    yield Invariant("NoDelayIsEverExtended", (GROUP,), holds)
+
+
+def nobody_ever_keeps_a_partition_while_joining(system: ClosedSystem) -> Iterable[Part]:
+    """K-CB-11."""
+
+    def holds(client: Client) -> bool:
+        return client.state not in ("joining", "syncing") or not client.owned
+
+    for view in system.members:
+        yield Invariant("NobodyEverKeepsAPartitionWhileJoining", (view,), holds)
+
+
+def no_untold_assignment_is_ever_loaded(system: ClosedSystem) -> Iterable[Part]:
+    """F-SURV-05: a generation is loaded whose assignment nobody had been told."""
+
+    def holds(state: GroupState, shape: Shape, *clients: Client) -> bool:
+        if shape.state != STABLE or shape.generation == 0 or existing(state).pending_sync:
+            return True
+        return any(client.generation >= shape.generation for client in clients)
+
+    yield Invariant("NoUntoldAssignmentIsEverLoaded", (GROUP, system.shape, *system.members), holds)
+
+
+WITNESSES: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
+    "EveryVariableHasItsType": every_variable_has_its_type,
+    "EveryJoinFindsAnId": every_join_finds_an_id,
+    "NoPartitionIsEverBelievedTwice": no_partition_is_ever_believed_twice,
+    "NobodyIsEverStable": nobody_is_ever_stable,
+    "TheGroupNeverEmptiesAgain": the_group_never_empties_again,
+    "NoStaticLeaderEverSkipsItsAssignment": no_static_leader_ever_skips_its_assignment,
+    "NoDelayIsEverExtended": no_delay_is_ever_extended,
+    "NobodyEverKeepsAPartitionWhileJoining": nobody_ever_keeps_a_partition_while_joining,
+    "NoUntoldAssignmentIsEverLoaded": no_untold_assignment_is_ever_loaded,
+}
