@@ -81,10 +81,18 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
     return Refusal(history.group_id, event.line, event.at_ms, seen, shown[:_SHOWN], tuple(rules))
 
 
+def _explained_after_all(history: History, settings: Settings, profile: Profile, limits: Limits) -> bool:
+    """The second look: every order of requests, as far as the limit reaches."""
+    try:
+        return Search(history, settings, profile, replace(limits, steps=limits.second_look), reduced=False).run()
+    except Exhausted:
+        return False
+
+
 def check_history(history: History, settings: Settings, profile: Profile, limits: Limits) -> tuple[Refusal | None, int]:
     """A refusal or None, and the number of model steps. Raises Exhausted."""
     search = Search(history, settings, profile, limits)
-    if search.run():
+    if search.run() or _explained_after_all(history, settings, profile, limits):
         return None, search.steps
     at = _first_impossible(search, history, settings, profile, limits)
     return _refusal(history, at, settings, profile, limits), search.steps

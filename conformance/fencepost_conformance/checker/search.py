@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
+from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, ResponseBody
 from fencepost.protocol.settings import Profile, Settings
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
 from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
@@ -40,6 +40,7 @@ from .commits import Commit, CommitAnswer, expected
 from .door import at_the_door
 from .history import Answer, Event, History, Op
 from .ids import NewIds
+from .order import kind, leads
 
 #: The id of requests that the checker itself puts in, for what a commit does to a member's session.
 _INTERNAL: Final = -2
@@ -49,12 +50,14 @@ _INTERNAL: Final = -2
 class Limits:
     """``slack_ms``: how late a timer, an answer or a request that was sent may be.
 
-    ``steps``: how many steps of the model the search of one group may cost.
+    ``steps``: how many steps of the model the search of one group may cost; ``second_look``: how many more before it is
+    refused.
     """
 
     tolerance_ms: int = 20
     slack_ms: int = 3_000
-    steps: int = 2_000_000
+    steps: int = 1_000_000
+    second_look: int = 20_000
 
 
 class Clock(NamedTuple):
@@ -87,7 +90,7 @@ class Search:
     """One search over the events of one group, the first ``upto`` of them.
 
     With ``probe`` the answer of the last event is not compared; ``answers`` collects what the model could have said
-    there instead, with the rules that decided.
+    there instead, with the rules that decided. ``reduced``: not every order of requests is tried (``order``).
     """
 
     def __init__(
@@ -99,9 +102,11 @@ class Search:
         *,
         upto: int | None = None,
         probe: bool = False,
+        reduced: bool = True,
     ) -> None:
         self.model = GroupModel(settings, profile, group_id=history.group_id)
         self.limits = limits
+        self.reduced = reduced
         self.events: list[Event] = history.events[:upto]
         self.ops = {event.op.id: event.op for event in self.events}
         self.probe = self.events[-1].op.id if probe else 0
@@ -172,10 +177,7 @@ class Search:
         if config.state.undurable:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
         ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
-        if event.answered and event.op in ready:
-            ready.remove(event.op)
-            ready.insert(0, event.op)
-        for op in ready:
+        for op in self._in_order(event, ready, config.state.group):
             yield from self._begin(at, config, op)
         for clock in sorted(config.clocks, key=lambda clock: clock.earliest):
             if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms:
@@ -183,6 +185,22 @@ class Search:
         for op in ready:
             if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
                 yield at, config._replace(under_way=_without(config.under_way, op.id))
+
+    def _in_order(self, event: Event, ready: list[Op], group: Group | None) -> list[Op]:
+        """The requests that may be taken up next, the likeliest first; of those that commute only the oldest."""
+        if self.reduced and len(ready) > 1:
+            kinds: dict[str, Op] = {}
+            for op in ready:
+                name = kind(op, self.known.get(op.id), group)
+                if name is not None:
+                    kinds.setdefault(name, op)
+            ready = [op for op in ready if kinds.get(kind(op, self.known.get(op.id), group) or "", op) is op]
+        first = [op for op in ready if op is event.op] + [
+            op for op in ready if op is not event.op and leads(op, self.known.get(op.id), group)
+        ]
+        if first and isinstance(first[0].body, JoinGroupRequest):
+            first.sort(key=lambda op: not leads(op, self.known.get(op.id), group))
+        return first + [op for op in ready if op not in first]
 
     def _may_begin(self, config: Config, op: Op) -> bool:
         """Requests of one connection are taken up in the order in which they were sent."""
@@ -216,7 +234,7 @@ class Search:
             return
         for new_id in self.ids.candidates(op, config.state.group):
             arrival = Arrive(op.id, op.version, op.client_id, "", op.body, new_id)
-            yield from self._take(at, config, self._step(config.state, arrival))
+            yield from self._take(at, config, self._step(config.state, arrival), op)
 
     def _turn_away(self, at: int, config: Config, op: Op, why: tuple[Answer, str]) -> Iterator[tuple[int, Config]]:
         """An answer that leaves the group as it is."""
@@ -242,9 +260,13 @@ class Search:
     def _given(self, given: frozenset[int], number: int) -> frozenset[int]:
         return given | {number} if number in self.known else given
 
-    def _take(self, at: int, config: Config, results: tuple[Successor, ...]) -> Iterator[tuple[int, Config]]:
-        """The results of a step that agree with every answer that was seen."""
+    def _take(
+        self, at: int, config: Config, results: tuple[Successor, ...], op: Op | None = None
+    ) -> Iterator[tuple[int, Config]]:
+        """The results of a step that agree with every answer that was seen; ``op`` is the request that was taken up."""
         now = self.events[at].at_ms
+        # A request that overtook another of its kind here may really have been taken up as late as its answer.
+        until = max(now, self.seen_ms.get(op.id, now)) if op is not None and self.reduced else now
         for result in results:
             given = config.given
             for number, body in result.output.replies:
@@ -255,7 +277,7 @@ class Search:
                     break
                 given = self._given(given, number)
             else:
-                clocks = self._clocks(config, result, now)
+                clocks = self._clocks(config, result, until)
                 yield at, Config(result.state, clocks, config.under_way, given, config.after)
 
     def _agrees(self, number: int, body: ResponseBody, now: int) -> bool:
@@ -270,14 +292,14 @@ class Search:
         answer = seen(self.ops[self.probe].version, body)
         self.answers.setdefault(answer, result.rules)
 
-    def _clocks(self, config: Config, result: Successor, now: int) -> tuple[Clock, ...]:
-        """The deadlines after a step that was made between ``config.after`` and now."""
+    def _clocks(self, config: Config, result: Successor, until: int) -> tuple[Clock, ...]:
+        """The deadlines after a step that was made between ``config.after`` and ``until``."""
         if not result.armed and len(config.clocks) == len(result.state.timers):
             return config.clocks
         timers, armed = result.state.timers, dict(result.armed)
         kept = [clock for clock in config.clocks if clock.timer in timers and clock.timer not in armed]
         kept.extend(
-            Clock(timer, config.after + length, now + length) for timer, length in armed.items() if timer in timers
+            Clock(timer, config.after + length, until + length) for timer, length in armed.items() if timer in timers
         )
         kept.sort()
         return tuple(kept)

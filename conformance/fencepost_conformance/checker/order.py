@@ -1,0 +1,58 @@
+"""Which requests under way need not be tried in every order.
+
+Twenty members that join one generation can be taken up in 20! orders, and on the way to refusing a trace all would be
+looked at. But requests of one *kind*, as named here, commute: taken up in either order they are answered alike and
+leave the same group. So of each kind only the one that was sent first is tried next. Across kinds every order is tried.
+
+The kinds lean on the answer that was seen, and on the group as it is:
+
+* JoinGroups into the phase that is running, answered NONE with the generation it leads to. The order of the first one
+  decides the leader, so they commute only once there is a leader. Static members may be replaced, so they do not count.
+* SyncGroups of followers in the current generation, answered NONE: parked, or answered from the store.
+* Heartbeats answered NONE or REBALANCE_IN_PROGRESS: they change nothing but their own member's session.
+* JoinGroups that are given a member id: each adds an id of its own.
+
+What keeps this from being exact is a timer that runs out between two requests of one kind and concerns one of their
+members. A trace that is refused is therefore looked at once more without it, within ``Limits.second_look`` steps.
+"""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+)
+from fencepost_model.classic.state import Group
+from fencepost_model.machines import COMPLETING, PREPARING, STABLE
+
+from .history import Answer, Op
+
+
+def kind(op: Op, answer: Answer | None, group: Group | None) -> str | None:
+    """Requests of the same kind commute; None commutes with nothing."""
+    body = op.body
+    error = getattr(answer, "error_code", None)
+    if isinstance(body, HeartbeatRequest):
+        return "heartbeat" if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) else None
+    if group is None or error is None:
+        return None
+    if isinstance(body, SyncGroupRequest):
+        current = group.state in (COMPLETING, STABLE) and body.generation_id == group.generation
+        return "follower" if current and error is ErrorCode.NONE and body.member_id != group.leader else None
+    if not isinstance(body, JoinGroupRequest) or body.group_instance_id is not None:
+        return None
+    if error is ErrorCode.MEMBER_ID_REQUIRED:
+        return "new id"
+    if group.state != PREPARING or group.leader is None or not isinstance(answer, JoinGroupResponse):
+        return None
+    return "join" if error is ErrorCode.NONE and answer.generation_id == group.generation + 1 else None
+
+
+def leads(op: Op, answer: Answer | None, group: Group | None) -> bool:
+    """The group has no leader, and this request was answered that its sender is the leader: it came first."""
+    if not isinstance(answer, JoinGroupResponse) or (group is not None and group.leader is not None):
+        return False
+    return bool(answer.leader) and answer.leader == answer.member_id and isinstance(op.body, JoinGroupRequest)
