@@ -1,0 +1,138 @@
+"""What counts as a difference, and what is called by which name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencepost.protocol import events as ev
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import GroupMetadataKey, Record
+from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost_conformance.compare.choices import WatchedChoices
+from fencepost_conformance.compare.difference import compare_step
+from fencepost_conformance.compare.divergences import Divergence
+from fencepost_conformance.compare.lockstep import compare
+from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.generate.java_order import JavaOrder
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core, CoreSession
+from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.wire_form import wire_form
+
+MEMBERS = (m.JoinGroupMember("b", "i", b"2"), m.JoinGroupMember("a", None, b"1"))
+JOINED = m.JoinGroupResponse(ErrorCode.NONE, 3, "consumer", "range", "b", True, "b", MEMBERS)
+
+
+def seen(*bodies: m.ResponseBody, **parts: object) -> Observation:
+    return Observation(replies=tuple(ev.Reply(n, body) for n, body in enumerate(bodies)), **parts)  # type: ignore[arg-type]
+
+
+def tombstone(group: str) -> Record:
+    return Record(GroupMetadataKey(group), None)
+
+
+SAME = {
+    "rows of a join answer": (seen(JOINED), seen(replace(JOINED, members=MEMBERS[::-1]))),
+    "null and empty protocol": (seen(replace(JOINED, protocol_name=None)), seen(replace(JOINED, protocol_name=""))),
+    "order of answers": (
+        seen(JOINED, m.HeartbeatResponse(ErrorCode.NONE)),
+        Observation(replies=(ev.Reply(1, m.HeartbeatResponse(ErrorCode.NONE)), ev.Reply(0, JOINED))),
+    ),
+    "order of deleted groups": (
+        seen(records=(tombstone("a"), tombstone("b"))),
+        seen(records=(tombstone("b"), tombstone("a"))),
+    ),
+    "the name of an inner error": (seen(error="IllegalStateException"), seen()),
+}
+KEY = ev.TimerKey(ev.TimerKind.JOIN, "g")
+DIFFERENT = {
+    "replies[0].generation_id": (seen(JOINED), seen(replace(JOINED, generation_id=4))),
+    "replies[0].members[1].metadata": (
+        seen(JOINED),
+        seen(replace(JOINED, members=(MEMBERS[1], replace(MEMBERS[0], metadata=b"")))),
+    ),
+    "replies[1]": (seen(JOINED), seen(JOINED, JOINED)),
+    "records[0].key.group": (seen(records=(tombstone("a"),)), seen(records=(tombstone("b"),))),
+    "records[1]": (seen(records=(tombstone("a"),)), seen(records=(tombstone("a"), tombstone("b")))),
+    "groups[g]": (seen(groups={"g": None}), seen()),
+    "timers[TimerKey(JOIN, g, \"\", 0)]": (seen(timers={KEY: 1}), seen(timers={KEY: None})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_nobody_promises_is_no_difference(case: str) -> None:
+    left, right = SAME[case]
+    assert compare_step(0, left, right) is None
+
+
+@pytest.mark.parametrize("field", DIFFERENT)
+def test_a_difference_is_told_to_the_field(field: str) -> None:
+    left, right = DIFFERENT[field]
+    found = compare_step(5, left, right)
+    assert found is not None
+    assert (found.event, found.field) == (5, field)
+
+
+def test_versions_carry_what_they_have() -> None:
+    """G-WIRE-01, 12, 13, 20."""
+    assert wire_form(replace(JOINED, protocol_name=""), 9) == replace(JOINED, protocol_name=None)
+    old = wire_form(JOINED, 4)
+    assert isinstance(old, m.JoinGroupResponse)
+    assert (old.protocol_type, old.skip_assignment, old.members[0].group_instance_id) == (None, False, None)
+    listed = m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup("g", "consumer", "Stable", "classic"),))
+    assert wire_form(listed, 3) == m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup("g", "consumer", "", ""),))
+
+
+class LastLeads(JavaOrder):
+    """Another coordinator that elects the last rather than the first."""
+
+    def leader(self, group_id: str, candidates: object) -> str:
+        return list(candidates)[-1]  # type: ignore[call-overload, no-any-return]
+
+
+def test_another_choice_of_leader_is_followed() -> None:
+    """NOT-10: which member leads is no difference; what follows from it is compared."""
+    followed = 0
+    for seed in range(40):
+        trace = generate(seed, KAFKA_4_3, 80)
+        other, _ = Core(lambda: LastLeads(MemberIds())).run_until_raised(trace.settings, KAFKA_4_3, trace.events)
+        found = compare(trace.settings, KAFKA_4_3, trace.events, trace.observations, other)
+        assert found.difference is None, f"seed {seed}: {found.difference}"
+        assert found.steps
+        followed += found.followed
+    assert followed
+
+
+def test_choices_that_are_given_are_used() -> None:
+    choices = WatchedChoices(JavaOrder(MemberIds()), {(4, 1): "b"})
+    choices.event = 4
+    assert [choices.leader("g", ["a", "b"]), choices.leader("g", ["a", "b"])] == ["a", "b"]
+    assert [(call.number, call.answer) for call in choices.calls] == [(0, "a"), (1, "b")]
+
+
+def test_a_known_divergence_is_called_by_its_name() -> None:
+    trace = generate(1, KAFKA_4_3, 40)
+    place = next(n for n, step in enumerate(trace.observations) if step.replies)
+    other = [*trace.observations]
+    other[place] = replace(other[place], replies=())
+    known = Divergence("silence", ("C-X",), "it says nothing", lambda step: not step.right.replies)
+    named = compare(trace.settings, KAFKA_4_3, trace.events, trace.observations, other, known=(known,))
+    assert (named.steps, named.divergence) == (place, "silence")
+    unnamed = compare(trace.settings, KAFKA_4_3, trace.events, trace.observations, other, known=())
+    assert (unnamed.steps, unnamed.divergence) == (place, None)
+
+
+def test_a_session_tells_net_changes() -> None:
+    session = CoreSession(Settings(), KAFKA_4_3, JavaOrder(MemberIds()))
+    session.feed(ev.Load(0, 0, ()))
+    body = m.JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", (m.Protocol("range", b""),))
+    first = session.feed(ev.Request(5, 1, 9, "c", "/h", body))
+    pending = ev.TimerKey(ev.TimerKind.SESSION, "g", f"c-{MemberIds()('').removeprefix('-')}")
+    assert first.timers[pending] == 10_005
+    assert set(first.groups) == {"g"}
+    fired = session.feed(ev.TimerFired(10_005, pending))
+    assert fired.timers[pending] is None
+    assert pending not in session.armed

@@ -1,0 +1,46 @@
+"""The catalogue names every rule of the classic protocol, and what is counted as reached was reached."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fencepost.protocol.settings import KAFKA_4_3
+from fencepost_conformance.coverage import catalogue
+from fencepost_conformance.coverage.features import features_of
+from fencepost_conformance.coverage.rules import RULES, UNREACHED_RULES
+from fencepost_conformance.generate.generator import generate
+
+BOOK = Path(__file__).resolve().parents[3] / "docs" / "rules" / "02-classic.md"
+
+
+def test_each_classic_rule_is_in_the_catalogue_or_has_a_reason() -> None:
+    found = set()
+    for line in BOOK.read_text().splitlines():
+        rule = re.match(r"\| (C-[A-Z]+-\d+[a-z]?) \||- \*\*(C-[A-Z]+-\d+[a-z]?)\*\*", line)
+        if rule and "dropped:" not in line:
+            found.add(rule[1] or rule[2])
+    assert found == {*RULES, *UNREACHED_RULES}
+    assert not {*RULES} & {*UNREACHED_RULES}
+
+
+def test_bitmaps() -> None:
+    some = [catalogue.FEATURES[0], catalogue.FEATURES[9], catalogue.FEATURES[-1]]
+    bits = catalogue.bitmap(some)
+    assert catalogue.names(bits) == some
+    assert catalogue.names(catalogue.union([bits, catalogue.bitmap([catalogue.FEATURES[1]])])) == [
+        some[0],
+        catalogue.FEATURES[1],
+        *some[1:],
+    ]
+    assert catalogue.names(catalogue.union([])) == []
+
+
+def test_a_few_hundred_traces_reach_nearly_everything_and_nothing_that_cannot_be() -> None:
+    reached: set[str] = set()
+    for seed in range(150):
+        trace = generate(seed, KAFKA_4_3)
+        reached |= features_of(trace.settings, trace.events, trace.observations)
+    assert not reached & catalogue.REASONS.keys()
+    missing = [name for name in catalogue.FEATURES if name not in reached and name not in catalogue.REASONS]
+    assert len(missing) <= 12, missing

@@ -1,0 +1,30 @@
+"""The order of a Java hash map, against what Java was seen to do."""
+
+from __future__ import annotations
+
+from fencepost_conformance.generate.java_order import JavaOrder, buckets_for, java_hash, java_order
+from fencepost_conformance.targets.ids import MemberIds
+
+
+def test_string_hashes_of_the_rule_book() -> None:
+    """F-LOC-05."""
+    signed = {"": 0, "a": 97, "group": 98629247, "test-group": 627841412, "my-group": -1906497762}
+    signed |= {"polygenelubricants": -2147483648, "\U0001d4b3": 1772318}
+    assert {text: java_hash(text) for text in signed} == {text: value & 0xFFFFFFFF for text, value in signed.items()}
+
+
+def test_the_order_of_the_standard_assignors() -> None:
+    """C-JOIN-63."""
+    names = ["range", "roundrobin", "cooperative-sticky", "sticky"]
+    assert java_order(names) == ["sticky", "range", "roundrobin", "cooperative-sticky"]
+    assert JavaOrder(MemberIds()).protocol("g", names) == "sticky"
+
+
+def test_one_bucket_keeps_the_order_of_insertion() -> None:
+    # "Aa" and "BB" have the same hash
+    assert java_order(["Aa", "BB"]) == ["Aa", "BB"]
+    assert java_order(["BB", "Aa"]) == ["BB", "Aa"]
+
+
+def test_a_table_doubles_when_three_quarters_full() -> None:
+    assert [buckets_for(size) for size in (0, 12, 13, 24, 25)] == [16, 16, 32, 32, 64]
