@@ -1,0 +1,228 @@
+"""Following traces: what the core and Kafka do is accepted, and what they did not do is refused where it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Load, Reply, Request, TimerFired, TimerKey, TimerKind
+from fencepost.protocol.messages import (
+    DeleteGroupsResponse,
+    DescribeGroupsResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    Protocol,
+)
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.view import GroupState
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.jvm import harness
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_model.trace import Follower
+
+PROFILES = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
+#: What a target says when a trace asks for something impossible; the trace ends there.
+IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend")
+
+
+def follow(trace: Generated, observations: list[Observation], profile: Profile) -> int:
+    """How many steps were accepted; fails with the verdict at the first that is not."""
+    follower = Follower(trace.settings, profile)
+    for step, (event, seen) in enumerate(zip(trace.events, observations, strict=False)):
+        if seen.error in IMPOSSIBLE:
+            return step
+        verdict = follower.feed(event, seen)
+        assert verdict.ok, f"seed {trace.seed}: {verdict}"
+    return len(observations)
+
+
+@PROFILES
+def test_the_core_does_what_the_model_allows(profile: Profile) -> None:
+    steps = 0
+    for seed in range(40):
+        trace = generate(seed, profile, 120)
+        steps += follow(trace, list(trace.observations), profile)
+    assert steps > 3_000
+
+
+@pytest.mark.jvm
+def test_kafka_does_what_the_model_allows() -> None:
+    try:
+        harness.command("4.3.1")
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    traces = [generate(seed, KAFKA_4_3, 120) for seed in range(40)]
+    with KafkaJvm() as kafka:
+        steps = sum(follow(trace, kafka.run(trace.settings, KAFKA_4_3, trace.events), KAFKA_4_3) for trace in traces)
+    assert steps > 3_000
+
+
+# ---- what did not happen is refused -------------------------------------------------------------------------------
+
+
+def _without_reply(seen: Observation, rng: Random) -> Observation | None:
+    return replace(seen, replies=seen.replies[1:]) if seen.replies else None
+
+
+def _other_error(seen: Observation, rng: Random) -> Observation | None:
+    if not seen.replies or isinstance(seen.replies[0].body, DescribeGroupsResponse | DeleteGroupsResponse):
+        return None
+    first = seen.replies[0]
+    code = ErrorCode.FENCED_INSTANCE_ID if first.body.error_code is ErrorCode.NONE else ErrorCode.NONE
+    return replace(seen, replies=(Reply(first.request_id, replace(first.body, error_code=code)), *seen.replies[1:]))
+
+
+def _other_generation(seen: Observation, rng: Random) -> Observation | None:
+    for at, reply in enumerate(seen.replies):
+        if isinstance(reply.body, JoinGroupResponse) and reply.body.error_code is ErrorCode.NONE:
+            body = replace(reply.body, generation_id=reply.body.generation_id + 1)
+            return replace(seen, replies=(*seen.replies[:at], Reply(reply.request_id, body), *seen.replies[at + 1 :]))
+    return None
+
+
+def _without_record(seen: Observation, rng: Random) -> Observation | None:
+    return replace(seen, records=()) if seen.records else None
+
+
+def _other_record(seen: Observation, rng: Random) -> Observation | None:
+    value = seen.records[0].value if seen.records else None
+    if value is None:
+        return None
+    return replace(seen, records=(replace(seen.records[0], value=replace(value, generation=value.generation + 1)),))
+
+
+def _other_timer(seen: Observation, rng: Random) -> Observation | None:
+    set_ = [key for key, deadline in seen.timers.items() if deadline is not None]
+    return replace(seen, timers={**seen.timers, rng.choice(set_): 1}) if set_ else None
+
+
+def _no_timers(seen: Observation, rng: Random) -> Observation | None:
+    return replace(seen, timers={}) if any(deadline is not None for deadline in seen.timers.values()) else None
+
+
+def _other_state(seen: Observation, rng: Random) -> Observation | None:
+    for name, view in seen.groups.items():
+        if view is not None:
+            return replace(seen, groups={**seen.groups, name: replace(view, state=GroupState.DEAD)})
+    return None
+
+
+def _no_groups(seen: Observation, rng: Random) -> Observation | None:
+    return replace(seen, groups={}) if seen.groups else None
+
+
+FALSE: list[Callable[[Observation, Random], Observation | None]] = [
+    _without_reply,
+    _other_error,
+    _other_generation,
+    _without_record,
+    _other_record,
+    _other_timer,
+    _no_timers,
+    _other_state,
+    _no_groups,
+]
+
+
+@PROFILES
+@pytest.mark.parametrize("falsify", FALSE, ids=lambda falsify: falsify.__name__.strip("_"))
+def test_a_false_observation_is_refused_there(
+    profile: Profile, falsify: Callable[[Observation, Random], Observation | None]
+) -> None:
+    tried = 0
+    for seed in range(12):
+        rng = Random(seed)
+        trace = generate(seed, profile, 60)
+        follower = Follower(trace.settings, profile)
+        for index, (event, seen) in enumerate(zip(trace.events, trace.observations, strict=False)):
+            false = falsify(seen, rng)
+            if false is not None:
+                verdict, _ = follower.accepts(event, false)
+                assert not verdict.ok, (seed, index)
+                assert verdict.index == index
+                assert verdict.alternatives
+                tried += 1
+            assert follower.feed(event, seen).ok
+    assert tried > 20
+
+
+def test_what_is_not_observed_is_not_judged() -> None:
+    """With answers alone a trace is still followed, as long as a member id that was made shows in one."""
+
+    class Answers:
+        records = None
+        timers = None
+        groups = None
+
+        def __init__(self, seen: Observation) -> None:
+            self.replies = seen.replies
+
+    for trace in _dynamic_traces():
+        follower = Follower(trace.settings, INTENDED)
+        for event, seen in zip(trace.events, trace.observations, strict=False):
+            assert follower.feed(event, Answers(seen)).ok
+
+
+def _dynamic_traces() -> Iterator[Generated]:
+    """Traces in which each new id is told with MEMBER_ID_REQUIRED, and no leader is chosen."""
+    found = 0
+    for seed in range(200):
+        trace = generate(seed, INTENDED, 60)
+        joins = [
+            event
+            for event in trace.events
+            if isinstance(event, Request) and isinstance(event.body, JoinGroupRequest) and not event.body.member_id
+        ]
+        if all(join.version >= 4 and join.body.group_instance_id is None for join in joins):  # type: ignore[union-attr]
+            found += 1
+            yield trace
+            if found == 5:
+                return
+    raise AssertionError("no such traces")
+
+
+def test_a_timer_that_is_not_due_is_no_event() -> None:
+    settings = Settings()
+    follower = Follower(settings, INTENDED)
+    assert follower.feed(Load(0, 1, ()), Observation()).ok
+    key = TimerKey(TimerKind.SESSION, "g", "m")
+    verdict = follower.feed(TimerFired(5, key), Observation())
+    assert "is not armed" in verdict.reason
+    request = Request(
+        5, 1, 9, "c", "/h", JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b""),))
+    )
+    alternatives, _ = follower.accepts(request, Observation())
+    step = alternatives.alternatives[0].step
+    assert {m.part.split()[0] for m in alternatives.alternatives[0].mismatches} >= {"reply", "records", "group"}
+    model_id = next(iter(step.state.slots[0].group.pending_join))  # type: ignore[union-attr]
+    seen = Observation(
+        step.outcome.records,
+        step.outcome.replies,
+        {
+            TimerKey(TimerKind.SESSION, "g", model_id): 10_005,
+            TimerKey(TimerKind.OPERATION, operation=1): 5_005,
+        },
+        follower.model.views(step.state),
+    )
+    assert follower.feed(request, seen).ok
+    early = follower.feed(TimerFired(10_004, TimerKey(TimerKind.SESSION, "g", model_id)), Observation())
+    assert "is due at 10005" in early.reason
+
+
+def test_a_refusal_names_what_would_have_been_accepted() -> None:
+    follower = Follower(Settings(), INTENDED)
+    assert follower.feed(Load(0, 1, ()), Observation()).ok
+    beat = Request(1, 1, 4, "c", "/h", HeartbeatRequest("g", 1, "m", None))
+    verdict = follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.NONE)),)))
+    assert verdict.rules == ("C-HB-05",)
+    assert "UNKNOWN_MEMBER_ID" in str(verdict)
+    assert follower.index == 1  # it stays where it was
+    assert follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)),))).ok
