@@ -17,6 +17,7 @@ from ..pipeline.job import Job
 from ..pipeline.plan import Plan
 from ..report.files import write_report
 from ..report.terminal import counts, details, tables
+from ..targets.registry import parse_target, require_open
 
 
 def conform(  # noqa: PLR0917 — options of a command line
@@ -36,6 +37,9 @@ def conform(  # noqa: PLR0917 — options of a command line
         raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
     if engine not in ENGINES:
         raise CannotRun(f"no engine {engine!r}; known: {', '.join(ENGINES)}")
+    named = parse_target(target)
+    if named.kind == "broker":
+        require_open(named)
     plan = Plan(Job(target, profile, steps_per_trace, model), seed, traces)
     began = time.monotonic()
     try:

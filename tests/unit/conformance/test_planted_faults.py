@@ -1,0 +1,203 @@
+"""A fault put into the core is seen by the comparison, shrunk to a few events, and shown by ``replay``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import KAFKA_4_3
+from fencepost_conformance.cli import main
+from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.pipeline.check import Checker
+from fencepost_conformance.pipeline.job import Job, Verdict
+from fencepost_conformance.shrink.shrinker import Shrunk, kind_of, shrink
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.trace import EventTrace, read_traces
+
+CORE = sys.modules["fencepost.coordinator.step"]
+JOB = Job("core", "kafka-4.3", 150)
+MOST_EVENTS = 12
+
+
+def wrap(monkeypatch: pytest.MonkeyPatch, request: type, change: Callable[..., object]) -> None:
+    """Replace the handler of a request by ``change(handler, step, request, body)``."""
+    handler = CORE._HANDLERS[request]
+    monkeypatch.setitem(CORE._HANDLERS, request, lambda *given: change(handler, *given))
+
+
+def accept_the_generation_before(handler, step, request, body):  # type: ignore[no-untyped-def]
+    group = step.groups.get(body.group_id)
+    if group is not None and body.generation_id == group.generation - 1 > 0:
+        body = replace(body, generation_id=group.generation)
+    handler(step, request, body)
+
+
+def ignore_the_instance(handler, step, request, body):  # type: ignore[no-untyped-def]
+    handler(step, request, replace(body, group_instance_id=None) if body.member_id else body)
+
+
+def leave_only_the_first(handler, step, request, body):  # type: ignore[no-untyped-def]
+    handler(step, request, replace(body, members=body.members[:1]))
+
+
+def raise_on_empty_lists(handler, step, request, body):  # type: ignore[no-untyped-def]
+    if not body.protocols:
+        raise RuntimeError("no protocols")
+    handler(step, request, body)
+
+
+FAULTS = {
+    "heartbeat of the generation before": (m.HeartbeatRequest, accept_the_generation_before, Verdict.REFUSED),
+    "no fencing of instances": (m.SyncGroupRequest, ignore_the_instance, Verdict.REFUSED),
+    "batches cut": (m.LeaveGroupRequest, leave_only_the_first, Verdict.REFUSED),
+    "an exception": (m.JoinGroupRequest, raise_on_empty_lists, Verdict.RAISED),
+}
+
+
+def first_failure(checker: Checker) -> Generated:
+    for seed in range(300):
+        trace = generate(seed, KAFKA_4_3, JOB.steps)
+        if not checker.examine([trace])[0].verdict.held:
+            return trace
+    raise AssertionError("the fault was not found")
+
+
+@pytest.fixture
+def checker() -> Iterator[Checker]:
+    made = Checker(JOB)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch, checker: Checker, name: str) -> None:
+    request, change, verdict = FAULTS[name]
+    wrap(monkeypatch, request, change)
+    trace = first_failure(checker)
+    small: Shrunk = shrink(trace, lambda candidate: checker.examine([candidate])[0])
+    assert small.found.verdict is verdict
+    assert kind_of(small.found) == kind_of(checker.examine([trace])[0])
+    assert len(small.trace.events) <= MOST_EVENTS
+    # nothing more can go: the shrunk trace fails at its last event
+    assert small.found.difference is not None
+    assert small.found.difference.event == len(small.trace.events) - 1
+    monkeypatch.undo()
+    seen, failure = Core().run_until_raised(small.trace.settings, KAFKA_4_3, small.trace.events)
+    healthy = replace(small.trace, observations=tuple(seen), failure=failure)
+    assert checker.examine([healthy])[0].verdict.held, "the trace fails without the fault"
+
+
+def test_a_trace_that_holds_cannot_be_shrunk(checker: Checker) -> None:
+    with pytest.raises(ValueError, match="nothing to shrink"):
+        shrink(generate(3, KAFKA_4_3, 40), lambda trace: checker.examine([trace])[0])
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(list(words))
+    told = capsys.readouterr()
+    return int(left.value.code or 0), told.out, told.err
+
+
+def test_conform_and_replay_show_a_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    wrap(monkeypatch, m.HeartbeatRequest, accept_the_generation_before)
+    out = tmp_path / "run"
+    status, told, _ = command(capsys, "conform", "--traces", "60", "--json", "-o", str(out))
+    result = json.loads(told)
+    assert (status, result["held"]) == (1, False)
+    failure = result["failures"][0]
+    assert failure["verdict"] == "refused"
+
+    page = (out / "report.html").read_text()
+    assert "does not hold" in page
+    assert "HeartbeatResponse(ILLEGAL_GENERATION)" in page
+    assert "http" not in page.replace("http-equiv", "")
+    suite = ET.parse(out / "junit.xml").getroot()[0]
+    assert int(suite.attrib["failures"]) == len(result["failures"])
+
+    (kept,) = read_traces(next((out / "failures").iterdir()))
+    assert isinstance(kept, EventTrace)
+    assert len(kept.events) <= MOST_EVENTS
+    path = next((out / "failures").iterdir())
+    status, told, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "r.html"))
+    assert status == 1
+    assert "✗" in told
+    assert "C-HB-09" in told
+    assert "differs" in (tmp_path / "r.html").read_text()
+
+    status, told, _ = command(
+        capsys, "replay", str(failure["seed"]), "--shrink", "--json", "-o", str(tmp_path / "s.jsonl")
+    )
+    assert status == 1
+    (shown,) = json.loads(told)["traces"]
+    assert len(shown["steps"]) <= MOST_EVENTS
+    monkeypatch.undo()
+
+    status, told, _ = command(capsys, "replay", str(tmp_path / "s.jsonl"), "--json")
+    found = json.loads(told)["traces"][0]
+    # the core is sound again: it no longer does what the file recorded of it
+    assert (status, found["verdict"]) == (1, "differed")
+    assert ErrorCode.ILLEGAL_GENERATION.name in found["difference"]["left"] + found["difference"]["right"]
+
+
+def test_conform_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told, _ = command(capsys, "conform", "--traces", "30", "--json", "--profile", "intended")
+    result = json.loads(told)
+    assert (status, result["held"], result["counts"]["traces"]) == (0, True, 30)
+    assert result["counts"]["steps"] >= 30 * 150
+    assert result["coverage"]["reached"] > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("conform", "--target", "nonsense"), "no target 'nonsense'"),
+        (("conform", "--target", "127.0.0.1:1"), "cannot connect to 127.0.0.1:1"),
+        (("conform", "--profile", "nonsense"), "no profile 'nonsense'"),
+        (("conform", "--engine", "abacus"), "no engine 'abacus'"),
+        (("replay", "nowhere.jsonl"), "nowhere.jsonl: No such file"),
+        (("replay", "1", "--target", "nonsense"), "no target 'nonsense'"),
+    ],
+)
+def test_what_cannot_run_says_so_in_one_line(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
+) -> None:
+    status, told, error = command(capsys, *words)
+    assert status == 2
+    assert told == ""
+    assert reason in error
+    assert error.count("\n") == 1
+
+
+def test_replay_names_a_broken_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"type":"trace","version":1,"kind":"events"}\n{"type":"unload"}\n')
+    status, _, error = command(capsys, "replay", str(path))
+    assert (status, f"{path}:2: " in error) == (2, True)
+
+
+def test_replay_shows_a_wire_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "w.jsonl"
+    lines = (
+        '{"type":"trace","version":1,"kind":"wire"}',
+        '{"type":"connected","at_ms":0,"connection":1,"client":"here:1"}',
+        '{"type":"sent","at_ms":1,"connection":1,"correlation_id":3,"api_key":12,"api_version":4,"client_id":"app","body":'
+        '{"group_id":"g","generation_id":1,"member_id":"m","group_instance_id":null}}',
+        '{"type":"received","at_ms":2,"connection":1,"correlation_id":3,"api_key":12,"api_version":4,"body":{"error_code":27}}',
+        '{"type":"disconnected","at_ms":3,"connection":1,"by":"client"}',
+    )  # fmt: skip
+    path.write_text("\n".join(lines))
+    status, told, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "w.html"))
+    assert status == 0
+    assert "Heartbeat v4 g member m generation 1" in told
+    assert "REBALANCE_IN_PROGRESS" in (tmp_path / "w.html").read_text()
