@@ -142,7 +142,8 @@ def _call(command: list[str], folder: Path) -> str | None:
         return f"no end after {FETCH_TIMEOUT_S} s"
     if answer.returncode == 0 and any(folder.glob("*.jar")):
         return None
-    lines = [line for line in (answer.stdout + answer.stderr).splitlines() if "ERROR" in line or "not found" in line]
+    told = re.sub(r"\x1b\[\d*m", "", answer.stdout + answer.stderr)
+    lines = [line for line in told.splitlines() if "ERROR" in line or "not found" in line]
     return lines[0].strip() if lines else f"exit status {answer.returncode}"
 
 
