@@ -87,6 +87,9 @@ def _join(d: MemberDraft, sent: InFlight, body: JoinGroupResponse) -> None:
         d.rule("K-ERR-02", "K-ERR-06", "K-ERR-08", "K-ERR-10", "K-ERR-11")
     retriable = error in (*_GONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     known = retriable or error in (*_JOIN_FATAL, *AT_ONCE)
+    if error is ErrorCode.ILLEGAL_GENERATION:
+        d.rule("K-ERR-05")  # JoinGroup carries no generation: unexpected
+        known = False
     d.end_join(Joined(error=error.name if known else UNEXPECTED, retriable=retriable))
 
 
