@@ -12,7 +12,7 @@ from .assignors.base import RebalanceProtocol
 from .consumer_protocol import Assignment, SchemaError, decode_assignment
 from .events import Call, Commit, CommitResult, Failure, FailureKind, MemberTimer
 from .partitions import TopicPartition
-from .state import Generation, PrepareCommit, Stage, Waiting
+from .state import Generation, MemberState, PrepareCommit, Stage, Waiting
 from .turn import Turn
 
 
@@ -58,6 +58,7 @@ def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
     turn.change(
         subscription=subscription,
         is_leader=False,
+        assignment_snapshot=None,  # K-JOIN-02: only a leader watches
         waiting=None,
         prepare_deadline_ms=None,
         prepare_commit=PrepareCommit.NONE,
@@ -72,20 +73,23 @@ def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
 def _commit_over(turn: Turn) -> bool:
     """The commit before a rejoin, started here and waited for over several polls (K-CB-01)."""
     member = turn.member
-    owned = member.subscription.owned
-    if not member.settings.auto_commit or not owned:
+    if member.prepare_commit is PrepareCommit.OVER:
         return True
+    if member.prepare_deadline_ms is not None and turn.now >= member.prepare_deadline_ms:
+        return True
+    if member.prepare_commit is PrepareCommit.OPEN:
+        return False
+    owned = member.subscription.owned
+    if not member.settings.auto_commit or not owned or member.state is not MemberState.STABLE:
+        return True  # outside STABLE a commit is refused without a request, and that is not retriable (K-OFF-02)
     if member.prepare_deadline_ms is None:
         turn.change(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
-    elif turn.now >= member.prepare_deadline_ms:
-        return True
-    if member.prepare_commit is PrepareCommit.NONE:
-        if member.settings.protocol is RebalanceProtocol.EAGER:
-            turn.change(subscription=member.subscription.mark_all())
-        commit_id = member.next_request_id
-        turn.change(prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1)
-        turn.emit(Commit(commit_id, owned))
-    return turn.member.prepare_commit is PrepareCommit.OVER
+    if member.settings.protocol is RebalanceProtocol.EAGER:
+        turn.change(subscription=member.subscription.mark_all())
+    commit_id = member.next_request_id
+    turn.change(prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1)
+    turn.emit(Commit(commit_id, owned))
+    return False
 
 
 def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
@@ -104,8 +108,6 @@ def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
 def complete(turn: Turn, data: bytes) -> Progress:
     """K-CB-05, K-CB-06, in the order of K-CB-13. The join counts as done when this ends with ``OVER``."""
     member = turn.member
-    if not member.is_leader:
-        turn.change(assignment_snapshot=None)
     if leading.by_name(member.assignors, member.generation.protocol_name) is None:
         return _unusable(turn, f"the coordinator selected the unknown protocol {member.generation.protocol_name!r}")
     if len(data) < 2:

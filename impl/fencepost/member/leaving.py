@@ -41,7 +41,8 @@ def close(turn: Turn, option: CloseOption) -> None:
     member = turn.member
     turn.change(closed=True)
     owned = member.subscription.owned
-    if member.settings.auto_commit and owned and member.coordinator.node is not None:
+    commits = member.settings.auto_commit and member.state is MemberState.STABLE  # K-OFF-02
+    if commits and owned and member.coordinator.node is not None:
         commit_id = member.next_request_id
         turn.change(
             next_request_id=commit_id + 1, waiting=Waiting(Stage.CLOSE_COMMIT, option=option, commit_id=commit_id)

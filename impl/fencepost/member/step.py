@@ -33,11 +33,13 @@ from .events import (
     MetadataChanged,
     Poll,
     RequestLost,
+    RequestMetadata,
     Subscribe,
     SubscribePattern,
     Unsubscribe,
 )
 from .state import Member, SentKind, Stage
+from .subscription import SubscriptionState
 from .turn import IllegalEvent, Turn, armed
 
 _CALLS = (Subscribe, SubscribePattern, Unsubscribe, EnforceRebalance, Poll, Close)
@@ -107,16 +109,26 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
             else:
                 completing.commit_finished(turn, commit_id, result)
         case Subscribe(topics=topics_named):
-            turn.change(subscription=turn.member.subscription.subscribe(topics_named))
+            _subscribed(turn, turn.member.subscription.subscribe(topics_named))
         case SubscribePattern(pattern=pattern):
             subscription = turn.member.subscription.subscribe_pattern(pattern)
-            turn.change(subscription=subscription.match(turn.member.cluster))
+            _subscribed(turn, subscription.match(turn.member.cluster))
         case Unsubscribe():
             leaving.unsubscribe(turn)
         case EnforceRebalance(reason=reason):
             turn.request_rejoin(reason or "rebalance enforced by user")  # K-JOIN-01
         case Close(option=option):
             leaving.close(turn, option)
+
+
+def _subscribed(turn: Turn, subscription: SubscriptionState) -> None:
+    """A changed subscription needs metadata that covers it, before anything is compared with it (K-JOIN-10, 18)."""
+    changed = subscription != turn.member.subscription
+    turn.change(subscription=subscription)
+    if changed:
+        turn.change(metadata_requested=True)
+        everything = subscription.pattern is not None
+        turn.emit(RequestMetadata(frozenset() if everything else subscription.watched))
 
 
 def _answered(turn: Turn, request_id: int, body: ResponseBody) -> None:

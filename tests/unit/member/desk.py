@@ -119,8 +119,8 @@ class Desk:
 
     def start(self, *topics: str) -> None:
         """Subscribed, coordinator and metadata known, the first JoinGroup sent."""
-        self.do(MetadataChanged(self.now, CLUSTER))
         self.do(Subscribe(self.now, frozenset(topics or ("t",))))
+        self.metadata()
         self.poll()
         self.only(FindCoordinator)
         self.do(CoordinatorFound(self.now, 1))

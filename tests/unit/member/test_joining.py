@@ -376,10 +376,11 @@ def test_assignor_learns_the_assignment():
 def test_pattern_matches_whole_names_at_each_metadata_update():
     desk = Desk()
     desk.do(SubscribePattern(desk.now, "t.?"))
+    desk.only(RequestMetadata)
     desk.do(CoordinatorFound(desk.now, 1))
     desk.poll()
-    desk.none(Send)
-    desk.metadata((*CLUSTER, Topic("tall", b"\3" * 16, 1)))
+    desk.none(Send)  # not before the pattern was matched once
+    desk.do(MetadataChanged(desk.now, (*CLUSTER, Topic("tall", b"\3" * 16, 1))))
     desk.poll()
     assert decode_subscription(desk.only(Send).body.protocols[0].metadata).topics == ("t",)
     desk.follow()

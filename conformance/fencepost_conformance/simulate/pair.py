@@ -1,0 +1,425 @@
+"""A member and the model of one, side by side: the same inputs must have the same visible effects.
+
+DRIVEN: the step function of the classic consumer. MODELLED: ``MemberModel``, written apart from it. The model has no
+clock, so the pair decides when a timer runs out, by moving the member's deadlines. It has no listener that takes time
+either: here a listener returns at once, or throws.
+
+Left out, because the model leaves it to its caller: when the coordinator is looked up and metadata is fetched, and the
+wording of rejoin reasons. A forgotten coordinator takes the member's other requests with it; the model is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fencepost.member import Member, MemberSettings, step
+from fencepost.member import events as ev
+from fencepost.member.assignors.base import Assignor, GroupMember, RebalanceProtocol
+from fencepost.member.consumer_protocol import (
+    Assignment,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from fencepost.member.partitions import TopicPartition
+from fencepost.member.turn import THREAD_TIMERS, armed
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import (
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    RequestBody,
+    SyncGroupResponse,
+)
+from fencepost_model.member import inputs as mi
+from fencepost_model.member import outputs as mo
+from fencepost_model.member.model import MemberModel
+from fencepost_model.member.state import MemberConfig, MemberState
+
+NEVER = 10**12
+
+
+class Disagreement(AssertionError):
+    """The member and its model did not do the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealCodec:
+    """The model makes and reads the bytes of real consumers, and assigns as the member does."""
+
+    assignors: tuple[Assignor, ...]
+
+    def subscription(
+        self, protocol: str, topics: frozenset[str], owned: frozenset[mi.Partition], generation: int
+    ) -> bytes:
+        partitions = tuple(TopicPartition(*each) for each in owned)
+        return encode_subscription(Subscription(tuple(topics), None, partitions, generation))
+
+    def topics(self, metadata: bytes) -> frozenset[str]:
+        return frozenset(decode_subscription(metadata).topics)
+
+    def assign(
+        self, protocol: str, members: Sequence[JoinGroupMember], metadata: mi.Metadata
+    ) -> tuple[tuple[str, bytes], ...]:
+        assignor = next(each for each in self.assignors if each.name == protocol)
+        topics = {name: Topic(name, b"", count) for name, count in metadata}
+        rows = {row.member_id: GroupMember(decode_subscription(row.metadata), row.group_instance_id) for row in members}
+        shares = assignor.assign(topics, rows).assignments
+        return tuple((member_id, encode_assignment(share)) for member_id, share in shares.items())
+
+    def assignment(self, data: bytes) -> frozenset[mi.Partition]:
+        if len(data) < 2:
+            raise ValueError("an assignment has at least two bytes")
+        return frozenset((each.topic, each.partition) for each in decode_assignment(data).partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """``what`` names it; ``sent`` is the position of the request that is answered, in the order of sending."""
+
+    what: str
+    value: object = None
+    sent: int = -1
+
+    def __str__(self) -> str:
+        value = getattr(self.value, "error_code", self.value)
+        shown = value.name if isinstance(value, ErrorCode) else "" if value is None else str(value)
+        return f"{self.what} {shown}".strip() + (f" to request {self.sent}" if self.sent >= 0 else "")
+
+
+#: Effects that can be seen: what was sent, which listener call was made, what was thrown.
+Effects = list[tuple[str, object]]
+
+
+class Pair:
+    """Immutable: ``after`` gives the pair that an input leads to, or raises ``Disagreement``."""
+
+    def __init__(self, settings: MemberSettings, metadata: mi.Metadata) -> None:
+        config = MemberConfig(
+            settings.group_id,
+            tuple(assignor.name for assignor in settings.assignors),
+            settings.protocol is RebalanceProtocol.COOPERATIVE,
+            settings.group_instance_id,
+            settings.session_timeout_ms,
+            settings.max_poll_interval_ms,
+            settings.auto_commit,
+            codec=RealCodec(settings.assignors),
+            profile=settings.profile,
+        )
+        self.model = MemberModel(config)
+        self.member = Member(settings)
+        self.state: MemberState = self.model.initial()
+        self.now = 0
+        self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's number and the model's
+        self._metadata = metadata
+        self._commit: tuple[int, int] | None = None
+        self._give(mi.MetadataChanged(metadata), ev.MetadataChanged(0, _topics(metadata)))
+
+    # --- inputs ---
+
+    def inputs(self) -> list[Input]:
+        """Everything that can happen now, within a small alphabet."""
+        member, state = self.member, self.state
+        found: list[Input] = []
+        if not member.closed:
+            found += [Input("poll"), Input("poll", "revoked"), Input("poll", "assigned"), Input("enforce")]
+            found += [Input("subscribe", topics) for topics in ("t", "tu")]
+            found += [Input("unsubscribe"), *(Input("close", option) for option in ev.CloseOption)]
+            found += [Input("metadata", (("t", count), ("u", 1))) for count in (2, 3)]
+            if member.coordinator.node is None:
+                found.append(Input("coordinator"))
+            elif self.model.beats(state):
+                found += [Input("heartbeat due"), Input("session expired"), Input("poll expired")]
+        for position, (number, _) in enumerate(self.requests):
+            kind = next(sent.kind.value for sent in member.sent if sent.request_id == number)
+            found += [Input("answer", body, position) for body in self._answers(kind)]
+            found.append(Input("lost", None, position))
+        if self._commit is not None:
+            found += [Input("committed", result) for result in ev.CommitResult]
+        return found
+
+    def _answers(self, kind: str) -> list[object]:
+        name = self.member.settings.assignors[0].name
+        if kind == "heartbeat":
+            return [HeartbeatResponse(error) for error in HEARTBEAT_ERRORS]
+        if kind == "leave":
+            return [LeaveGroupResponse(ErrorCode.NONE)]
+        if kind == "sync":
+            shares = ((), (("t", 0),), (("t", 1),), (("u", 0),))
+            return [
+                *(SyncGroupResponse(ErrorCode.NONE, "consumer", name, _share(share)) for share in shares),
+                SyncGroupResponse(ErrorCode.NONE, "consumer", name, b""),
+                SyncGroupResponse(ErrorCode.NONE, "consumer", "other", _share(())),
+                *(SyncGroupResponse(error) for error in SYNC_ERRORS),
+            ]
+        generation = max(self.state.generation.id, 0) + 1
+        own = JoinGroupMember("m", None, encode_subscription(Subscription(tuple(self.state.topics or ("t",)))))
+        rows = (own, JoinGroupMember("n", None, encode_subscription(Subscription(("t", "u")))))
+        return [
+            JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "n", False, "m"),
+            JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", False, "m", rows),
+            JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", True, "m", rows),
+            JoinGroupResponse(ErrorCode.NONE, generation, "connect", name, "n", False, "m"),
+            JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id="m"),
+            *(JoinGroupResponse(error) for error in JOIN_ERRORS),
+        ]
+
+    def after(self, what: Input) -> Pair:
+        """Take one input on both sides."""
+        other = object.__new__(Pair)
+        other.__dict__.update(self.__dict__)
+        other._take(what)
+        return other
+
+    def _take(self, what: Input) -> None:
+        self.now += 1
+        match what:
+            case Input("poll", throws):
+                self._pass_backoff()
+                self._give(mi.Poll(frozenset({throws} if throws else ())), ev.Poll(self.now), str(throws or ""))  # type: ignore[arg-type]
+            case Input("enforce"):
+                self._give(mi.EnforceRebalance(), ev.EnforceRebalance(self.now))
+            case Input("subscribe", str() as topics):
+                self._give(mi.Subscribe(frozenset(topics)), ev.Subscribe(self.now, frozenset(topics)))
+            case Input("unsubscribe"):
+                self._give(mi.Unsubscribe(), ev.Unsubscribe(self.now))
+            case Input("close", ev.CloseOption() as option):
+                self._give(mi.Close(_OPTIONS[option]), ev.Close(self.now, option))
+            case Input("metadata", tuple() as metadata):
+                self._metadata = metadata
+                self._give(mi.MetadataChanged(metadata), ev.MetadataChanged(self.now, _topics(metadata)))
+            case Input("coordinator"):
+                self._give(mi.CoordinatorFound(), ev.CoordinatorFound(self.now, 1))
+            case Input("heartbeat due"):
+                self._fire(mi.HeartbeatDue(), ev.MemberTimer.HEARTBEAT)
+            case Input("session expired"):
+                self._fire(mi.SessionExpired(), ev.MemberTimer.SESSION)
+            case Input("poll expired"):
+                self._fire(mi.PollExpired(), ev.MemberTimer.POLL)
+            case Input("answer", body, position):
+                ours, theirs = self.requests[position]
+                self._give(mi.Answer(theirs, body), ev.Answered(self.now, ours, body))  # type: ignore[arg-type]
+            case Input("lost", _, position):
+                ours, theirs = self.requests[position]
+                self._give(mi.Answer(theirs, None), ev.RequestLost(self.now, ours), lost=theirs)
+            case Input("committed", ev.CommitResult() as result) if self._commit is not None:
+                ours, theirs = self._commit
+                self._commit = None
+                error = mi.CommitAnswer(_COMMIT_ERRORS[result])
+                self._give(mi.Answer(theirs, error), ev.CommitFinished(self.now, ours, result))
+            case _:
+                raise ValueError(f"no input {what}")
+
+    # --- both sides ---
+
+    def _fire(self, theirs: mi.MemberInput, timer: ev.MemberTimer) -> None:
+        self.member = self.member._replace(deadlines={**self.member.deadlines, timer: self.now})
+        self._give(theirs, ev.MemberTimerFired(self.now, timer))
+
+    def _pass_backoff(self) -> None:
+        for timer in (ev.MemberTimer.RETRY, ev.MemberTimer.LOOKUP):
+            if timer in armed(self.member):
+                self.now = max(self.now, self.member.deadlines[timer])
+                self.member, _ = step(self.member, ev.MemberTimerFired(self.now, timer))
+
+    def _give(self, theirs: mi.MemberInput, ours: ev.MemberEvent, throws: str = "", lost: int = -1) -> None:
+        (successor,) = self.model.successors(self.state, theirs)
+        self.state = successor.state
+        expected = self._their_effects(successor.outputs)
+        seen = self._our_effects(ours, throws)
+        if seen != expected:
+            raise Disagreement(f"the member did {_text(seen)}, the model {_text(expected)} ({successor.rules})")
+        self._pair_requests(lost)
+        self._same_state(successor.rules)
+        far = dict.fromkeys((timer for timer in THREAD_TIMERS if timer in self.member.deadlines), NEVER)
+        self.member = self.member._replace(deadlines={**self.member.deadlines, **far})
+
+    def _our_effects(self, event: ev.MemberEvent, throws: str) -> Effects:
+        effects: Effects = []
+        self._sent_now: list[int] = []
+        pending = [event]
+        while pending:
+            self.member, commands = step(self.member, pending.pop(0))
+            for command in commands:
+                match command:
+                    case ev.Send(request_id=number, body=body):
+                        effects.append(("sends", _plain(body)))
+                        self._sent_now.append(number)
+                    case ev.Commit(commit_id=number, partitions=partitions):
+                        effects.append(("commits", frozenset(map(tuple, partitions))))
+                        if self.member.closed:  # the close waits for it, the model does not
+                            pending.append(ev.CommitFinished(self.now, number, ev.CommitResult.DONE))
+                        else:
+                            self._commit = (number, -1)
+                    case ev.Listener(call=call, partitions=partitions):
+                        effects.append((call.value, frozenset(map(tuple, partitions))))
+                        error = "thrown" if call.value == throws else None
+                        pending.append(ev.ListenerDone(self.now, error))
+                    case ev.RequestMetadata():
+                        pending.append(ev.MetadataChanged(self.now, _topics(self._metadata)))
+                    case ev.Returned(failure=failure) if failure is not None:
+                        effects.append(("throws", _thrown(failure)))
+                    case _:
+                        pass
+        return effects
+
+    def _their_effects(self, outputs: Sequence[mo.MemberOutput]) -> Effects:
+        effects: Effects = []
+        self._sent_then: list[int] = []
+        self._committed_then = -1
+        for output in outputs:
+            match output:
+                case mo.Send(request=number, body=body):
+                    effects.append(("sends", _plain(body)))
+                    self._sent_then.append(number)
+                case mo.Commit(request=number, partitions=partitions):
+                    effects.append(("commits", partitions))
+                    self._committed_then = number
+                case mo.Callback(kind=kind, partitions=partitions):
+                    effects.append((kind, partitions))
+                case mo.Raise(error=error):
+                    effects.append(("throws", error))
+                case _:
+                    pass
+        return effects
+
+    def _pair_requests(self, lost: int) -> None:
+        """Keep track of what is in flight; tell the model what went with a forgotten coordinator."""
+        if self._commit is not None and self._commit[1] == -1:
+            self._commit = (self._commit[0], self._committed_then)
+        known = (*self.requests, *zip(self._sent_now, self._sent_then, strict=True))
+        open_now = {sent.request_id for sent in self.member.sent}
+        self.requests = tuple(pair for pair in known if pair[0] in open_now)
+        flying = {each.request for each in self.state.in_flight}
+        for ours, theirs in known:
+            if ours not in open_now and theirs in flying and theirs != lost:
+                (successor,) = self.model.successors(self.state, mi.Answer(theirs, None))
+                self.state = successor.state
+
+    def _same_state(self, rules: Sequence[str]) -> None:
+        member, state = self.member, self.state
+        ours = {
+            "state": member.state.name,
+            "generation": (
+                member.generation.generation_id,
+                member.generation.member_id,
+                member.generation.protocol_name,
+            ),
+            "owned": frozenset(map(tuple, member.assignment)),
+            "coordinator": member.coordinator.node is not None,
+            "rejoin": member.rejoin_needed,
+            "joining": member.join is not None,
+            "prepare": member.needs_prepare,
+        }
+        theirs = {
+            "state": state.state,
+            "generation": tuple(state.generation),
+            "owned": state.owned,
+            "coordinator": state.coordinator,
+            "rejoin": state.rejoin,
+            "joining": state.joining,
+            "prepare": state.prepare,
+        }
+        different = {key: (ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]}
+        if different:
+            raise Disagreement(f"member and model differ: {different} ({rules})")
+
+    def key(self) -> object:
+        """Equal for pairs that behave alike: request numbers, time and wording do not count."""
+        state = self.state._replace(
+            in_flight=tuple(each._replace(request=0) for each in self.state.in_flight), next_request=0, reason=""
+        )
+        member = self.member
+        return (
+            state,
+            tuple((sent.kind, sent.generation) for sent in member.sent),
+            self._commit is None,
+            member.join,
+            member.thread,
+            member.coordinator.node,
+            member.needs_prepare,
+            member.is_leader,
+            member.assignment_snapshot and member.assignment_snapshot.topics,
+            member.snapshot.topics,
+            member.prepare_commit,
+            member.subscription,
+            self._metadata,
+        )
+
+
+JOIN_ERRORS = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.GROUP_MAX_SIZE_REACHED,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+SYNC_ERRORS = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+HEARTBEAT_ERRORS = (
+    ErrorCode.NONE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+_OPTIONS = {
+    ev.CloseOption.DEFAULT: mi.CloseOption.DEFAULT,
+    ev.CloseOption.LEAVE_GROUP: mi.CloseOption.LEAVE_GROUP,
+    ev.CloseOption.REMAIN_IN_GROUP: mi.CloseOption.REMAIN_IN_GROUP,
+}
+_COMMIT_ERRORS = {
+    ev.CommitResult.DONE: ErrorCode.NONE,
+    ev.CommitResult.RETRIABLE: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ev.CommitResult.FAILED: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+}
+
+
+def _topics(metadata: mi.Metadata) -> tuple[Topic, ...]:
+    return tuple(Topic(name, b"", count) for name, count in metadata)
+
+
+def _share(partitions: Sequence[tuple[str, int]]) -> bytes:
+    return encode_assignment(Assignment(tuple(TopicPartition(*each) for each in partitions)))
+
+
+def _plain(body: RequestBody) -> object:
+    """Without wording."""
+    return replace(body, reason=None) if isinstance(body, JoinGroupRequest) else _bare(body)
+
+
+def _bare(body: RequestBody) -> object:
+    members = getattr(body, "members", None)
+    return body if members is None else tuple(entry.member_id for entry in members)
+
+
+def _thrown(failure: ev.Failure) -> str:
+    match failure.kind:
+        case ev.FailureKind.ANSWER if failure.error is not None:
+            return failure.error.name
+        case ev.FailureKind.ASSIGNMENT:
+            return "IllegalStateException"
+        case _:
+            return "KafkaException"
+
+
+def _text(effects: Effects) -> str:
+    return ", ".join(f"{what} {value}" for what, value in effects) or "nothing"
