@@ -6,7 +6,7 @@ rule, and is read by the coordinator and by the model alike. ``True`` means: do 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,9 @@ KAFKA_4_3 = Profile(
     fault_failed_deletion_lists_twice=True,
     fault_sync_load_is_thrown=True,
 )
+KAFKA_4_2 = replace(KAFKA_4_3, name="kafka-4.2")
+KAFKA_4_1 = replace(KAFKA_4_3, name="kafka-4.1")
+KAFKA_4_0 = replace(KAFKA_4_3, name="kafka-4.0", fault_deletion_waits_twice=False)  # no share groups to ask for
 INTENDED = Profile(name="intended")
 
-PROFILES = {profile.name: profile for profile in (KAFKA_4_3, INTENDED)}
+PROFILES = {profile.name: profile for profile in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, INTENDED)}
