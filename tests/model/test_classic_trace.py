@@ -9,15 +9,19 @@ from random import Random
 import pytest
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Load, Reply, Request, TimerFired, TimerKey, TimerKind
+from fencepost.protocol.events import Appended, AppendFailed, Load, Reply, Request, TimerFired, TimerKey, TimerKind
 from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribeGroupsResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
     Protocol,
+    RequestBody,
 )
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
 from fencepost.protocol.view import GroupState
@@ -26,6 +30,7 @@ from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.jvm import harness
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_model.classic.coordinator import ClassicModel
 from fencepost_model.trace import Follower
 
 PROFILES = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
@@ -226,3 +231,34 @@ def test_a_refusal_names_what_would_have_been_accepted() -> None:
     assert "UNKNOWN_MEMBER_ID" in str(verdict)
     assert follower.index == 1  # it stays where it was
     assert follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)),))).ok
+
+
+@pytest.mark.parametrize("faulty", [False, True], ids=["mended", "kafka"])
+def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
+    """C-ADM-05 as Kafka has it: until the high watermark moves."""
+    model = ClassicModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))
+    state = model.initial()
+    listed: list[int] = []
+    member = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b""),))
+    other = replace(member, group_id="h")
+
+    def ask(number: int, version: int, body: RequestBody) -> Request:
+        return Request(0, number, version, "c", "/h", body)
+
+    for event in (
+        Load(0, 1, ()),
+        ask(1, 9, member),
+        Appended(0, 1),
+        ask(2, 2, DeleteGroupsRequest(("g",))),
+        AppendFailed(0, ErrorCode.KAFKA_STORAGE_ERROR),
+        ask(3, 5, ListGroupsRequest()),
+        ask(4, 9, other),
+        Appended(0, 2),
+        ask(5, 5, ListGroupsRequest()),
+    ):
+        (step,) = model.successors(state, event, "m")
+        state = step.state
+        for reply in step.outcome.replies:
+            if isinstance(reply.body, ListGroupsResponse):
+                listed.append([row.group_id for row in reply.body.groups].count("g"))
+    assert listed == [2 if faulty else 1, 1]

@@ -12,7 +12,7 @@ from .state import Group, Member
 
 
 def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup:
-    """C-ADM-02, 03, 12."""
+    """C-ADM-02…04, 12."""
     if group is None:
         if version >= 6:
             return DescribedGroup(

@@ -267,7 +267,7 @@ class Draft:
     # ---- records ------------------------------------------------------------------------------------------------
 
     def record(self, assignments: dict[str, bytes] | None) -> Record:
-        """GroupMetadata of the group as it stands, with these assignments (F-REC-12); None: the members' own.
+        """GroupMetadata of the group as it stands, with these assignments (F-REC-02, 12, 20); None: the members' own.
 
         A group without selected protocol has no subscriptions to write; it has no members either.
         """

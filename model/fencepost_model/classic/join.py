@@ -14,7 +14,10 @@ from .validate import member_error
 
 
 def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
-    """From C-JOIN-13 on: the group exists."""
+    """C-JOIN-13, 14: the group exists. Capacity comes before protocols, and these before identity (C-JOIN-74).
+
+    The request's reason has no effect (C-JOIN-67), and there is no deadline but the group's timers (C-JOIN-68).
+    """
     if not has_room(d, body):
         d.rule("C-JOIN-13")
         d.remove(who_asks(d, body))  # C-JOIN-23: member or pending id, timers left alone
@@ -68,7 +71,7 @@ def supports(d: Draft, body: JoinGroupRequest) -> bool:
 
 
 def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
-    """C-JOIN-30…35: no member id yet."""
+    """C-JOIN-30…35: no member id yet. Each such request makes a new one (C-JOIN-36)."""
     instance = body.group_instance_id
     if d.state == DEAD:
         d.rule("C-JOIN-30")
@@ -87,7 +90,7 @@ def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
     elif request.version >= 4:
         d.rule("C-JOIN-34")
         d.pending_join |= {request.new_id}
-        d.arm(Timer("session", request.new_id), body.session_timeout_ms)
+        d.arm(Timer("session", request.new_id), body.session_timeout_ms)  # C-TMR-05
         answer(d, request, ErrorCode.MEMBER_ID_REQUIRED, request.new_id)
     else:
         d.rule("C-JOIN-35")
@@ -95,7 +98,7 @@ def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
 
 
 def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
-    """C-JOIN-38a…h: the request names a member id."""
+    """C-JOIN-38a…h: the request names a member id, which a static member may do too (C-STATIC-12, 13)."""
     member_id = body.member_id
     if d.state == DEAD:
         d.rule("C-JOIN-38a")
@@ -117,7 +120,7 @@ def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
         d.rule("C-JOIN-38e", "C-JOIN-38f", "C-JOIN-38g")
         answer(d, request, error, member_id, named=False)
         return
-    member = d.members[member_id]
+    member = d.members[member_id]  # C-JOIN-38h
     same = member.protocols == body.protocols  # C-JOIN-61
     if d.state == PREPARING:
         d.rule("C-JOIN-50")
@@ -125,7 +128,7 @@ def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
         rebalance_or_complete(d, "")
     elif d.state == COMPLETING:
         if same:
-            d.rule("C-JOIN-51")
+            d.rule("C-JOIN-51")  # no timer, and not back into pending-sync (C-JOIN-57, 58, C-SYNC-34)
             d.reply(request.id, d.joined(member_id, d.member_rows() if member_id == d.leader else ()))
         else:
             d.rule("C-JOIN-52")

@@ -21,7 +21,7 @@ from .validate import member_error
 
 
 def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
-    """C-HB-07…12."""
+    """C-HB-07…12. In Preparing a new member may beat too, and is then timed by its own timeout (C-HB-13)."""
     if d.state == DEAD:
         d.rule("C-HB-07")
         return HeartbeatResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -41,7 +41,7 @@ def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
 
 
 def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, ...]:
-    """C-LEAVE-10…22: the rows of the answer."""
+    """C-LEAVE-10…22: the rows of the answer. No generation is asked for (C-LEAVE-25)."""
     rows = tuple(LeaveGroupMemberResponse(m.member_id, m.group_instance_id, leave_one(d, m)) for m in body.members)
     if not any(row.error_code is ErrorCode.NONE for row in rows):
         d.rule("C-LEAVE-20")
@@ -55,7 +55,7 @@ def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, 
 
 
 def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
-    """C-LEAVE-10…14."""
+    """C-LEAVE-10…14, 27."""
     member_id, instance = entry.member_id, entry.group_instance_id
     if not member_id:
         mapped = d.member_of(instance) if instance is not None else None
@@ -101,7 +101,7 @@ def session_timer(d: Draft, member_id: str) -> None:
             return
         d.rule("C-TMR-07")
         if not member.is_new and (member.join is not None or member.sync is not None):
-            return
+            return  # and no timer runs until its request is answered (C-TMR-14)
         d.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         d.remove(member_id)
         if d.state in (STABLE, COMPLETING):

@@ -23,7 +23,7 @@ def fails_load(profile: Profile, record: Record) -> bool:
 
 
 def load_group(record: Record) -> Group | None:
-    """The group as one GroupMetadata record gives it (F-REPLAY-01, C-ST-07); None after a tombstone.
+    """The group as one GroupMetadata record gives it (F-REPLAY-01, C-ST-07, F-SURV-02, 03); None after a tombstone.
 
     The record replaces whatever was there before. Members keep only the selected protocol (C-TMR-13).
     """

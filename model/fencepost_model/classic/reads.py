@@ -38,7 +38,7 @@ def read(state: CoordinatorState, request: Request) -> tuple[int, ResponseBody]:
         return request.id, ListGroupsResponse(ErrorCode.NONE, once + again)
     if isinstance(body, DescribeGroupsRequest):
         rows = (
-            DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")
+            DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")  # C-ADM-01
             if group_id in request.denied
             else describe(group_id, groups.get(group_id), request.version)
             for group_id in body.groups

@@ -22,7 +22,7 @@ def rebalance_or_complete(d: Draft, cause: str) -> None:
 
 
 def maybe_complete(d: Draft) -> None:
-    """C-JOIN-41. An initial rebalance never ends early this way (C-ST-20)."""
+    """C-JOIN-41, C-ST-26. An initial rebalance never ends early this way (C-ST-20)."""
     if d.state == PREPARING and d.previous != EMPTY and d.all_joined():
         d.rule("C-JOIN-41")
         complete(d)
@@ -45,11 +45,11 @@ def prepare(d: Draft, cause: str) -> None:
         complete(d)
     else:
         d.delay = None
-        d.arm(JOIN_TIMER, d.rebalance_timeout())
+        d.arm(JOIN_TIMER, d.rebalance_timeout())  # 0 without members (C-ST-26 b); pending ids wait too (C-JOIN-66)
 
 
 def start_delay(d: Draft) -> None:
-    """C-JOIN-43: the first window, and what may be added to it."""
+    """C-JOIN-43, 65: the first window, and what may be added to it."""
     d.rule("C-JOIN-43")
     length = d.settings.group_initial_rebalance_delay_ms
     d.delay = (length, max(d.rebalance_timeout() - length, 0))
@@ -83,7 +83,7 @@ def complete(d: Draft) -> None:
         d.remove(member.member_id)
         d.cancel(Timer("session", member.member_id))
     if d.members and not elect(d):
-        d.rule("C-JOIN-46")  # only absent static members: wait for one of them, or for its expiry
+        d.rule("C-JOIN-46", "C-STATIC-14")  # only absent static members: wait for one of them, or for its expiry
         d.delay = None
         d.arm(JOIN_TIMER, d.rebalance_timeout())
         return
@@ -95,7 +95,7 @@ def complete(d: Draft) -> None:
         d.protocol_name = None
         d.go("nobody_joined")
         d.pending_sync = frozenset()
-        d.records.append(d.record({}))
+        d.records.append(d.record({}))  # F-ORD-04
         d.callback = Emptied()
         return
     d.rule("C-JOIN-48", "C-JOIN-49")
@@ -112,7 +112,7 @@ def complete(d: Draft) -> None:
         d.put(d.members[member.member_id]._replace(is_new=False))
         d.arm_session(member)
     d.pending_sync = frozenset(d.members)
-    d.arm(SYNC_TIMER, d.rebalance_timeout())
+    d.arm(SYNC_TIMER, d.rebalance_timeout())  # C-TMR-02; nothing is written (F-ORD-02)
 
 
 def elect(d: Draft) -> bool:

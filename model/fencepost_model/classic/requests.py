@@ -22,7 +22,7 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.records import GroupMetadataKey, Record
 
-from ..machines import COMPLETING, PREPARING, STABLE
+from ..machines import COMPLETING, DEAD, PREPARING, STABLE
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .join import join
@@ -82,7 +82,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
     join(draft, request, body)
     records, callback = draft.records, draft.callback
     if is_new and not records:
-        work.rules.append("C-JOIN-16")
+        work.rules.append("C-JOIN-16")  # F-ORD-01
         created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp), None)
         records, callback = [created.record({})], Created()
         work.shadows = (*work.shadows, Shadow(work.undurable + 1, body.group_id, None))
@@ -124,7 +124,7 @@ def _heartbeat(work: Work, request: Arrive, body: HeartbeatRequest) -> None:
     else:
         answer = heartbeat(draft, body)
     if answer.error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
-        work.submit(Operation(request.id, body.group_id, body, 0, answer), [])
+        work.submit(Operation(request.id, body.group_id, body, 0, answer), [])  # F-RT-24, C-HB-14
     else:
         work.replies.append((request.id, answer))  # an error is thrown and does not wait for the log
 
@@ -139,7 +139,12 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
         )
         work.replies.append((request.id, leave_answer(request.version, rows)))
         return
-    rows = leave(draft, body)
+    if draft.state == DEAD:
+        work.rules.append("C-LEAVE-05")
+        answer = LeaveGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        work.submit(Operation(request.id, body.group_id, body, 0, answer), [])
+        return
+    rows = leave(draft, body)  # the answer waits for the record, if there is one (C-LEAVE-23, F-RT-25)
     if draft.records:
         work.written = Written(len(draft.records), request.id)
     answer = leave_answer(request.version, rows)
@@ -179,7 +184,7 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
             rows.append(DeletedGroup(group_id, ErrorCode.NON_EMPTY_GROUP))
         else:
             rows.append(DeletedGroup(group_id, ErrorCode.NONE))
-            records.append(Record(GroupMetadataKey(group_id), None))
+            records.append(Record(GroupMetadataKey(group_id), None))  # F-ORD-13, C-ADM-10
             before.append((group_id, group))
     for at, (group_id, group) in enumerate(before):
         work.shadows = (*work.shadows, Shadow(work.undurable + at + 1, group_id, group))

@@ -126,7 +126,10 @@ class Operation(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``."""
+    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``.
+
+    Setting one replaces the earlier one of the same name; a pending id and a member share theirs (C-TMR-11).
+    """
 
     kind: str
     member_id: str = ""

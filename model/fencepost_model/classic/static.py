@@ -13,7 +13,10 @@ from .state import Arrive, Member, Replaced, Timer
 
 
 def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, old_id: str) -> None:
-    """C-STATIC-02: the fresh id takes over, then by state (C-STATIC-03…10)."""
+    """C-STATIC-02: the fresh id takes over, then by state (C-STATIC-03…11).
+
+    It is not new and does not count as an addition to an initial delay (C-STATIC-20).
+    """
     d.rule("C-STATIC-02")
     old_leader = d.leader
     old = swap(d, old_id, request.new_id)
@@ -34,7 +37,7 @@ def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, ol
             rebalance_or_complete(d, "static_member_replaced")
             return
         d.rule("C-STATIC-03")
-        d.records.append(d.record(None))
+        d.records.append(d.record(None))  # F-ORD-05, C-STATIC-21: client id and host are the first incarnation's
         d.callback = Replaced(
             instance=instance,
             old_id=old_id,

@@ -74,7 +74,10 @@ def synced(d: Draft, member_id: str) -> None:
 
 
 def store(d: Draft, body: SyncGroupRequest) -> None:
-    """C-SYNC-17: one record with an assignment for every member."""
+    """C-SYNC-17, F-ORD-03: one record with an assignment for every member. Only the leader's count (C-SYNC-25).
+
+    The record is not applied here: the callback changes memory (C-SYNC-31).
+    """
     if not d.profile.fault_every_leader_sync_appends and any(
         isinstance(operation.callback, Assigned)
         and operation.group_id == d.group_id
@@ -111,7 +114,7 @@ def not_assigned(d: Draft, callback: Assigned, error: ErrorCode) -> None:
 
 
 def sync_timer(d: Draft) -> None:
-    """C-SYNC-20."""
+    """C-SYNC-20: with whom has not synced, a leader that failed goes too (C-SYNC-26)."""
     if d.state not in (COMPLETING, STABLE) or not d.pending_sync:
         d.rule("C-SYNC-20b")
         return

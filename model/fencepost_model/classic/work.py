@@ -1,5 +1,7 @@
 """The operation layer: requests and timers become write operations that wait for the log (rule book, 11.2).
 
+One step at a time (F-RT-03); each sees what the steps before it did, replicated or not (F-RT-06).
+
 ``Work`` is one step of a coordinator, or of a single group, in progress. It opens a draft for each group that the step
 touches, runs the rules on it, and keeps the list of operations that are not finished. An operation is finished when
 every record up to its own is durable, or for one that wrote none, every record before it (F-RT-04, F-RT-07).
@@ -137,7 +139,7 @@ class Work:
         return draft
 
     def delete(self, group_id: str) -> None:
-        """Removes the group object. Its timers stay (C-ADM-09), and nothing that waits for the log concerns it now."""
+        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09); what waits for the log concerns it no more."""
         draft = self.drafts.pop(group_id, None)
         delay = draft.delay if draft is not None else self.slots[group_id].delay
         if draft is not None:
@@ -245,7 +247,7 @@ class Work:
                 callback is None or (timed_out and isinstance(callback, Created))
             ):
                 return  # C-JOIN-70 mended: only the group answers what it parks
-            self.rules.append("C-JOIN-70")
+            self.rules.append("C-JOIN-70")  # F-RT-13
             self.mark_answered(draft, operation.id)
         self.rules.append("F-RT-10")
         self.replies.append((operation.id, failure(operation, error)))

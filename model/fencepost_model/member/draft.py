@@ -96,7 +96,7 @@ class MemberDraft:
         self.set(owned=frozenset())
 
     def leave(self, reason: str, option: CloseOption = CloseOption.DEFAULT) -> None:
-        """K-LEAVE-01: say goodbye where that is done, and reset in any case."""
+        """K-LEAVE-01, K-LEAVE-03: say goodbye where that is done, and reset in any case."""
         self.rule("K-LEAVE-01")
         member_id = self.now.generation.member_id
         dynamic = self.config.instance_id is None

@@ -119,7 +119,7 @@ def _committed(d: MemberDraft) -> bool:
 
 
 def send_join(d: MemberDraft) -> None:
-    """K-ST-10, K-JOIN-12."""
+    """K-ST-10, K-JOIN-12. Without join prepare, old partitions go with the new generation (K-ERR-16, K-ERR-17)."""
     d.rule("K-ST-10", "K-JOIN-12")
     d.go("send_join")
     config, generation = d.config, d.now.generation
