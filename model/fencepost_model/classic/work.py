@@ -139,7 +139,7 @@ class Work:
         return draft
 
     def delete(self, group_id: str) -> None:
-        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09); what waits for the log concerns it no more."""
+        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09); what waits for the log is no more its own."""
         draft = self.drafts.pop(group_id, None)
         delay = draft.delay if draft is not None else self.slots[group_id].delay
         if draft is not None:
