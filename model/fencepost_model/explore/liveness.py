@@ -17,7 +17,9 @@ by edge, gets what is left.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +44,14 @@ def check_liveness(exploration: Exploration) -> list[Violation]:
         return []
     checker = _Checker(graph, graph.edges, properties.fairness)
     found: dict[str, Violation] = {}
-    for each in (*properties.leads_to, *properties.settles):
-        if each.name not in found:
-            lasso = checker.leads_to(each) if isinstance(each, LeadsTo) else checker.settles(each)
-            if lasso is not None:
-                found[each.name] = Violation(each.name, "liveness", *lasso)
+    lassos = [
+        *((each.name, partial(checker.leads_to, each)) for each in properties.leads_to),
+        *((each.name, partial(checker.settles, each)) for each in properties.settles),
+    ]
+    for name, search in lassos:
+        lasso = search() if name not in found else None
+        if lasso is not None:
+            found[name] = Violation(name, "liveness", *lasso)
     return list(found.values())
 
 
@@ -72,8 +77,8 @@ class _Checker:
         for enabled in self.enabled:
             self.busy |= enabled
 
-    def holds(self, function: object, reads: tuple[int, ...]) -> Mask:
-        memo = self.graph.tables.memo(function, reads)  # type: ignore[arg-type]
+    def holds(self, function: Callable[..., Any], reads: tuple[int, ...]) -> Mask:
+        memo = self.graph.tables.memo(function, reads)
         return memo(self.graph.tables.read([column.view for column in self.graph.columns], reads)).astype(np.bool_)
 
     def leads_to(self, each: LeadsTo) -> tuple[list[Step], int] | None:
@@ -156,7 +161,8 @@ class _Checker:
     def inner_edges(self, component: NDArray[np.int64], member: Mask) -> NDArray[np.int64]:
         places = [np.arange(self.start[state], self.start[state + 1]) for state in component]
         outgoing = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
-        return outgoing[member[self.target[outgoing]]]
+        inner: NDArray[np.int64] = outgoing[member[self.target[outgoing]]]
+        return inner
 
     def components(self, inside: Mask) -> Iterator[NDArray[np.int64]]:
         """SCCs of the states inside (Tarjan, without recursion)."""

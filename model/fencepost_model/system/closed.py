@@ -11,8 +11,8 @@ the guards of the contract, and who gets what.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
 
 from fencepost.protocol.records import Record
 
@@ -24,7 +24,7 @@ from ..machines import COMPLETING
 from . import client as clients
 from .config import Config
 from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
-from .values import JoinReply, JoinRequest, Lane, LeaveRequest, Request, SyncReply, SyncRequest
+from .values import Client, JoinReply, JoinRequest, Lane, LeaveRequest, Request, SyncReply, SyncRequest
 
 GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
 
@@ -78,7 +78,8 @@ def told(lane: Lane) -> frozenset[tuple[str, int, frozenset[str]]]:
     return frozenset(leases)
 
 
-FAULT = (COUNTERS, "fault")
+FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
+STOPS: Final = {"ClientCrashes": clients.crash, "ClientLeaves": clients.leave, "ClientGivesUp": clients.give_up}
 UNUSED = "?"  # stands for the next member id where all are used up
 
 
@@ -101,6 +102,7 @@ class ClosedSystem:
         self.record = self.calm + 2
         self.members = range(self.calm + 3, self.calm + 3 + count)
         self.leases = range(self.calm + 3 + count, self.calm + 3 + 2 * count)
+        self.parked = range(self.calm + 3 + 2 * count, self.calm + 3 + 3 * count)
         self.views: Sequence[View] = (
             View(COUNTERS, lambda counters: counters.ids_used),
             *(View(lane, clients.held_ids) for lane in self.lanes),
@@ -110,6 +112,7 @@ class ClosedSystem:
             View(LOG, lambda log: log.replicated),
             *(View(lane, lambda lane: lane.client) for lane in self.lanes),
             *(View(lane, told) for lane in self.lanes),
+            *(View(GROUP, partial(_parked, number)) for number in range(count)),
         )
 
     def initial(self) -> Iterable[State]:
@@ -128,6 +131,8 @@ class ClosedSystem:
     # ---- updates ------------------------------------------------------------------------------------------------
 
     def update(self, component: int, value: Any, token: Any) -> Value | None:
+        if component == GROUP:
+            return forget(value, token)
         if component == COUNTERS:
             if token == "id":
                 return Counters(value.ids_used + 1, value.faults_left)
@@ -210,23 +215,24 @@ class ClosedSystem:
         yield own(
             "ClientSendsJoin", lambda before: _one(("ClientSendsJoin", name), clients.send_join(self.config, before))
         )
-        yield own("ClientGetsReply", lambda before: self._get_replies(name, before))
+        yield own("ClientGetsReply", partial(self._get_replies, name))
         reads = (GROUP, self.ids_used, requests)
-        yield Action("CoordinatorGetsRequest", reads, lambda *values: self._get_requests(number, *values))
-        yield Action("ClientHeartbeats", (GROUP, lane), lambda *values: self._heartbeat(number, *values))
-        yield Action("ClientTimesOut", (GROUP, lane), lambda *values: self._stop(number, "ClientTimesOut", *values))
+        yield Action("CoordinatorGetsRequest", reads, partial(self._get_requests, number))
+        yield Action("ClientHeartbeats", (GROUP, self.members[number]), partial(self._heartbeat, number))
+        waits = (self.calm, self.parked[number], lane)
+        yield Action("ClientTimesOut", waits, partial(self._stop, number, "ClientTimesOut"))
         for action in ("ClientCrashes", "ClientLeaves", "ClientGivesUp"):
             if action in allowed and not (action == "ClientLeaves" and self.config.instance(number)):
-                yield Action(action, (GROUP, lane), lambda *values, action=action: self._stop(number, action, *values))
+                yield Action(action, waits, partial(self._stop, number, action))
         if "ClientStarts" in allowed:
             yield own("ClientStarts", lambda before: _one(("ClientStarts", name), _start(before)))
         if "ClientAsksToRejoin" in allowed:
             yield own("ClientAsksToRejoin", lambda before: _one(("ClientAsksToRejoin", name), _rejoin(before)), FAULT)
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
             if action in allowed:
-                yield own(action, lambda before, action=action, step=step: step((action, name), before), FAULT)
+                yield own(action, partial(step, (action, name)), FAULT)
         if "AppendFails" in allowed:
-            yield Action("AppendFails", (GROUP, requests), lambda *values: self._append_fails(number, *values))
+            yield Action("AppendFails", (GROUP, requests), partial(self._append_fails, number))
 
     def _get_replies(self, name: str, before: Lane) -> Iterator[tuple[Label, Lane]]:
         for reply in before.replies:
@@ -253,24 +259,26 @@ class ClosedSystem:
             more = ((COUNTERS, "id"),) if made else ()
             yield self._outcome(label, result, *more, tokens={number: [("take", request)]})
 
-    def _heartbeat(self, number: int, group: GroupState, lane: Lane) -> Iterator[Outcome]:
-        if lane.client.state == "stable" and not group.undurable:
-            result = self.coordinator.heartbeat(group, number, lane.client)
+    def _heartbeat(self, number: int, group: GroupState, member: Client) -> Iterator[Outcome]:
+        if member.state == "stable" and not group.undurable:
+            result = self.coordinator.heartbeat(group, number, member)
             label = ("ClientHeartbeats", self.config.clients[number], result.heartbeat or "")
             yield self._outcome(label, result, tokens={number: [("heartbeat", result.heartbeat)]})
 
-    def _stop(self, number: int, action: str, group: GroupState, lane: Lane) -> Iterator[Outcome]:
-        if not self._settled(group):
+    def _stop(self, number: int, action: str, calm: bool, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
+        if not calm:
             return
-        label = (action, self.config.clients[number])
-        if action == "ClientTimesOut":
-            heard = parked(group, number) or lane.replies or any(request.heard for request in lane.requests)
-            after, more = None if heard else clients.give_up(lane), ()
-        else:
-            step = {"ClientCrashes": clients.crash, "ClientLeaves": clients.leave, "ClientGivesUp": clients.give_up}
-            after, more = step[action](lane), (FAULT,)
+        after: Lane | None = None
+        if action != "ClientTimesOut":
+            after = STOPS[action](lane)
+        elif not is_parked and not lane.replies and not any(request.heard for request in lane.requests):
+            after = clients.give_up(lane)
         if after is not None:
-            yield Outcome(label, ((GROUP, forget(group, number)), (self.lanes[number], after)), more)
+            updates: list[tuple[int, Value]] = [] if action == "ClientTimesOut" else [FAULT]
+            if is_parked:
+                updates.append((GROUP, number))
+            label = (action, self.config.clients[number])
+            yield Outcome(label, ((self.lanes[number], after),), tuple(updates))
 
     def _append_succeeds(self, group: GroupState) -> Iterator[Outcome]:
         if group.undurable:
@@ -333,6 +341,10 @@ class ClosedSystem:
         for timer in sorted(state.timers):
             if timer.kind == "session":
                 yield timer, timer.member_id not in alive
+
+
+def _parked(number: int, group: GroupState) -> bool:
+    return parked(group, number)
 
 
 def _alive(state: GroupState, held: Iterable[frozenset[str]]) -> frozenset[str]:

@@ -71,7 +71,7 @@ class Config:
 
 
 def from_constants(constants: Mapping[str, Any]) -> Config:
-    """The configuration that assigns these values to the specification's constants (sets as any iterable of strings)."""
+    """The configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
     known = {each.name for each in fields(Profile)}
     switches = {name: bool(value) for name, value in constants.items() if name.startswith("fault_")}
@@ -92,5 +92,5 @@ def from_constants(constants: Mapping[str, Any]) -> Config:
         reorder=bool(constants["Reorder"]),
         slow_appends=bool(constants["SlowAppends"]),
         allowed=frozenset(constants["Allowed"]),
-        profile=replace(INTENDED, **switches),
+        profile=replace(INTENDED, name=INTENDED.name, **switches),
     )

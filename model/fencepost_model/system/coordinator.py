@@ -10,6 +10,7 @@ Request ids: client number i waits under id i + 1; everything that nobody waits 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.errors import ErrorCode
@@ -76,13 +77,18 @@ class Result(NamedTuple):
     heartbeat: str | None = None
 
 
+@lru_cache
+def _machine(config: Config) -> GroupModel:
+    return GroupModel(config.settings, config.profile, group_id=GROUP_ID)
+
+
 @dataclass(frozen=True, slots=True)
 class Coordinator:
     config: Config
 
     @property
     def machine(self) -> GroupModel:
-        return GroupModel(self.config.settings, self.config.profile, group_id=GROUP_ID)
+        return _machine(self.config)
 
     def load(self, record: Record) -> GroupState:
         """The first choice of a load (C-ST-07)."""

@@ -1,8 +1,8 @@
 """The configurations of ``spec/manifest.json``, read for the model: constants, properties, expected result.
 
-A TLC configuration assigns constants by name to operators of the module (``Clients <- TwoClients``). Those operators are
-plain values, unions of them, or a function of the clients, and only that much of TLA+ is understood here. An assignment
-that replaces an operator of the protocol itself is a mutant.
+A TLC configuration assigns constants by name to operators of the module (``Clients <- TwoClients``). Those operators
+are plain values, unions of them, or a function of the clients, and only that much of TLA+ is understood here. An
+assignment that replaces an operator of the protocol itself is a mutant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Entry:
     cfg: Path
     about: str
     expected: Literal["holds", "violates", "refinement", "temporal", "deadlock"]
-    property: str | None
+    breaks: str | None  #: the property that must fail
     distinct: int | None
     trace: int | None
     e1: bool
@@ -69,7 +69,7 @@ def read_manifest(spec: Path) -> list[Entry]:
                 cfg=spec / row["cfg"],
                 about=row["about"],
                 expected=row["expected"],
-                property=row["property"],
+                breaks=row["property"],
                 distinct=row["distinct"],
                 trace=row["trace"],
                 e1=row["e1"],

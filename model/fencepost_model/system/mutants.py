@@ -1,8 +1,8 @@
 """One guard taken away at a time: what ``spec/MCMutants.tla`` overrides, done to the model.
 
-Each mutant replaces functions of the model while a configuration is explored, so neither the group machine nor the closed
-system has a line for their sake. The configuration must then fail on its property; that shows the property checks
-something.
+Each mutant replaces functions of the model while a configuration is explored, so neither the group machine nor the
+closed system has a line for their sake. The configuration must then fail on its property; that shows the property
+checks something.
 """
 
 from __future__ import annotations

@@ -150,12 +150,11 @@ def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[
 
     def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         old, new = existing(before[0]), existing(after[0])
-        if after[0] == system.coordinator.load(after[1]):
-            return True
         ended = new.state in (COMPLETING, EMPTY)
         if ended and new.generation == old.generation + 1:
             return True
-        return new.generation == old.generation and (not ended or new.state == old.state)
+        same = new.generation == old.generation and (not ended or new.state == old.state)
+        return same or bool(after[0] == system.coordinator.load(after[1]))
 
     yield StepInvariant("EveryJoinPhaseEndsInANewGeneration", (GROUP, system.record), holds)
 
@@ -254,8 +253,8 @@ def every_wait_ends(system: ClosedSystem) -> Iterable[Part]:
 
 
 def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
-    """Refinement of ``Ownership``: the last replicated record is the decision, what clients believe and what answers on
-    their way tell them are the leases. New leases are those that the decision entitles to, and decisions only move on."""
+    """Refinement of ``Ownership``: the last replicated record is the decision; what clients believe, and what answers
+    on their way tell them, are the leases. New leases are what the decision entitles to; decisions only move on."""
     count = len(system.config.clients)
 
     def grant(record: Record) -> tuple[int, dict[str, frozenset[str]]]:
@@ -348,14 +347,18 @@ def fairness(system: ClosedSystem) -> tuple[Fairness, ...]:
         "JoinTimerFires",
         "SyncTimerFires",
     )
-    found = [Fairness(name, lambda label, name=name: label[0] == name) for name in whole]
+
+    def covering(*words: str) -> Callable[[Label], bool]:
+        return lambda label: label[: len(words)] == words
+
+    found = [Fairness(name, covering(name)) for name in whole]
     each = [
         (action, c)
         for action in ("ClientSendsJoin", "ClientHeartbeats", "ClientTimesOut")
         for c in system.config.clients
     ]
     each += [("SessionTimerFires", member) for member in system.config.member_ids]
-    found += [Fairness(" ".join(pair), lambda label, pair=pair: label[:2] == pair) for pair in each]
+    found += [Fairness(" ".join(pair), covering(*pair)) for pair in each]
     return tuple(found)
 
 

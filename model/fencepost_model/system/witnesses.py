@@ -1,6 +1,7 @@
-"""Invariants that must *not* hold: each says "never" of something that has to be reachable (``spec/MCClassicGroup.tla``).
+"""Invariants that must *not* hold: each says "never" of something that has to be reachable.
 
-And two that speak of the bounds of a configuration rather than of the protocol.
+They are those of ``spec/MCClassicGroup.tla``, with two more that speak of the bounds of a configuration and not of the
+protocol.
 """
 
 from __future__ import annotations

@@ -1,0 +1,151 @@
+"""``fencepost check``: explore the closed system exhaustively; with TLC, also compare the two state graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from enum import StrEnum
+from multiprocessing import get_context
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fencepost.protocol.settings import PROFILES, Profile
+from fencepost_model.system.checking import Row, check_python, check_tlc
+from fencepost_model.system.manifest import BadManifest, Entry, read_manifest
+from fencepost_model.tlc.run import TlcBroke, TlcMissing
+
+from .. import repository
+from ..console import CannotRun, Meter, Result, finish, progress
+
+
+class Engine(StrEnum):
+    python = "python"
+    tlc = "tlc"
+    spark = "spark"
+
+
+def check(  # noqa: PLR0917
+    configs: Annotated[
+        list[str] | None, typer.Argument(help="Names from spec/manifest.json; none: all of --size")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="Who explores")] = Engine.python,
+    profile: Annotated[
+        str | None, typer.Option(help="Explore with this profile's switches instead of their own")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Cores to use; 0: all")] = 0,
+    size: Annotated[str, typer.Option(help="Largest size of configuration: small, medium or large")] = "small",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output")] = False,
+) -> None:
+    """Explore every reachable state of each configuration and hold what is found against what it must be."""
+    entries = select(configs or [], size, engine)
+    chosen = named_profile(profile)
+    if chosen is not None and engine is not Engine.python:
+        raise CannotRun(
+            "--profile needs --engine python: the other engines take a configuration's switches as they are"
+        )
+    cores = workers or os.cpu_count() or 1
+    with progress("checking", len(entries)) as meter:
+        rows = list(run(entries, engine, chosen, cores, meter))
+    rows.sort(key=lambda row: [entry.name for entry in entries].index(row.name))
+    counts: dict[str, int | float] = {
+        "configurations": len(rows),
+        "states": sum(row.states for row in rows),
+        "transitions": sum(row.transitions for row in rows),
+        "graphs_compared": sum(row.compared for row in rows),
+    }
+    details = {"engine": engine.value, "configurations": [row.as_json() for row in rows]}
+    result = Result("check", held=all(row.held for row in rows), counts=counts, details=details)
+    if not as_json:
+        explain(rows, named=bool(configs))
+    finish(result, as_json=as_json, table=table(rows))
+
+
+def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
+    """The entries named, or all up to the size that the engine can do."""
+    try:
+        entries = read_manifest(repository.root() / "spec")
+    except BadManifest as reason:
+        raise CannotRun(str(reason)) from reason
+    able = [entry for entry in entries if entry.has_model or engine is Engine.tlc]
+    if not names:
+        sizes = ("small", "medium", "large")
+        if size not in sizes:
+            raise CannotRun(f"no size {size!r}; there are {', '.join(sizes)}")
+        return [entry for entry in able if sizes.index(entry.size) <= sizes.index(size)]
+    known = {entry.name: entry for entry in able}
+    if unknown := [name for name in names if name not in known]:
+        raise CannotRun(f"no configuration {', '.join(unknown)} for this engine; there are {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def named_profile(name: str | None) -> Profile | None:
+    if name is not None and name not in PROFILES:
+        raise CannotRun(f"no profile {name!r}; there are {', '.join(PROFILES)}")
+    return PROFILES[name] if name is not None else None
+
+
+def run(entries: list[Entry], engine: Engine, profile: Profile | None, cores: int, meter: Meter) -> Iterator[Row]:
+    try:
+        if engine is Engine.python:
+            yield from explore_all(entries, profile, cores, meter)
+        else:
+            for entry in entries:
+                meter.update(description=entry.name)
+                if engine is Engine.tlc:
+                    yield check_tlc(entry, workers=cores)
+                else:
+                    from fencepost_model.explore.spark import check_spark  # noqa: PLC0415
+
+                    yield check_spark(entry, workers=cores)
+                meter.advance()
+    except (TlcMissing, TlcBroke, BadManifest) as reason:
+        raise CannotRun(str(reason)) from reason
+
+
+def explore_all(entries: list[Entry], profile: Profile | None, cores: int, meter: Meter) -> Iterable[Row]:
+    """Configurations side by side, one process each; one at a time, with its own progress, if there is one core."""
+    if cores == 1 or len(entries) == 1:
+        for entry in entries:
+            meter.update(description=entry.name)
+
+            def watch(found: int, expanded: int, generated: int, name: str = entry.name) -> None:
+                meter.update(description=f"{name}: {found:,} states, {found - expanded:,} to expand")
+
+            yield check_python(entry, profile=profile, watch=watch)
+            meter.advance()
+        return
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        pending = {pool.submit(check_python, entry, profile=profile): entry for entry in entries}
+        try:
+            for done in as_completed(pending):
+                meter.update(description=pending[done].name)
+                meter.advance()
+                yield done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def table(rows: list[Row]) -> Table:
+    shown = Table("configuration", "expected", "found", "states", "transitions", "depth", "seconds", "")
+    for row in rows:
+        found = ", ".join(row.violated) or ("graph equal" if row.compared and row.held else "holds")
+        expected = "holds" if row.expected == "holds" else f"breaks {row.breaks}"
+        verdict = "[green]✓[/]" if row.held else f"[red]✗[/] {'; '.join(row.wrong)}"
+        numbers = [f"{row.states:,}", f"{row.transitions:,}", str(row.depth), f"{row.seconds:.1f}"]
+        shown.add_row(row.name, expected, found, *numbers, verdict)
+    return shown
+
+
+def explain(rows: list[Row], *, named: bool) -> None:
+    """Print the traces of what is wrong, and of what was asked for by name."""
+    console = Console()
+    for row in rows:
+        if row.trace and (named or not row.held):
+            console.print(f"[bold]{row.name}[/]: {', '.join(row.violated) or '; '.join(row.wrong)}", highlight=False)
+            for number, line in enumerate(row.trace):
+                console.print(f"  {number:>3}  {line}", highlight=False, markup=False)

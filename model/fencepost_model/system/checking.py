@@ -1,0 +1,188 @@
+"""Check one configuration: explore it, or let TLC do so, and hold the result against what the manifest expects."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fencepost.protocol.settings import Profile
+
+from ..explore.graph import Step
+from ..explore.liveness import check_liveness
+from ..explore.search import Exploration, Limits, Watch, explore
+from ..tlc.compare import Comparison, compare
+from ..tlc.dump import read_dump
+from ..tlc.run import TlcRun, run_tlc
+from .abstraction import VARIABLES, abstract_graph
+from .closed import ClosedSystem
+from .manifest import Entry, Problem, read_problem
+from .mutants import mutated
+from .properties import properties_of
+
+
+@dataclass(slots=True)
+class Row:
+    """What came of one configuration. ``wrong`` says what is not as expected; empty: all is."""
+
+    name: str
+    engine: str
+    expected: str
+    breaks: str | None
+    states: int
+    transitions: int
+    depth: int
+    seconds: float
+    violated: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)  #: of the first violation, a line a step
+    compared: bool = False  #: the graph was compared with TLC's
+
+    @property
+    def held(self) -> bool:
+        return not self.wrong
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "engine": self.engine,
+            "held": self.held,
+            "expected": self.expected,
+            "property": self.breaks,
+            "violated": self.violated,
+            "states": self.states,
+            "transitions": self.transitions,
+            "depth": self.depth,
+            "seconds": round(self.seconds, 3),
+            "compared": self.compared,
+            "wrong": self.wrong,
+            "trace": self.trace,
+        }
+
+
+def explore_entry(
+    entry: Entry,
+    *,
+    profile: Profile | None = None,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+    transitions: bool = False,
+) -> tuple[ClosedSystem, Exploration]:
+    """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
+    problem = read_problem(entry)
+    if profile is not None:
+        problem = replace(problem, config=problem.config.with_profile(profile))
+    with mutated(*problem.mutants):
+        system = system_of(problem)
+        live = bool(system.properties.leads_to or system.properties.settles)
+        found = explore(system, limits=limits, transitions=transitions or live, watch=watch)
+        if live and found.complete:
+            found.violations.extend(check_liveness(found))
+        return system, found
+
+
+def system_of(problem: Problem) -> ClosedSystem:
+    system = ClosedSystem(problem.config)
+    system.properties = properties_of(system, problem.properties, fair=problem.fair)
+    return system
+
+
+def check_python(entry: Entry, *, profile: Profile | None = None, watch: Watch | None = None) -> Row:
+    """Explore with the model. A profile other than the configuration's own is expected to hold or break nothing in
+    particular: what it breaks is then reported as found."""
+    began = time.monotonic()
+    _, found = explore_entry(entry, profile=profile, watch=watch)
+    row = Row(
+        entry.name,
+        "python",
+        entry.expected if profile is None else "holds",
+        entry.breaks if profile is None else None,
+        found.states,
+        found.generated,
+        found.depth,
+        time.monotonic() - began,
+        [violation.property for violation in found.violations],
+    )
+    if found.violations:
+        first = found.violations[0]
+        row.trace = describe(first.trace, first.loop)
+    if found.stopped is not None and not found.violations:
+        row.wrong.append(f"stopped early: {found.stopped}")
+    _judge(row, entry, len(found.violations[0].trace) if found.violations else None, pinned=profile is None)
+    return row
+
+
+def _judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) -> None:
+    if row.expected == "holds":
+        if row.violated:
+            row.wrong.append(f"{row.violated[0]} does not hold")
+        elif pinned and entry.distinct is not None and entry.distinct != row.states:
+            row.wrong.append(f"{entry.distinct:,} states are expected, {row.states:,} were found")
+    elif not row.violated:
+        row.wrong.append(f"{entry.breaks} holds, and should not")
+    elif entry.breaks not in row.violated and row.violated != ["temporal"]:
+        row.wrong.append(f"{row.violated[0]} is broken, and {entry.breaks} should be")
+    elif pinned and entry.trace is not None and trace is not None and trace != entry.trace:
+        row.wrong.append(f"the shortest counter-example should have {entry.trace} states, it has {trace}")
+
+
+def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], None] | None = None) -> Row:
+    """Run TLC, and where the manifest asks for it (E1) compare its graph with the model's.
+
+    Raises TlcMissing, TlcBroke.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fencepost-dump-") as scratch:
+        dump = Path(scratch) / "graph.dot" if entry.e1 and entry.has_model else None
+        # A shortest counter-example needs breadth-first order, which several workers do not keep exactly.
+        threads = workers if entry.expected == "holds" else 1
+        run = run_tlc(entry.module, entry.cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch)
+        row = Row(
+            entry.name,
+            "tlc",
+            entry.expected,
+            entry.breaks,
+            run.distinct,
+            run.generated,
+            run.depth,
+            0.0,
+            [run.violated] if run.violated else [],
+        )
+        _judge(row, entry, len(run.trace) if run.kind == "invariant" else None)
+        if dump is not None and run.violated is None:
+            row.compared = True
+            comparison = compare_with_model(entry, dump)
+            if not comparison.equal:
+                row.wrong.append("the graphs of specification and model differ")
+                row.trace = [difference.text() for difference in comparison.differences[:2]]
+        elif run.trace:
+            row.trace = _describe_tlc(run)
+    row.seconds = time.monotonic() - began
+    return row
+
+
+def compare_with_model(entry: Entry, dump: Path) -> Comparison:
+    """Link E1: TLC's graph in ``dump`` against the graph of the model."""
+    left = read_dump(dump, VARIABLES)
+    problem = read_problem(entry)
+    system = ClosedSystem(problem.config)
+    found = explore(system, transitions=True)
+    right = abstract_graph(system, found.graph, left.numbers)
+    return compare(left, right, ("the specification", "the model"))
+
+
+def describe(trace: list[Step], loop: int | None = None) -> list[str]:
+    """A trace as one line a step: the label, and where a lasso's loop begins."""
+    lines = ["initial state"]
+    lines += [" ".join(step.label or ()) for step in trace[1:]]
+    if loop is not None:
+        stays = loop == len(trace) - 1
+        lines.append("nothing more happens, for ever" if stays else f"back to step {loop}, for ever")
+    return lines
+
+
+def _describe_tlc(run: TlcRun) -> list[str]:
+    return ["initial state", *(step.action or "" for step in run.trace[1:])]
