@@ -54,7 +54,7 @@ class CoordinatorState(NamedTuple):
     ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
     absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
     offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
-    ``relisted``: groups that ListGroups shows twice.
+    ``relisted``: where in the log a deletion was tried, as records behind, and the group; see ``reads``.
     """
 
     phase: str = NOT_OWNED
@@ -66,7 +66,7 @@ class CoordinatorState(NamedTuple):
     shadows: tuple[Shadow, ...] = ()
     written: Written | None = None
     handled: int = 0
-    relisted: frozenset[str] = frozenset()
+    relisted: frozenset[tuple[int, str]] = frozenset()
 
     def group(self, group_id: str) -> Group | None:
         return next((slot.group for slot in self.slots if slot.group_id == group_id), None)

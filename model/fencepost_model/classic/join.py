@@ -163,7 +163,7 @@ def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) ->
     )
     for at, operation in enumerate(d.operations):
         callback = operation.callback
-        if isinstance(callback, Replaced) and callback.new_id == member.member_id:
+        if isinstance(callback, Replaced) and callback.new_id == member.member_id and not callback.detached:
             d.operations[at] = operation._replace(callback=callback._replace(new_protocols=body.protocols))
 
 

@@ -33,9 +33,8 @@ def read(state: CoordinatorState, request: Request) -> tuple[int, ResponseBody]:
     body = request.body
     if isinstance(body, ListGroupsRequest):
         shown = {group_id: group for group_id, group in groups.items() if group_id not in request.denied}
-        once = listed(shown, body)
-        again = tuple(row for row in once if row.group_id in state.relisted)
-        return request.id, ListGroupsResponse(ErrorCode.NONE, once + again)
+        listing = tuple(row for row in listed(shown, body) for _ in range(_times(state, row.group_id)))
+        return request.id, ListGroupsResponse(ErrorCode.NONE, listing)
     if isinstance(body, DescribeGroupsRequest):
         rows = (
             DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")  # C-ADM-01
@@ -45,6 +44,16 @@ def read(state: CoordinatorState, request: Request) -> tuple[int, ResponseBody]:
         )
         return request.id, DescribeGroupsResponse(tuple(rows))
     raise TypeError(f"not a read: {type(body).__name__}")
+
+
+def _times(state: CoordinatorState, group_id: str) -> int:
+    """How often ListGroups shows a group (C-ADM-05): once for the map, if it is in there as of the high watermark, and
+    once for each place of the log, not behind the high watermark, at which its deletion was tried. A deletion that
+    failed so makes it appear twice; one that is under way makes it appear for the map entry that it removed.
+    """
+    tried = sum(name == group_id for _, name in state.relisted)
+    changed = any(shadow.group_id == group_id for shadow in state.shadows)
+    return max(tried + (not changed), 1)
 
 
 def _committed(state: CoordinatorState) -> dict[str, Group]:

@@ -97,6 +97,7 @@ class Replaced(NamedTuple):
     old_rebalance_timeout: int
     old_session_timeout: int
     skips_assignment: bool  #: the request's version is 9 or later (C-STATIC-04)
+    detached: bool = False  #: the id was put back by an undo since, as another member object (C-STATIC-18)
 
 
 class Deleting(NamedTuple):

@@ -78,7 +78,7 @@ def swap(d: Draft, old_id: str, new_id: str) -> Member:
 def replaced(d: Draft, callback: Replaced) -> None:
     """The record of C-STATIC-03 is durable: C-STATIC-04, 05, 17."""
     member = d.members.get(callback.new_id)
-    if member is None or member.join is None:
+    if member is None or member.join is None or callback.detached:
         return
     if callback.skips_assignment:
         d.rule("C-STATIC-04")
@@ -122,15 +122,22 @@ def not_replaced(d: Draft, request: int | None, callback: Replaced, error: Error
     if member is None:
         _miscount(d, callback)
         return
-    d.put(
-        member._replace(
-            protocols=callback.old_protocols,
-            rebalance_timeout=callback.old_rebalance_timeout,
-            session_timeout=callback.old_session_timeout,
-            join=None,
+    if callback.detached and d.profile.fault_second_replacement_mixes_undo:
+        _miscount(d, callback)
+    else:
+        d.put(
+            member._replace(
+                protocols=callback.old_protocols,
+                rebalance_timeout=callback.old_rebalance_timeout,
+                session_timeout=callback.old_session_timeout,
+                join=None,
+            )
         )
-    )
     d.arm_session(swap(d, callback.new_id, callback.old_id))
+    for at, operation in enumerate(d.operations):
+        other = operation.callback
+        if isinstance(other, Replaced) and other.new_id == callback.old_id:
+            d.operations[at] = operation._replace(callback=other._replace(detached=True))
     if not d.profile.fault_replacement_keeps_pending_sync and callback.new_id in d.pending_sync:
         d.pending_sync = (d.pending_sync - {callback.new_id}) | {callback.old_id}
     d.reply(

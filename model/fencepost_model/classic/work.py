@@ -97,13 +97,13 @@ class Work:
         undurable: int = 0,
         now: int = 0,
         shadows: tuple[Shadow, ...] = (),
-        relisted: frozenset[str] = frozenset(),
+        relisted: frozenset[tuple[int, str]] = frozenset(),
     ) -> None:
         self.slots = slots
         self.operations = list(operations)
         self.undurable = undurable
         self.shadows = shadows
-        self.relisted = relisted  #: groups that ListGroups shows twice, since their deletion failed
+        self.relisted = relisted  #: (records to the place of the log, group): deletions that ListGroups remembers
         self.drafts: dict[str, Draft] = {}
         self.records: list[Record] = []
         self.replies: list[tuple[int, ResponseBody]] = []
@@ -145,7 +145,8 @@ class Work:
         if draft is not None:
             self.loose.append((group_id, draft.armed))
         self.slots[group_id] = Slot(group_id, None, delay)
-        self.relisted -= {group_id}
+        if self.profile.fault_failed_deletion_lists_twice:
+            self.relisted |= {(self.undurable, group_id)}
         self.operations[:] = [
             operation._replace(callback=None) if operation.group_id == group_id else operation
             for operation in self.operations
@@ -212,8 +213,7 @@ class Work:
     def durable(self, records: int) -> None:
         """The high watermark moved on (F-RT-14)."""
         self.undurable -= records
-        if records:
-            self.relisted = frozenset()
+        self.relisted = frozenset((behind - records, group) for behind, group in self.relisted if behind >= records)
         self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
         ready = [operation for operation in self.operations if operation.behind <= records]
         self.operations[:] = [
@@ -304,8 +304,6 @@ class Work:
                 self.loose.append((group_id, dict.fromkeys(gone)))
             self.slots[group_id] = Slot(group_id, group, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
-            if group is not None and self.profile.fault_failed_deletion_lists_twice:
-                self.relisted |= {group_id}
         self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
         failing = [operation for operation in self.operations if operation.id == written.operation]
         self.operations[:] = [operation for operation in self.operations if operation.id != written.operation]
