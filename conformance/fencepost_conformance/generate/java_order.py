@@ -15,17 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from fencepost.sharding import java_hash
+
 _FIRST_BUCKETS = 16
 
 
 @lru_cache(maxsize=65_536)
-def java_hash(text: str) -> int:
-    """Java's ``String.hashCode`` as an unsigned 32-bit number (F-LOC-02): over UTF-16 code units."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value
+def _hash(text: str) -> int:
+    return java_hash(text) & 0xFFFFFFFF
 
 
 def buckets_for(size: int) -> int:
@@ -41,7 +38,7 @@ def java_order(keys: Sequence[str], size: int | None = None) -> list[str]:
     mask = buckets_for(len(keys) if size is None else max(size, len(keys))) - 1
 
     def bucket(key: str) -> int:
-        spread = java_hash(key)
+        spread = _hash(key)
         return (spread ^ (spread >> 16)) & mask
 
     return sorted(keys, key=bucket)
