@@ -98,7 +98,7 @@ def delete_now(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     denied = request.denied
     results = {
         name: ErrorCode.GROUP_AUTHORIZATION_FAILED if name in denied else _delete(step, name)
-        for name in body.groups_names
+        for name in dict.fromkeys(body.groups_names)
     }
     reply = deletion_response(request, results)
     if results.keys() <= denied:
