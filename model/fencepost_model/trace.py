@@ -57,18 +57,20 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``ok``: the event can be explained. Otherwise ``alternatives`` is what could have been, closest first, and
-    ``rules`` the rules that decide at that point. An event that cannot occur at all has a ``reason`` and no
-    alternatives."""
+    """``ok``: the event can be explained, by any of the steps ``taken``. Otherwise ``alternatives`` is what could have
+    been, closest first. ``rules`` are those that decide in either. An event that cannot occur at all has a ``reason``
+    and no alternatives."""
 
     ok: bool
     index: int
     alternatives: tuple[Alternative, ...] = ()
     reason: str = ""
+    taken: tuple[Step, ...] = ()
 
     @property
     def rules(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(rule for alternative in self.alternatives for rule in alternative.step.rules))
+        steps = self.taken or [alternative.step for alternative in self.alternatives]
+        return tuple(dict.fromkeys(rule for step in steps for rule in step.rules))
 
     def __str__(self) -> str:
         if self.ok:
@@ -105,6 +107,7 @@ class Follower:
         if isinstance(event, Request):
             self._versions[event.id] = event.version
         accepted: list[Candidate] = []
+        taken: list[Step] = []
         alternatives: list[Alternative] = []
         reason = ""
         for state, deadlines in self.candidates:
@@ -119,8 +122,10 @@ class Follower:
                     alternatives.append(Alternative(step, mismatches))
                 else:
                     accepted.append(Candidate(step.state, changes.deadlines))
+                    taken.append(step)
         if accepted:
-            return Verdict(True, self.index), accepted if len(accepted) == 1 else _distinct(accepted)
+            verdict = Verdict(True, self.index, taken=tuple(taken))
+            return verdict, accepted if len(accepted) == 1 else _distinct(accepted)
         alternatives.sort(key=lambda alternative: len(alternative.mismatches))
         return Verdict(False, self.index, tuple(alternatives), "" if alternatives else reason), []
 
