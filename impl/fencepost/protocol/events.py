@@ -41,8 +41,8 @@ class TimerKey:
     """Setting a timer under a key replaces the earlier one (C-TMR-11).
 
     ``OPERATION`` timers have no group; ``operation`` then is the id of the operation: the request's id, or for a write
-    that a timer caused -(n + 1), where n is the number of events that the coordinator handled before that ``TimerFired``
-    (its index in the trace).
+    that a timer caused -(n + 1), where n is the number of events that the coordinator handled before that
+    ``TimerFired`` (its index in the trace).
     """
 
     kind: TimerKind
