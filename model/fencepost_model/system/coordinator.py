@@ -4,7 +4,8 @@ DRIVEN here is the real group machine (``fencepost_model.classic.GroupModel``): 
 steps. This module only translates: messages to requests and back, clients to request ids, and its state to one that
 holds no more than the closed system's future depends on (``settled``).
 
-Request ids: client number i waits under id i + 1; everything that nobody waits for has id 0, whose answers are dropped.
+Request ids: client number i waits under id i + 1; what nobody waits for has id ``LATE`` in the step in which it arrives
+and 0 from then on, and its answers are dropped.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Rec
 
 from ..classic import AppendError, Arrive, Durable, Fire, GroupModel, Timer
 from ..classic.group import GroupState
-from ..classic.state import Assigned, Group, Input, Lose, Replaced
+from ..classic.state import Assigned, Group, Input, Lose, Operation, Replaced
 from ..machines import DEAD, EMPTY, PREPARING
 from .config import SESSION_MS, Config
 from .values import (
@@ -53,6 +54,7 @@ GROUP_ID: Final = "g"
 PROTOCOL_TYPE: Final = "consumer"
 CLIENT_ID, CLIENT_HOST = "client", "/host"
 NOBODY: Final = 0
+LATE: Final = 1 << 20
 
 #: The record of the group as it was created before the system starts.
 FIRST_RECORD: Final = Record(GroupMetadataKey(GROUP_ID), GroupMetadataValue("", 0, None, None, 0))
@@ -126,7 +128,7 @@ class Coordinator:
         else:
             version = 5
             body = LeaveGroupRequest(GROUP_ID, (LeaveGroupMember(request.member_id),))
-        return Arrive(client + 1 if request.heard else NOBODY, version, CLIENT_ID, CLIENT_HOST, body, new_id)
+        return Arrive(client + 1 if request.heard else LATE, version, CLIENT_ID, CLIENT_HOST, body, new_id)
 
     @property
     def protocol(self) -> str:
@@ -144,7 +146,7 @@ class Coordinator:
                 records.clear()
             records.extend(successor.output.records)
         heartbeat = [body.error_code.name for _, body in answers if isinstance(body, HeartbeatResponse)]
-        replies = tuple((to - 1, _reply(body)) for to, body in answers if to > NOBODY and _is_future(body))
+        replies = tuple((to - 1, _reply(body)) for to, body in answers if NOBODY < to < LATE and _is_future(body))
         stimuli = tuple((type(each).__name__, each) for each in inputs)
         return Result(stimuli, settled(group), tuple(records), replies, heartbeat[0] if heartbeat else None)
 
@@ -161,7 +163,7 @@ class Coordinator:
     def heartbeat(self, group: GroupState, client: int, member: Client) -> Result:
         instance = self.config.instance(client) or None
         body = HeartbeatRequest(GROUP_ID, member.generation, member.member_id, instance)
-        return self.step(group, Arrive(NOBODY, 4, CLIENT_ID, CLIENT_HOST, body))
+        return self.step(group, Arrive(LATE, 4, CLIENT_ID, CLIENT_HOST, body))
 
     def fire(self, group: GroupState, timer: Timer) -> Result:
         return self.step(group, Fire(timer))
@@ -208,11 +210,14 @@ def settled(state: GroupState) -> GroupState:
     group = existing(state)
     if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
         state = state._replace(group=group._replace(previous=DEAD))
+    group = existing(state)
+    if any(LATE in (member.join, member.sync) for member in group.members):
+        state = state._replace(group=_renumbered(group, LATE))
     if not state.operations and state.written is None:
         return state
     operations = tuple(
         operation._replace(
-            id=operation.id if isinstance(operation.callback, Replaced) and not operation.answered else NOBODY,
+            id=operation.id if _is_due(operation) else NOBODY,
             request=None,
             body=None,
             answered=False,
@@ -221,6 +226,11 @@ def settled(state: GroupState) -> GroupState:
         if isinstance(operation.callback, Assigned | Replaced)
     )
     return state._replace(operations=operations, written=None)
+
+
+def _is_due(operation: Operation) -> bool:
+    """Whether the operation's answer is still to come and somebody waits for it."""
+    return isinstance(operation.callback, Replaced) and not operation.answered and operation.id != LATE
 
 
 def parked(state: GroupState, client: int) -> bool:
@@ -238,18 +248,22 @@ def forget(state: GroupState, client: int) -> GroupState:
     """The client has given up on its parked future; the coordinator does not know and keeps it."""
     if not parked(state, client):
         return state
-    group = existing(state)
-    members = tuple(
-        member._replace(
-            join=NOBODY if member.join == client + 1 else member.join,
-            sync=NOBODY if member.sync == client + 1 else member.sync,
-        )
-        for member in group.members
-    )
     operations = tuple(
         operation._replace(id=NOBODY) if operation.id == client + 1 else operation for operation in state.operations
     )
-    return state._replace(group=group._replace(members=members), operations=operations)
+    return state._replace(group=_renumbered(existing(state), client + 1), operations=operations)
+
+
+def _renumbered(group: Group, request: int) -> Group:
+    """The group in which nobody waits for the request any more."""
+    members = tuple(
+        member._replace(
+            join=NOBODY if member.join == request else member.join,
+            sync=NOBODY if member.sync == request else member.sync,
+        )
+        for member in group.members
+    )
+    return group._replace(members=members)
 
 
 def existing(state: GroupState) -> Group:
