@@ -146,3 +146,17 @@ def test_a_write_that_a_timer_caused_waits_like_any_other() -> None:
     scene.pass_time(5_000)
     scene.replicate()
     assert scene.now_in is GroupState.EMPTY
+
+
+@BOTH
+def test_a_failed_append_leaves_earlier_operations_alone(profile: Profile) -> None:
+    scene = with_open_write(profile)
+    (name,) = (member.member_id for member in scene.group().members)
+    scene.heartbeat(name, 1)
+    beat = scene.ids
+    left = scene.leave(name)
+    scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert scene.left(left).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert beat not in scene.answers
+    scene.replicate()
+    assert scene.answers[beat] == m.HeartbeatResponse(ErrorCode.NONE)

@@ -162,3 +162,16 @@ def test_a_rebalance_that_overtakes_the_append_wins() -> None:
     scene.replicate()
     assert scene.now_in is GroupState.PREPARING_REBALANCE  # C-SYNC-23
     assert scene.member(first).assignment == b""
+
+
+def test_a_record_of_an_earlier_generation_settles_nothing() -> None:
+    scene = Scene(log="later")
+    first, second = completing(scene)
+    scene.sync(first, 1, {first: b"old"})
+    scene.join(first, "range", data=b"new")
+    scene.join(second)
+    assert scene.group().generation_id == 2
+    waits = scene.sync(second, 2)
+    scene.replicate()
+    assert waits not in scene.answers  # C-SYNC-23
+    assert scene.now_in is GroupState.COMPLETING_REBALANCE
