@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import LOADED, join, request, require_harness, run
 
-from fencepost.protocol.events import AppendFailed, Event, TimerKey, TimerKind
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Appended, AppendFailed, Event, TimerKey, TimerKind
+from fencepost.protocol.messages import DeletedGroup, DeleteGroupsRequest, DeleteGroupsResponse
 from fencepost.protocol.settings import KAFKA_4_3
 from fencepost.protocol.view import GroupView
 from fencepost_conformance.generate.generator import generate
@@ -57,3 +59,24 @@ def test_a_step_that_is_flushed_apart_does_what_linger_zero_does() -> None:
         failures += sum(isinstance(event, AppendFailed) for event in events)
     assert failures > 50
     assert any(key.kind is TimerKind.OPERATION for step in one for key in step.timers)
+
+
+def test_operations_of_one_step_are_flushed_one_by_one() -> None:
+    """What the first of them could not append is undone before the second runs, which then has nothing to fail with."""
+    require_harness()
+    events = (
+        LOADED,
+        join(1, 1),
+        request(2, 2, 2, DeleteGroupsRequest(("g",))),
+        request(3, 3, 2, DeleteGroupsRequest(("none",))),
+        Appended(4, 1),
+        AppendFailed(4, ErrorCode.KAFKA_STORAGE_ERROR),
+    )
+    with KafkaJvm() as apart, KafkaJvm(merged=True) as merged:
+        seen = run(apart, *events)
+        assert stretches(events, seen) == stretches(events, run(merged, *events))
+    answers = {reply.request_id: reply.body for reply in (*seen[4].replies, *seen[5].replies)}
+    assert answers == {
+        2: DeleteGroupsResponse((DeletedGroup("g", ErrorCode.NOT_COORDINATOR),)),
+        3: DeleteGroupsResponse((DeletedGroup("none", ErrorCode.GROUP_ID_NOT_FOUND),)),
+    }

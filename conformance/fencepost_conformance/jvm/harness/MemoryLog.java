@@ -24,6 +24,7 @@ final class MemoryLog implements InvocationHandler {
     private long endOffset = 0;
     private Errors failure = null;
     private int appended = 0;
+    private boolean failed = false;
 
     PartitionWriter writer() {
         return Reflect.implement(PartitionWriter.class, this);
@@ -50,6 +51,13 @@ final class MemoryLog implements InvocationHandler {
     int takeAppended() {
         int taken = appended;
         appended = 0;
+        return taken;
+    }
+
+    /** Whether an append failed since the last call. */
+    boolean takeFailed() {
+        boolean taken = failed;
+        failed = false;
         return taken;
     }
 
@@ -84,6 +92,7 @@ final class MemoryLog implements InvocationHandler {
 
     private long append(Object records) {
         if (failure != null) {
+            failed = true;
             throw failure.exception();
         }
         int count = count(records);

@@ -117,8 +117,9 @@ final class Trace {
             return; // it happened in the step before
         }
         TimerTask flush = time.takeLinger();
+        boolean failedBefore = log.takeFailed(); // of an operation that was not the last of its step
         if (flush == null) {
-            refusal = "NothingToAppend";
+            refusal = failedBefore ? null : "NothingToAppend";
             return;
         }
         Errors later = log.failure();
@@ -128,6 +129,7 @@ final class Trace {
             queue.runNext();
         }
         log.failWith(later);
+        log.takeFailed();
     }
 
     private void load(JsonNode event) {
