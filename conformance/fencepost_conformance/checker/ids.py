@@ -50,4 +50,4 @@ class NewIds:
         prefix = body.group_instance_id or op.client_id
         used = set() if group is None else {member.member_id for member in group.members} | group.pending_join
         shown = [made for made in self._untold if made.startswith(prefix) and made not in used]
-        return (f"{prefix}{UNSEEN}{op.id}", *shown)
+        return (*shown, f"{prefix}{UNSEEN}{op.id}")

@@ -7,7 +7,8 @@ leave the same group. So of each kind only the one that was sent first is tried 
 The kinds lean on the answer that was seen, and on the group as it is:
 
 * JoinGroups into the phase that is running, answered NONE with the generation it leads to. The order of the first one
-  decides the leader, so they commute only once there is a leader. Static members may be replaced, so they do not count.
+  decides the leader, so they commute only once there is a leader. One that takes the place of a static member, or whose
+  instance id another request under way has too, commutes with nothing.
 * SyncGroups of followers in the current generation, answered NONE: parked, or answered from the store.
 * Heartbeats answered NONE or REBALANCE_IN_PROGRESS: they change nothing but their own member's session.
 * JoinGroups that are given a member id: each adds an id of its own.
@@ -17,6 +18,8 @@ members. A trace that is refused is therefore looked at once more without it, wi
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
@@ -31,8 +34,8 @@ from fencepost_model.machines import COMPLETING, PREPARING, STABLE
 from .history import Answer, Op
 
 
-def kind(op: Op, answer: Answer | None, group: Group | None) -> str | None:
-    """Requests of the same kind commute; None commutes with nothing."""
+def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op]) -> str | None:
+    """Requests of the same kind commute; None commutes with nothing. ``others`` are under way too."""
     body = op.body
     error = getattr(answer, "error_code", None)
     if isinstance(body, HeartbeatRequest):
@@ -42,13 +45,20 @@ def kind(op: Op, answer: Answer | None, group: Group | None) -> str | None:
     if isinstance(body, SyncGroupRequest):
         current = group.state in (COMPLETING, STABLE) and body.generation_id == group.generation
         return "follower" if current and error is ErrorCode.NONE and body.member_id != group.leader else None
-    if not isinstance(body, JoinGroupRequest) or body.group_instance_id is not None:
+    if not isinstance(body, JoinGroupRequest) or (body.group_instance_id and _contested(op, body, group, others)):
         return None
     if error is ErrorCode.MEMBER_ID_REQUIRED:
         return "new id"
     if group.state != PREPARING or group.leader is None or not isinstance(answer, JoinGroupResponse):
         return None
     return "join" if error is ErrorCode.NONE and answer.generation_id == group.generation + 1 else None
+
+
+def _contested(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op]) -> bool:
+    instance = body.group_instance_id
+    if any(member.instance == instance and member.member_id != body.member_id for member in group.members):
+        return True
+    return any(other is not op and getattr(other.body, "group_instance_id", None) == instance for other in others)
 
 
 def leads(op: Op, answer: Answer | None, group: Group | None) -> bool:

@@ -11,13 +11,14 @@ along the lines; a request that is sent joins those under way, and only at an an
 are hidden steps tried, until one gives it. Of all orders of independent steps only those that end in that answer are
 looked at.
 
-*Most likely first, and never twice.* The search goes deep first. The first hidden step to be tried is the request whose
-answer is wanted, then those under way in the order in which they were sent, then timers in the order of their
-deadlines. A trace that a real broker wrote is mostly accepted without going back. What was tried is remembered by
-(line, state), so that a trace that no run explains is refused after finitely many steps.
+*Most likely first, and never twice.* The search goes deep first. Hidden steps are tried in the order of the earliest
+time that each can have: a request when it was sent, a timer at its earliest deadline. A trace that a real broker wrote
+is mostly accepted without going back. What was tried is remembered by (line, state), so that a trace that no run
+explains is refused after finitely many steps. Requests that commute are tried in one order only (``order``).
 
-*An answer that is too soon known to be wrong.* Each answer that the model gives is compared at once with the one that
-was seen, even if it is seen many lines later; a wrong one ends that branch.
+*What is known later.* Each answer that the model gives is compared at once with the one that was seen, even if it is
+seen many lines later; a wrong one ends that branch. So does a step after which some later answer is out of reach
+(``foresight``).
 
 *Time.* Each armed timer has an earliest and a latest deadline, since the moment when it was armed is known only to lie
 between two lines. It may run out when the earliest could have passed, and the search cannot go beyond a line by whose
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, ResponseBody
+from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
 from fencepost.protocol.settings import Profile, Settings
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
 from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
@@ -38,6 +39,7 @@ from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
 from .answers import seen
 from .commits import Commit, CommitAnswer, expected
 from .door import at_the_door
+from .foresight import Foresight
 from .history import Answer, Event, History, Op
 from .ids import NewIds
 from .order import kind, leads
@@ -90,7 +92,8 @@ class Search:
     """One search over the events of one group, the first ``upto`` of them.
 
     With ``probe`` the answer of the last event is not compared; ``answers`` collects what the model could have said
-    there instead, with the rules that decided. ``reduced``: not every order of requests is tried (``order``).
+    there instead, with the rules that decided. ``reduced``: not every order of requests is tried
+    (``order``), and what is known later is looked at (``foresight``).
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class Search:
         }
         self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
         self.ids = NewIds(self.ops.values(), self.known)
+        self.foresight = Foresight(self.events, self.known, blind=not reduced)
 
     # ---- the walk -----------------------------------------------------------------------------------------------
 
@@ -177,30 +181,39 @@ class Search:
         if config.state.undurable:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
         ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
-        for op in self._in_order(event, ready, config.state.group):
-            yield from self._begin(at, config, op)
-        for clock in sorted(config.clocks, key=lambda clock: clock.earliest):
-            if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms:
-                yield from self._fire(at, config, clock)
+        # In the order of the times at which they could happen at the earliest: that is how it mostly was.
+        next_: list[tuple[int, int, Op | Clock]] = [
+            (self._early(op, config.state.group), at, op)
+            for at, op in enumerate(self._oldest(ready, config.state.group))
+        ]
+        next_ += [
+            (clock.earliest, len(next_) + number, clock)
+            for number, clock in enumerate(config.clocks)
+            if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms
+        ]
+        for _, _, step in sorted(next_, key=lambda row: row[:2]):
+            if isinstance(step, Op):
+                yield from self._begin(at, config, step)
+            else:
+                yield from self._fire(at, config, step)
         for op in ready:
             if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
                 yield at, config._replace(under_way=_without(config.under_way, op.id))
 
-    def _in_order(self, event: Event, ready: list[Op], group: Group | None) -> list[Op]:
-        """The requests that may be taken up next, the likeliest first; of those that commute only the oldest."""
-        if self.reduced and len(ready) > 1:
-            kinds: dict[str, Op] = {}
-            for op in ready:
-                name = kind(op, self.known.get(op.id), group)
-                if name is not None:
-                    kinds.setdefault(name, op)
-            ready = [op for op in ready if kinds.get(kind(op, self.known.get(op.id), group) or "", op) is op]
-        first = [op for op in ready if op is event.op] + [
-            op for op in ready if op is not event.op and leads(op, self.known.get(op.id), group)
-        ]
-        if first and isinstance(first[0].body, JoinGroupRequest):
-            first.sort(key=lambda op: not leads(op, self.known.get(op.id), group))
-        return first + [op for op in ready if op not in first]
+    def _oldest(self, ready: list[Op], group: Group | None) -> list[Op]:
+        """The requests that may be taken up next: of those that commute only the oldest."""
+        if not self.reduced or len(ready) < 2:
+            return ready
+        kinds = {op.id: kind(op, self.known.get(op.id), group, ready) for op in ready}
+        oldest: dict[str, int] = {}
+        for number, name in kinds.items():
+            if name is not None:
+                oldest.setdefault(name, number)
+        return [op for op in ready if oldest.get(kinds[op.id] or "", op.id) == op.id]
+
+    def _early(self, op: Op, group: Group | None) -> int:
+        """When a request is tried: when it was sent, but before all others if its answer says that it came first."""
+        return -1 if leads(op, self.known.get(op.id), group) else op.sent_ms
 
     def _may_begin(self, config: Config, op: Op) -> bool:
         """Requests of one connection are taken up in the order in which they were sent."""
@@ -277,6 +290,11 @@ class Search:
                     break
                 given = self._given(given, number)
             else:
+                group = result.state.group
+                if self.foresight.dead_end(at, config.under_way, config.state.group, group):
+                    continue
+                if op is not None and op.id not in given and self.foresight.answered_otherwise(op.id, group):
+                    continue
                 clocks = self._clocks(config, result, until)
                 yield at, Config(result.state, clocks, config.under_way, given, config.after)
 

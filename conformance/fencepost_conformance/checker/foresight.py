@@ -1,0 +1,133 @@
+"""What a step must not do because of answers that were seen later.
+
+A wrong guess about hidden steps mostly shows only many lines on, and going back from there one choice at a time would
+take forever. But much can be told at once, since two things in a group go one way only:
+
+* *generations grow* (INV-GEN-01). A request answered NONE or REBALANCE_IN_PROGRESS for generation g is taken up while g
+  is current. If it was answered as in a calm group, it is taken up before the rebalance that ends g begins;
+* *member ids do not come back* (INV-FENCE-02). While a request that names a member is yet to be taken up, and was
+  answered as one of a known member, that member must not go.
+
+And a JoinGroup that is parked is answered with the next generation, or with an error.
+
+So a step is a dead end as soon as a request that is still to be taken up has an answer that is out of reach after it.
+A deleted group begins with generation 0 again, and a coordinator that failed inside may have used up a number
+(C-ST-27): nothing is foreseen of groups in whose trace somebody deletes groups or is answered UNKNOWN_SERVER_ERROR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+)
+from fencepost_model.classic.state import Group
+from fencepost_model.machines import PREPARING
+
+from .commits import Commit
+from .history import NEVER, Answer, Event
+
+#: Answers that only a known member, or a pending id, gets.
+_KNOWN: Final = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION})
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """``generation``: the group must not be beyond it; ``calm``: nor in the rebalance that ends it.
+
+    ``member`` must be known. ``joins``: a JoinGroup of a dynamic member, who is in no generation unless it was parked.
+    """
+
+    generation: int = NEVER
+    calm: bool = False
+    member: str = ""
+    joins: bool = False
+
+
+def _demand(body: object, answer: Answer) -> _Demand | None:
+    error = getattr(answer, "error_code", None)
+    if isinstance(body, JoinGroupRequest):
+        if error is ErrorCode.NONE and isinstance(answer, JoinGroupResponse):
+            dynamic = body.group_instance_id is None
+            return _Demand(answer.generation_id, calm=True, member=body.member_id, joins=dynamic)
+        return None
+    if not isinstance(body, HeartbeatRequest | SyncGroupRequest | Commit) or error not in _KNOWN:
+        return None
+    if error is ErrorCode.ILLEGAL_GENERATION:
+        return _Demand(member=body.member_id)
+    if body.generation_id < 0:
+        return None
+    calm = error is ErrorCode.NONE and not isinstance(body, Commit)
+    return _Demand(body.generation_id, calm, body.member_id)
+
+
+class Foresight:
+    """Over the events of one search; ``known`` are the answers that are to be met."""
+
+    def __init__(self, events: Sequence[Event], known: Mapping[int, Answer], *, blind: bool = False) -> None:
+        self._demands: dict[int, _Demand] = {}
+        self._joins: dict[int, int] = {}
+        deletes = any(isinstance(event.op.body, DeleteGroupsRequest) for event in events)
+        failed = any(getattr(answer, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR for answer in known.values())
+        self._blind = blind or deletes or failed
+        #: For each position: the least generation demanded by requests sent there or later, of all and of the calm.
+        self._least = [NEVER] * (len(events) + 1)
+        self._least_calm = [NEVER] * (len(events) + 1)
+        #: Member -> the last position at which a request is sent that needs it.
+        self._last: dict[str, int] = {}
+        for at in range(len(events) - 1, -1, -1):
+            self._least[at], self._least_calm[at] = self._least[at + 1], self._least_calm[at + 1]
+            op = events[at].op
+            answer = known.get(op.id)
+            demand = None if events[at].answered or answer is None else _demand(op.body, answer)
+            if demand is None:
+                continue
+            self._demands[op.id] = demand
+            if isinstance(op.body, JoinGroupRequest):
+                self._joins[op.id] = demand.generation
+            self._least[at] = min(self._least[at], demand.generation)
+            if demand.calm:
+                self._least_calm[at] = min(self._least_calm[at], demand.generation)
+            if demand.member:
+                self._last.setdefault(demand.member, at)
+
+    def dead_end(self, at: int, under_way: Sequence[int], before: Group | None, after: Group | None) -> bool:
+        """True if, once the group is ``after``, some request under way or sent from position ``at`` on is too late."""
+        if self._blind or after is None or before is after:
+            return False
+        generation, preparing = after.generation, after.state == PREPARING
+        if generation > self._least[at] or (preparing and generation >= self._least_calm[at]):
+            return True
+        members = _ids(after)
+        gone = set() if before is None else _ids(before) - members
+        if any(self._last.get(member, -1) >= at for member in gone):
+            return True
+        for number in under_way:
+            demand = self._demands.get(number)
+            if demand is not None and (
+                generation > demand.generation
+                or (preparing and demand.calm and generation == demand.generation)
+                or demand.member in gone
+                or (demand.joins and generation == demand.generation and demand.member not in members)
+            ):
+                return True
+        return False
+
+    def answered_otherwise(self, number: int, after: Group | None) -> bool:
+        """True if this JoinGroup, parked in a rebalance, cannot get the answer that was seen."""
+        generation = self._joins.get(number)
+        if generation is None or after is None or after.state != PREPARING or self._blind:
+            return False
+        return generation != after.generation + 1
+
+
+def _ids(group: Group) -> set[str]:
+    return {member.member_id for member in group.members} | group.pending_join
