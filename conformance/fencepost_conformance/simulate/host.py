@@ -32,7 +32,9 @@ from fencepost.member.events import (
     Unsubscribe,
 )
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import HeartbeatRequest, JoinGroupResponse, RequestBody
 
+from .broken import demand
 from .member_rules import MemberRules
 from .plan import HostPlan
 
@@ -70,6 +72,7 @@ class Host:
         self._inbox: list[MemberEvent] = []  #: read by the next poll
         self._stalled_until = 0
         self._subscribed = False
+        self._fed_ms = 0  #: when the poll interval last began
 
     # --- the application ---
 
@@ -165,6 +168,8 @@ class Host:
 
     def handle(self, event: MemberEvent) -> None:
         before = self.member
+        if isinstance(event, Poll) or (isinstance(event, Answered) and isinstance(event.body, JoinGroupResponse)):
+            self._fed_ms = self._world.now
         self.member, commands = step(before, event, self._world.jitter())
         dull = isinstance(event, Poll) and all(isinstance(each, Returned | SetMemberTimer) for each in commands)
         if not dull:
@@ -175,10 +180,20 @@ class Host:
         for command in commands:
             self._carry_out(command)
 
+    def _check_stall(self, body: RequestBody) -> None:
+        """K-HB-03: who has not polled for longer than the poll interval does not stay in the group."""
+        silent = self._world.now - self._fed_ms
+        demand(
+            not isinstance(body, HeartbeatRequest) or silent <= self.plan.settings.max_poll_interval_ms,
+            "K-HB-03",
+            f"{self.plan.name} heartbeats although its program has not polled for {silent} ms",
+        )
+
     def _carry_out(self, command: Command) -> None:
         world, process = self._world, self.process
         match command:
-            case Send():
+            case Send(body=body):
+                self._check_stall(body)
                 world.send(self, command)
                 lost = RequestLost(world.now + command.timeout_ms, command.request_id)
                 world.later(command.timeout_ms, lambda: self.receive(process, lost))

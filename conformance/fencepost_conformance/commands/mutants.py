@@ -1,0 +1,66 @@
+"""``fencepost mutants``: plant each known fault, and see that the suite finds it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ..console import CannotRun, Result, finish, progress
+from ..mutants import suite
+from ..mutants.catalogue import MUTANTS
+from ..mutants.table import as_markdown, as_row, details
+
+
+def mutants(
+    names: Annotated[list[str] | None, typer.Argument(help="which mutants; all if none is named")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="only say which mutants there are")] = False,
+    quick: Annotated[bool, typer.Option(help="stop at the first check that finds a fault")] = False,
+    markdown: Annotated[bool, typer.Option(help="print the table of docs/mutants.md")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Run the suite against each known fault; each must be found. Without a fault nothing may be found."""
+    unknown = [name for name in names or () if name not in MUTANTS]
+    if unknown:
+        raise CannotRun(f"no mutant {', '.join(unknown)}; see fencepost mutants --list")
+    chosen = [MUTANTS[name] for name in names or MUTANTS]
+    if list_only:
+        _list(as_json=as_json)
+    began = time.monotonic()
+    with progress("mutants", total=len(chosen) + 1) as meter:
+        false_alarms = suite.control()
+        meter.advance()
+        verdicts = []
+        for mutant in chosen:
+            meter.update(description=mutant.name)
+            verdicts.append(suite.run(mutant, quick=quick))
+            meter.advance()
+    if markdown:
+        print(as_markdown(verdicts))
+        raise typer.Exit(0 if all(verdict.killed for verdict in verdicts) else 1)
+    survivors = [verdict.mutant for verdict in verdicts if not verdict.killed]
+    table = Table("mutant", "source", "found by", "property or comparison", "after steps", "in seed")
+    for verdict in verdicts:
+        table.add_row(*as_row(verdict), style=None if verdict.killed else "red")
+    counts = {
+        "mutants": len(verdicts),
+        "killed": len(verdicts) - len(survivors),
+        "false_alarms": len(false_alarms),
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    held = not survivors and not false_alarms
+    result = Result("mutants", held, counts, {"survivors": survivors, **details(verdicts, false_alarms)})
+    finish(result, as_json=as_json, table=None if as_json else table)
+
+
+def _list(*, as_json: bool) -> None:
+    table = Table("mutant", "side", "source", "what the faulty program does")
+    for mutant in MUTANTS.values():
+        table.add_row(mutant.name, mutant.side.value, mutant.source, mutant.text)
+    rows = {
+        mutant.name: {"side": mutant.side.value, "source": mutant.source, "text": mutant.text}
+        for mutant in MUTANTS.values()
+    }
+    finish(Result("mutants", True, {"mutants": len(MUTANTS)}, {"mutants": rows}), as_json=as_json, table=table)

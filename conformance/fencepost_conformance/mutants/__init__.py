@@ -1,0 +1,1 @@
+"""Named faults, and the suite that must find each of them."""

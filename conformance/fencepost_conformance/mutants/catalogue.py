@@ -1,0 +1,11 @@
+"""All mutants, by name."""
+
+from __future__ import annotations
+
+from . import assignor_faults, join_faults, member_faults, sync_faults
+from .mutant import Mutant
+
+MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant
+    for mutant in (*join_faults.FAULTS, *sync_faults.FAULTS, *member_faults.FAULTS, *assignor_faults.FAULTS)
+}

@@ -1,0 +1,171 @@
+"""What is run against a mutant, until something notices.
+
+Five checks, each over seeds. The *model* follows random traces that the coordinator was driven through, event by event.
+*Loading* the log of such a trace must bring back what was written. *Simulations* of whole groups check the properties
+of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have their properties for
+random groups. The same seeds are run for every mutant, so a mutant dies at the same step on every machine, and the
+program without a fault must pass all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from fencepost.member import MemberSettings
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.protocol.settings import INTENDED
+
+from ..compare.model import follow
+from ..generate.generator import generate
+from ..simulate import Broken, draw_plan, simulate
+from ..simulate.cooperative import GradualAssignor
+from ..simulate.pair import Disagreement, Input, Pair
+from .assignor_rules import check_assignors
+from .mutant import Mutant, Side, planted
+from .replay_rules import check_load, written
+
+TRACES, TRACE_STEPS = 40, 120
+LOADS = 20
+SIMULATIONS = 20
+WALKS, WALK_STEPS = 250, 40
+GROUPS = 150
+METADATA = (("t", 2), ("u", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Who noticed: ``check`` of the suite, ``by`` which property or comparison, after how many steps, in which seed."""
+
+    check: str
+    by: str
+    steps: int
+    seed: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The first kill of each check; none at all is a mutant that survived."""
+
+    mutant: str
+    kills: tuple[Kill, ...]
+
+    @property
+    def killed(self) -> bool:
+        return bool(self.kills)
+
+
+def run(mutant: Mutant, *, quick: bool = False) -> Verdict:
+    """Plant the fault and let every check of its side try to find it; ``quick``: until one has."""
+    kills: list[Kill] = []
+    with planted(mutant):
+        for check in CHECKS[mutant.side]:
+            kills += islice(check(), 1)
+            if quick and kills:
+                break
+    return Verdict(mutant.name, tuple(kills))
+
+
+def control() -> list[Kill]:
+    """The suite on the program as it is: nothing may be found."""
+    return [kill for check in ALL_CHECKS for kill in check()]
+
+
+def traces() -> Iterator[Kill]:
+    for seed in range(TRACES):
+        generated = generate(seed, INTENDED, TRACE_STEPS)
+        steps = len(generated.observations)
+        if generated.failure is not None:
+            yield Kill("model", "an internal error", steps, seed, generated.failure)
+            continue
+        followed = follow(generated.settings, generated.profile, generated.events, generated.observations)
+        if followed.refused is not None:
+            rules = ", ".join(dict.fromkeys(followed.rules)) or "no rule"
+            yield Kill("model", f"the model ({_first(rules)})", followed.steps + 1, seed, str(followed.refused))
+
+
+def loads() -> Iterator[Kill]:
+    for seed in range(LOADS):
+        generated = generate(seed, INTENDED, TRACE_STEPS)
+        try:
+            check_load(generated.settings, generated.profile, written(generated.events, generated.observations))
+        except Broken as found:
+            yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+
+
+def simulations() -> Iterator[Kill]:
+    for seed in range(SIMULATIONS):
+        plan = draw_plan(seed)
+        try:
+            report = simulate(plan)
+        except Broken:
+            raise
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("simulation", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+            continue
+        if report.broken is not None:
+            steps = report.events + report.member_steps
+            yield Kill("simulation", report.broken.rule, steps, seed, report.broken.text)
+
+
+def walks() -> Iterator[Kill]:
+    for seed in range(WALKS):
+        rng = Random(f"walk {seed}")
+        settings = MemberSettings(
+            "g",
+            assignors=rng.choice([(RangeAssignor(),), (GradualAssignor(),)]),
+            group_instance_id=rng.choice([None, "i"]),
+            auto_commit=rng.random() < 0.3,
+        )
+        pair, steps = Pair(settings, METADATA), 0
+        try:
+            while steps < WALK_STEPS and (inputs := pair.inputs()):
+                steps += 1
+                pair = pair.after(choose(rng, inputs))
+        except Disagreement as found:
+            yield Kill("member's model", "the member's model", steps, seed, str(found))
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}")
+
+
+def choose(rng: Random, inputs: list[Input]) -> Input:
+    """Mostly what a healthy group would do, so that walks get into generations; rarely an end."""
+    healthy = [each for each in inputs if each.what in HEALTHY or (each.what == "answer" and not _error(each))]
+    if healthy and rng.random() < 0.6:
+        return rng.choice(healthy)
+    others = [each for each in inputs if each.what != "close" or rng.random() < 0.1]
+    return rng.choice(others or inputs)
+
+
+HEALTHY = ("poll", "coordinator", "subscribe", "heartbeat due")
+
+
+def _error(answer: Input) -> int:
+    return int(getattr(answer.value, "error_code", 0))
+
+
+def groups() -> Iterator[Kill]:
+    for seed in range(GROUPS):
+        try:
+            check_assignors(seed)
+        except Broken as found:
+            yield Kill("assignors", found.rule, seed + 1, seed, found.text)
+
+
+def _first(rules: str) -> str:
+    names = rules.split(", ")
+    return ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
+
+
+Check = Callable[[], Iterator[Kill]]
+CHECKS: dict[Side, tuple[Check, ...]] = {
+    Side.COORDINATOR: (traces, simulations, loads),
+    Side.MEMBER: (walks, simulations),
+    Side.ASSIGNOR: (groups,),
+}
+ALL_CHECKS: tuple[Check, ...] = (simulations, traces, loads, walks, groups)
