@@ -54,6 +54,8 @@ StartsOnly == {"ClientStarts"}
 WhatClientsDo == StartsOnly \cup
   {"ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientAsksToRejoin"}
 
+WhatClientsAndOperatorsDo == WhatClientsDo \cup {"OperatorRemovesMember"}
+
 WhatTimersDo ==
   {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly"}
 
