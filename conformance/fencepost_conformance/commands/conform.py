@@ -17,11 +17,12 @@ from ..pipeline.job import Job
 from ..pipeline.plan import Plan
 from ..report.files import write_report
 from ..report.terminal import counts, details, tables
-from ..targets.registry import parse_target, require_open
+from ..targets.broker import BrokerFault
+from ..targets.registry import parse_target
 
 
 def conform(  # noqa: PLR0917 — options of a command line
-    target: Annotated[str, typer.Option(help="core, kafka:RELEASE or HOST:PORT")] = "core",
+    target: Annotated[str, typer.Option(help="core, kafka:RELEASE, broker:RELEASE or HOST:PORT")] = "core",
     profile: Annotated[str, typer.Option(help=f"one of {', '.join(sorted(PROFILES))}")] = "kafka-4.3",
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[int, typer.Option(min=1, help="events in each trace")] = 150,
@@ -37,9 +38,7 @@ def conform(  # noqa: PLR0917 — options of a command line
         raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
     if engine not in ENGINES:
         raise CannotRun(f"no engine {engine!r}; known: {', '.join(ENGINES)}")
-    named = parse_target(target)
-    if named.kind == "broker":
-        require_open(named)
+    parse_target(target)
     plan = Plan(Job(target, profile, steps_per_trace, model), seed, traces)
     began = time.monotonic()
     try:
@@ -48,7 +47,7 @@ def conform(  # noqa: PLR0917 — options of a command line
         seconds = time.monotonic() - began
         if out is not None:
             write_report(out, summary, seconds)
-    except ProcessFault as fault:
+    except (ProcessFault, BrokerFault) as fault:
         raise CannotRun(str(fault)) from None
     result = Result("conform", held=summary.held, counts=counts(summary, seconds), details=details(summary))
     finish(result, as_json=as_json, table=None if as_json else tables(summary))

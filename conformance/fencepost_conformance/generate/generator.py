@@ -147,7 +147,7 @@ class _Steps:
         """Somebody speaks for a replaced static member whose new id is not announced yet (C-STATIC-17)."""
         world, rng = self._world, self._rng
         for client in world.clients:
-            view = world.session.groups.get(client.plan.group_id)
+            view = world.groups.get(client.plan.group_id)
             if view is None or view.state is not GroupState.STABLE:
                 continue
             for row in view.members:

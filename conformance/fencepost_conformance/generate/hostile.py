@@ -6,29 +6,43 @@ meant for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from fencepost.protocol import messages as m
-from fencepost.protocol.view import GroupState
+from fencepost.protocol.view import GroupState, GroupView
 
 from .clients import Client
-from .plan import PROTOCOL_LISTS, PROTOCOL_TYPES, offered
-from .world import World
+from .plan import PROTOCOL_LISTS, PROTOCOL_TYPES, Plan, offered
 
-_STRANGE_GROUPS = ("", "ghost", "nobody")
 _STRANGE_MEMBERS = ("", "unknown-member", "x")
 _SESSION_TIMEOUTS = (-1, 0, 1, 5_999, 6_000, 1_800_000, 1_800_001, 2_147_483_647)
 
 
-def member_id(rng: Random, world: World, client: Client) -> str:
+class Surroundings(Protocol):
+    """What a forger can know: the plan, the clients, ids that were handed out, and how the groups stand if it can be
+    seen; ``strange_groups`` are names of groups that no client is in."""
+
+    strange_groups: Sequence[str]
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def clients(self) -> Sequence[Client]: ...
+    @property
+    def known_ids(self) -> Sequence[str]: ...
+    @property
+    def groups(self) -> Mapping[str, GroupView]: ...
+
+
+def member_id(rng: Random, world: Surroundings, client: Client) -> str:
     """Some member id: its own, another's, an old one, one that nobody has."""
     draw = rng.random()
     if draw < 0.35 and client.member_id:
         return client.member_id
-    view = world.session.groups.get(client.plan.group_id)
+    view = world.groups.get(client.plan.group_id)
     if draw < 0.55 and view is not None and view.members:
         return rng.choice(view.members).member_id
     if draw < 0.85 and world.known_ids:
@@ -37,22 +51,22 @@ def member_id(rng: Random, world: World, client: Client) -> str:
     return rng.choice(_STRANGE_MEMBERS)
 
 
-def instance_id(rng: Random, world: World, client: Client) -> str | None:
+def instance_id(rng: Random, world: Surroundings, client: Client) -> str | None:
     pool = [None, client.plan.instance_id, "nobody", *(other.plan.instance_id for other in world.clients)]
     return rng.choice(pool)
 
 
-def group_id(rng: Random, world: World) -> str:
-    return rng.choice(world.plan.groups) if rng.random() < 0.8 else rng.choice(_STRANGE_GROUPS)
+def group_id(rng: Random, world: Surroundings) -> str:
+    return rng.choice(world.plan.groups) if rng.random() < 0.8 else rng.choice(world.strange_groups)
 
 
-def generation(rng: Random, world: World, client: Client) -> int:
-    view = world.session.groups.get(client.plan.group_id)
+def generation(rng: Random, world: Surroundings, client: Client) -> int:
+    view = world.groups.get(client.plan.group_id)
     current = view.generation_id if view else client.generation
     return rng.choice((current, current, current - 1, current + 1, client.generation, -1, 0, 2_147_483_647))
 
 
-def join(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]:
+def join(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.RequestBody]:
     version, body = client.join()
     assert isinstance(body, m.JoinGroupRequest)
 
@@ -91,7 +105,7 @@ def join(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]
     )
 
 
-def sync(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]:
+def sync(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.RequestBody]:
     version, body = client.sync(rng)
     assert isinstance(body, m.SyncGroupRequest)
     ids = [member_id(rng, world, client) for _ in range(rng.randrange(4))]
@@ -121,7 +135,7 @@ def sync(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]
     )
 
 
-def heartbeat(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]:
+def heartbeat(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.RequestBody]:
     version, body = client.heartbeat()
     assert isinstance(body, m.HeartbeatRequest)
     changes: list[Callable[[], dict[str, Any]]] = [
@@ -136,7 +150,7 @@ def heartbeat(rng: Random, world: World, client: Client) -> tuple[int, m.Request
     return version, replace(made, group_instance_id=made.group_instance_id if version >= 3 else None)
 
 
-def leave(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody]:
+def leave(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.RequestBody]:
     """Batches with the same id twice, pending ids, removal by instance id (C-LEAVE-10…14, 27)."""
     version = rng.randint(0, 5)
     count = 1 if version <= 2 else rng.choice((1, 1, 2, 3))
@@ -154,7 +168,7 @@ def leave(rng: Random, world: World, client: Client) -> tuple[int, m.RequestBody
     return version, m.LeaveGroupRequest(name, tuple(entries))
 
 
-def describe(rng: Random, world: World) -> tuple[int, m.RequestBody]:
+def describe(rng: Random, world: Surroundings) -> tuple[int, m.RequestBody]:
     count = rng.choice((1, 1, 2, 3))
     return rng.randint(0, 6), m.DescribeGroupsRequest(tuple(group_id(rng, world) for _ in range(count)))
 
@@ -168,8 +182,8 @@ def list_groups(rng: Random) -> tuple[int, m.RequestBody]:
     )
 
 
-def delete(rng: Random, world: World) -> tuple[int, m.RequestBody]:
-    empty = [view.group_id for view in world.session.groups.values() if view.state is GroupState.EMPTY]
+def delete(rng: Random, world: Surroundings) -> tuple[int, m.RequestBody]:
+    empty = [view.group_id for view in world.groups.values() if view.state is GroupState.EMPTY]
     chosen = [
         rng.choice(empty) if empty and rng.random() < 0.5 else group_id(rng, world)
         for _ in range(rng.choice((1, 1, 2)))

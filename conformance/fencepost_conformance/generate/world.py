@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from fencepost.protocol import events as ev
@@ -9,6 +10,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupResponse, RequestBody
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile
+from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
 from ..targets.core import CoreSession
@@ -38,6 +40,8 @@ class CoreRaised(Exception):
 class World:
     """Feeds events to a core, keeps what came of them, and lets the clients see their answers."""
 
+    strange_groups: Sequence[str] = ("", "ghost", "nobody")
+
     def __init__(self, plan: Plan, profile: Profile, rng: Random, clients: list[Client]) -> None:
         self._rng = rng
         self.plan = plan
@@ -55,6 +59,11 @@ class World:
         self.known_ids: list[str] = []
         self._next_request = 1
         self._asked: dict[int, Client] = {}
+
+    @property
+    def groups(self) -> dict[str, GroupView]:
+        """The groups as the core has them now."""
+        return self.session.groups
 
     @property
     def unreplicated(self) -> bool:

@@ -16,10 +16,11 @@ class Verdict(StrEnum):
     DIFFERED = "differed"  #: core and target
     REFUSED = "refused"  #: the model does not allow a step
     RAISED = "raised"  #: the core raised
+    UNDECIDED = "undecided"  #: too much was in flight at once for the checker to say
 
     @property
     def held(self) -> bool:
-        return self in (Verdict.AGREED, Verdict.DIVERGED)
+        return self in (Verdict.AGREED, Verdict.DIVERGED, Verdict.UNDECIDED)
 
 
 @dataclass(frozen=True, slots=True)

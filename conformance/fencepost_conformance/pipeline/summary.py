@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..coverage import catalogue
+from ..trace import WireTrace
 from .job import Job, Row, Verdict
 
 #: how many failures are kept with their details
@@ -29,6 +30,10 @@ class Summary:
     reached: bytes = b"\0" * ((len(catalogue.FEATURES) + 7) // 8)
     failures: list[Row] = field(default_factory=list)
     failed: int = 0
+    undecided: int = 0
+    recorded: dict[int, WireTrace] = field(
+        default_factory=dict
+    )  #: refused traces of a broker, which no seed makes again
 
     def add(self, row: Row) -> None:
         self.traces += 1
@@ -40,6 +45,8 @@ class Summary:
         self.reached = catalogue.union((self.reached, row.coverage))
         if row.verdict == Verdict.DIVERGED:
             self.divergences[row.divergence] += 1
+        elif row.verdict == Verdict.UNDECIDED:
+            self.undecided += 1
         elif not row.held:
             self.failed += 1
             self.failures = sorted([*self.failures, row], key=lambda kept: kept.seed)[:KEPT]

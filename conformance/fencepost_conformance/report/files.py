@@ -16,6 +16,7 @@ from .chart import Chart
 from .html import report_page
 from .junit import junit
 from .terminal import counts, details
+from .wire_words import wire_lanes, wire_steps
 
 #: failures that are shrunk and drawn; of several at the same field, one
 _SHOWN = 5
@@ -34,6 +35,8 @@ def write_report(directory: Path, summary: Summary, seconds: float) -> None:
 def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
     if not summary.failures:
         return []
+    if summary.recorded:
+        return _recorded_failures(directory, summary)
     job = summary.job
     checker = Checker(job)
     charts: list[Chart] = []
@@ -52,4 +55,16 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
             write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [failing_trace(shown, small.found)])
     finally:
         checker.close()
+    return charts
+
+
+def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
+    """Traces of a broker are kept whole: to leave something out of them would be to invent a run."""
+    charts = []
+    (directory / "failures").mkdir(exist_ok=True)
+    for row in summary.failures[:_SHOWN]:
+        trace = summary.recorded[row.seed]
+        write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [trace])
+        notes = (f"line {row.event}: {row.left}", f"allowed: {row.right}", row.field)
+        charts.append(Chart(f"seed {row.seed}", notes, wire_lanes(trace), wire_steps(trace), row.event - 2))
     return charts

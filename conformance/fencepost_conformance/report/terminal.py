@@ -22,6 +22,7 @@ def counts(summary: Summary, seconds: float) -> dict[str, int | float]:
         "timers": summary.timers,
         "failed": summary.failed,
         "diverged": sum(summary.divergences.values()),
+        "undecided": summary.undecided,
         "choices_followed": summary.followed,
         "steps_a_second": round(summary.steps / max(seconds, 0.001)),
     }
@@ -59,6 +60,8 @@ def _coverage(summary: Summary) -> Table:
     covered = summary.coverage()
     table = Table("coverage", "reached", "of", "not reached")
     for kind, told in covered["kinds"].items():
+        if not told["reached"]:
+            continue  # over the wire, only answers and versions can be seen
         missing = [name.removeprefix(kind + " ") for name in covered["unreached"] if name.split()[0] == kind]
         shown = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
         table.add_row(kind, str(told["reached"]), str(told["reachable"]), shown)

@@ -8,12 +8,13 @@ from typing import Literal
 
 from ..console import CannotRun
 
-_KNOWN = "core, model, kafka:RELEASE (as kafka:4.3.1), HOST:PORT"
+_KNOWN = "core, kafka:RELEASE (as kafka:4.3.1), broker:RELEASE, HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True)
 class TargetName:
-    """``kind`` tells how it is tested; ``release`` of Kafka, or ``host`` and ``port`` of a broker."""
+    """``kind`` tells how it is tested: ``core`` by the model; ``kafka``, the coordinator of a release, step by step;
+    ``broker`` over the wire, at ``host`` and ``port``, or started for the occasion if it has a ``release``."""
 
     kind: Literal["core", "kafka", "broker"]
     release: str = ""
@@ -26,10 +27,10 @@ def parse_target(text: str) -> TargetName:
     if text in ("core", "model"):
         return TargetName("core")
     head, colon, tail = text.rpartition(":")
-    if colon and head == "kafka":
+    if colon and head in ("kafka", "broker"):
         if not tail.replace(".", "").isdigit():
-            raise CannotRun(f"no release {tail!r} of Kafka; write it as kafka:4.3.1")
-        return TargetName("kafka", release=tail)
+            raise CannotRun(f"no release {tail!r} of Kafka; write it as {head}:4.3.1")
+        return TargetName("kafka" if head == "kafka" else "broker", release=tail)
     if colon and head and tail.isdigit() and 0 < int(tail) < 65_536:
         return TargetName("broker", host=head.strip("[]"), port=int(tail))
     raise CannotRun(f"no target {text!r}; known: {_KNOWN}")

@@ -1,0 +1,82 @@
+"""A connection to a broker that writes down what passes, as the recorder would (``docs/traces.md``, kind wire)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from fencepost.protocol.messages import RequestBody, ResponseBody
+
+from ..trace.convert import wire_body
+from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
+from ..wire.convert import to_response
+from ..wire.frames import (
+    MAX_RESPONSE_BYTES,
+    MalformedFrame,
+    RequestHeader,
+    framed,
+    read_frame,
+    read_response,
+    write_request,
+)
+from .encode import api_key, to_entity
+
+
+class Notes:
+    """The lines of one trace, with times from its beginning."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.lines: list[WireLine] = []
+        self.connections = 0
+
+    def now(self) -> int:
+        return int((time.monotonic() - self._began) * 1000)
+
+
+class Connection:
+    """One request at a time: a broker answers those of one connection in order, and so does a real client wait."""
+
+    def __init__(self, notes: Notes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        notes.connections += 1
+        self._notes, self._reader, self._writer = notes, reader, writer
+        self._number = notes.connections
+        self._asked = 0
+        host, port = writer.get_extra_info("sockname")[:2]
+        there = writer.get_extra_info("peername")[:2]
+        notes.lines.append(
+            ConnectedLine(
+                at_ms=notes.now(), connection=self._number, client=f"{host}:{port}", server=f"{there[0]}:{there[1]}"
+            )
+        )
+
+    @classmethod
+    async def open(cls, notes: Notes, host: str, port: int) -> Connection:
+        """Raises ``OSError``."""
+        return cls(notes, *await asyncio.open_connection(host, port))
+
+    async def ask(self, version: int, body: RequestBody, client_id: str) -> ResponseBody:
+        """Send a request and wait for its answer. Raises ``MalformedFrame``, also for a connection that is closed."""
+        self._asked += 1
+        header = RequestHeader(api_key(body), version, self._asked, client_id)
+        frame = write_request(header, to_entity(body, version))
+        about: dict[str, Any] = {
+            "connection": self._number,
+            "correlation_id": self._asked,
+            "api_key": header.api_key,
+            "api_version": version,
+        }
+        self._notes.lines.append(SentLine(at_ms=self._notes.now(), client_id=client_id, body=wire_body(body), **about))
+        self._writer.write(framed(frame))
+        await self._writer.drain()
+        answer = await read_frame(self._reader, MAX_RESPONSE_BYTES)
+        if answer is None:
+            raise MalformedFrame(f"the broker closed the connection instead of answering {header.api} v{version}")
+        told = to_response(header.api, read_response(header.api, version, answer))
+        self._notes.lines.append(ReceivedLine(at_ms=self._notes.now(), body=wire_body(told), **about))
+        return told
+
+    def close(self) -> None:
+        self._notes.lines.append(DisconnectedLine(at_ms=self._notes.now(), connection=self._number, by="client"))
+        self._writer.close()

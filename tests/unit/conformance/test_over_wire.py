@@ -1,0 +1,100 @@
+"""Random clients over the wire: every message can be sent, a stranger is told from a broker, a real broker holds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from fencepost.protocol import messages as m
+from fencepost_conformance.cli import main
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.pipeline.encode import api_key, to_entity
+from fencepost_conformance.targets.registry import TargetName, parse_target
+from fencepost_conformance.wire.convert import to_request
+from fencepost_conformance.wire.frames import RequestHeader, read_request, read_request_header, write_request
+
+REQUESTS = (
+    m.JoinGroupRequest("g", 9_000, 5_000, "m", "i", "consumer", (m.Protocol("range", b"\x00\xff"),), "why"),
+    m.SyncGroupRequest("g", 1, "m", "i", "consumer", "range", (m.SyncGroupAssignment("m", b"\xff"),)),
+    m.HeartbeatRequest("g", 7, "m", "i"),
+    m.LeaveGroupRequest("g", (m.LeaveGroupMember("m", "i", "bye"),)),
+    m.DescribeGroupsRequest(("g", "")),
+    m.ListGroupsRequest(("Stable",), ("classic",)),
+    m.DeleteGroupsRequest(("g", "h")),
+)
+
+
+@pytest.mark.parametrize("body", REQUESTS, ids=lambda body: type(body).__name__)
+def test_every_version_of_a_request_is_written_and_read(body: m.RequestBody) -> None:
+    first, last = m.VERSIONS[type(body)]
+    for version in range(first, last + 1):
+        header = RequestHeader(api_key(body), version, 3, "c")
+        frame = write_request(header, to_entity(body, version))
+        assert read_request_header(frame) == header
+        back = to_request(header.api, read_request(header, frame))
+        assert type(back) is type(body)
+        if version == last:
+            assert back == body
+    oldest = to_request(header.api, read_request(replace(header, api_version=first), _frame(body, first)))
+    if isinstance(oldest, m.JoinGroupRequest):
+        assert (oldest.rebalance_timeout_ms, oldest.group_instance_id, oldest.reason) == (-1, None, None)
+
+
+def _frame(body: m.RequestBody, version: int) -> bytes:
+    return write_request(RequestHeader(api_key(body), version, 3, "c"), to_entity(body, version))
+
+
+def test_names_of_targets() -> None:
+    assert parse_target("core") == TargetName("core")
+    assert parse_target("kafka:4.3.1") == TargetName("kafka", release="4.3.1")
+    assert parse_target("broker:4.3.1") == TargetName("broker", release="4.3.1")
+    assert parse_target("[::1]:9092") == TargetName("broker", host="::1", port=9092)
+    for wrong in ("", "kafka", "kafka:", "host:0", "host:70000", ":1", "host:x"):
+        with pytest.raises(CannotRun):
+            parse_target(wrong)
+
+
+@pytest.fixture
+def stranger() -> Iterator[int]:
+    """Something that listens and hangs up: the port."""
+    loop = asyncio.new_event_loop()
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = loop.run_until_complete(asyncio.start_server(hang_up, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield server.sockets[0].getsockname()[1]
+    loop.call_soon_threadsafe(server.close)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def test_a_stranger_is_no_broker(capsys: pytest.CaptureFixture[str], stranger: int) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["conform", "--target", f"127.0.0.1:{stranger}", "--traces", "1"])
+    told = capsys.readouterr()
+    assert left.value.code == 2
+    assert told.err.count("\n") == 1
+    assert f"127.0.0.1:{stranger}: " in told.err
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_a_real_broker_does_what_the_model_allows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["conform", "--target", "broker:4.3.1", "--traces", "4", "--steps-per-trace", "40", "--json"])
+    told = capsys.readouterr()
+    if left.value.code == 2:
+        pytest.skip(told.err.strip())
+    result = json.loads(told.out)
+    assert result["held"], result["failures"]
+    assert result["counts"]["traces"] == 4
+    assert result["counts"]["replies"] > 80
