@@ -10,7 +10,7 @@ The kinds lean on the answer that was seen, and on the group as it is:
   decides the leader, so they commute only once there is a leader. One that takes the place of a static member, or whose
   instance id another request under way has too, commutes with nothing.
 * SyncGroups of followers in the current generation, answered NONE: parked, or answered from the store.
-* Heartbeats answered NONE or REBALANCE_IN_PROGRESS: they change nothing but their own member's session.
+* Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change nothing but the session of their own member.
 * JoinGroups that are given a member id: each adds an id of its own.
 
 What keeps this from being exact is a timer that runs out between two requests of one kind and concerns one of their
@@ -39,7 +39,9 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
     body = op.body
     error = getattr(answer, "error_code", None)
     if isinstance(body, HeartbeatRequest):
-        return "heartbeat" if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) else None
+        if error is ErrorCode.NONE:
+            return "calm heartbeat"
+        return "heartbeat in rebalance" if error is ErrorCode.REBALANCE_IN_PROGRESS else None
     if group is None or error is None:
         return None
     if isinstance(body, SyncGroupRequest):

@@ -240,7 +240,7 @@ async def static_fenced(stage: Stage) -> None:
     await one.close()
 
 
-@scenario()
+@scenario(libraries=("confluent-kafka", "aiokafka", "java"))
 async def subscription_change(stage: Stage) -> None:
     """A follower, then the leader, subscribes to more topics."""
     both = list(stage.topics)[:2]
@@ -478,7 +478,7 @@ async def old_versions(stage: Stage) -> None:
     await three.close()
 
 
-@scenario(libraries=("confluent-kafka", "kafka-python"), initial_delay_ms=3_000)
+@scenario(libraries=("confluent-kafka",), initial_delay_ms=3_000)
 async def full(stage: Stage) -> None:
     """One member more than the group may have is refused until another leaves."""
     members = [await stage.member(f"m{n}", poll_interval_ms=10_000) for n in range(7)]
@@ -486,7 +486,7 @@ async def full(stage: Stage) -> None:
     last = await stage.member("last", poll_interval_ms=10_000)
     await asyncio.sleep(3)
     await members[0].close()
-    await stage.settled(*members[1:])
+    await stage.settled(*members[1:], last)
     last.crash()
     await asyncio.gather(*[member.close() for member in members[1:]])
 
