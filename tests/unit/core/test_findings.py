@@ -1,0 +1,69 @@
+"""Every finding is repeated by the core as Kafka 4.3.1 showed it, and is mended in the intended protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fencepost.protocol.settings import INTENDED, Profile
+from fencepost_conformance.compare.lockstep import first_difference
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.trace.files import EventTrace, read_traces
+
+DOCS = Path(__file__).parents[3] / "docs"
+FILES = sorted((DOCS / "findings").glob("*.jsonl"))
+
+
+def read(path: Path) -> EventTrace:
+    (trace,) = read_traces(path)
+    assert isinstance(trace, EventTrace)
+    return trace
+
+
+def seen(trace: EventTrace) -> list[Observation]:
+    return [observation for observation in trace.observations if observation is not None]
+
+
+def run(trace: EventTrace, profile: Profile) -> Sequence[Observation]:
+    return Core().run(trace.settings, profile, trace.events)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_core_does_as_kafka_did(path: Path) -> None:
+    trace = read(path)
+    assert len(seen(trace)) == len(trace.events)
+    assert first_difference(run(trace, trace.profile), seen(trace)) is None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_intended_protocol_does_not(path: Path) -> None:
+    trace = read(path)
+    try:
+        observed = run(trace, INTENDED)
+    except ValueError as impossible:  # the mended log is shorter than Kafka's
+        assert "outside" in str(impossible)
+    else:
+        assert first_difference(observed, seen(trace)) is not None
+
+
+@pytest.mark.jvm
+def test_kafka_still_does_it() -> None:
+    traces = [read(path) for path in FILES]
+    try:
+        with KafkaJvm() as kafka:
+            answers = kafka.run_many([(trace.settings, trace.events) for trace in traces])
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    for trace, answer in zip(traces, answers, strict=True):
+        assert first_difference(answer, seen(trace)) is None, trace.name
+
+
+def test_the_page_names_every_trace() -> None:
+    page = (DOCS / "findings.md").read_text()
+    assert FILES
+    for path in FILES:
+        assert f"[`{path.stem}`](findings/{path.name})" in page
