@@ -17,7 +17,7 @@ from .produce import Made, produce, takes
 
 def corpus(
     names: Annotated[list[str] | None, typer.Argument(help="only traces whose name begins so")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder for the traces")] = Path("conformance/corpus"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder for the traces")] = Path("tests/corpus"),
     jobs: Annotated[int, typer.Option(help="scenarios at a time")] = 4,
 ) -> None:
     """Play every scenario with real clients on a real broker and record it."""
