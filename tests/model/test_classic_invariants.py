@@ -1,0 +1,254 @@
+"""Promises of the rule book that hold in every state of a group, whatever is sent to it (rule book, 12.1)."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    RequestBody,
+    ResponseBody,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost_model.classic import AppendError, Arrive, Durable, Fire, Group, GroupModel, GroupState, TimeOut
+from fencepost_model.classic.state import ANSWERED, Input
+from fencepost_model.machines import COMPLETING, EMPTY, PREPARING, STABLE
+
+ERRORS = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.INVALID_REQUEST)
+LISTS = (("p",), ("p", "q"), ("q", "p"), ("q",))
+
+
+class Intended(RuleBasedStateMachine):
+    """Any requests, timers, append results and timeouts, in any order, on one group."""
+
+    profile: Profile = INTENDED
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = GroupState()
+        self.asked = 0
+        self.answered: set[int] = set()
+        self.sent: dict[int, RequestBody] = {}
+
+    @initialize(size=st.sampled_from([1, 2, 9]), delay=st.sampled_from([0, 3_000]))
+    def start(self, size: int, delay: int) -> None:
+        self.model = GroupModel(Settings(group_max_size=size, group_initial_rebalance_delay_ms=delay), self.profile)
+
+    @property
+    def group(self) -> Group | None:
+        return self.state.group
+
+    def do(self, step: Input, choice: int = 0) -> None:
+        before = self.group
+        successors = self.model.successors(self.state, step)
+        successor = successors[choice % len(successors)]
+        hash(successor.state)
+        self.state = successor.state
+        self.grown(before, self.group)
+        for request, body in successor.output.replies:
+            assert request not in self.answered, "answered twice"
+            self.answered.add(request)
+            self.checked(request, body)
+
+    def ask(self, body: RequestBody, version: int, choice: int) -> None:
+        self.asked += 1
+        self.sent[self.asked] = body
+        self.do(Arrive(self.asked, version, "c", "/h", body, f"m{self.asked}"), choice)
+
+    # ---- inputs -------------------------------------------------------------------------------------------------
+
+    def one(self, number: int) -> str:
+        """Some member id: of a member, pending, or of nobody."""
+        group = self.group
+        ids = sorted({m.member_id for m in group.members} | group.pending_join) if group else []
+        return ids[number % len(ids)] if ids and number else "nobody"
+
+    @rule(
+        member=st.one_of(st.none(), st.integers(0, 6)),
+        instance=st.sampled_from([None, None, "i", "j"]),
+        offer=st.tuples(st.sampled_from(LISTS), st.sampled_from([b"", b"x"])),
+        version=st.sampled_from([3, 9, 9]),
+        choice=st.integers(0, 3),
+    )
+    def join(
+        self,
+        *,
+        member: int | None,
+        instance: str | None,
+        offer: tuple[tuple[str, ...], bytes],
+        version: int,
+        choice: int,
+    ) -> None:
+        protocols = tuple(Protocol(name, offer[1]) for name in offer[0])
+        member_id = "" if member is None else self.one(member)
+        self.ask(JoinGroupRequest("g", 6_000, 9_000, member_id, instance, "t", protocols), version, choice)
+
+    @rule(member=st.integers(0, 6), old=st.booleans(), data=st.binary(max_size=1), choice=st.integers(0, 3))
+    def sync(self, member: int, old: bool, data: bytes, choice: int) -> None:
+        group = self.group
+        generation = group.generation - old if group else 0
+        given = tuple(SyncGroupAssignment(m.member_id, data) for m in group.members) if group else ()
+        self.ask(SyncGroupRequest("g", generation, self.one(member), None, None, None, given), 4, choice)
+
+    @precondition(lambda self: self.group is not None and self.group.state == COMPLETING)
+    @rule(data=st.binary(max_size=1))
+    def leader_syncs(self, data: bytes) -> None:
+        assert self.group is not None
+        assert self.group.leader is not None
+        given = tuple(SyncGroupAssignment(m.member_id, data) for m in self.group.members)
+        self.ask(SyncGroupRequest("g", self.group.generation, self.group.leader, None, None, None, given), 4, 0)
+
+    @rule(member=st.integers(0, 6), choice=st.integers(0, 3))
+    def beat(self, member: int, choice: int) -> None:
+        generation = self.group.generation if self.group else 1
+        self.ask(HeartbeatRequest("g", generation, self.one(member), None), 4, choice)
+
+    @rule(
+        members=st.lists(st.integers(0, 6), max_size=3),
+        instance=st.sampled_from([None, "i", "j"]),
+        choice=st.integers(0, 3),
+    )
+    def leave(self, members: list[int], instance: str | None, choice: int) -> None:
+        entries = [LeaveGroupMember(self.one(member)) for member in members]
+        entries += [LeaveGroupMember("", instance)] if instance else []
+        self.ask(LeaveGroupRequest("g", tuple(entries)), 5, choice)
+
+    @rule()
+    def delete(self) -> None:
+        self.ask(DeleteGroupsRequest(("g",)), 2, 0)
+
+    @precondition(lambda self: self.state.timers)
+    @rule(number=st.integers(0, 20), choice=st.integers(0, 3))
+    def timer(self, number: int, choice: int) -> None:
+        timers = sorted(self.state.timers)
+        self.do(Fire(timers[number % len(timers)]), choice)
+
+    @precondition(lambda self: self.state.undurable)
+    @rule(records=st.integers(1, 9))
+    def replicate(self, records: int) -> None:
+        self.do(Durable(min(records, self.state.undurable)))
+
+    @precondition(lambda self: self.state.written is not None)
+    @rule(error=st.sampled_from(ERRORS), choice=st.integers(0, 3))
+    def append_fails(self, error: ErrorCode, choice: int) -> None:
+        self.do(AppendError(error), choice)
+
+    @precondition(lambda self: self.state.operations)
+    @rule(number=st.integers(0, 9), choice=st.integers(0, 3))
+    def operation_times_out(self, number: int, choice: int) -> None:
+        operations = [each for each in self.state.operations if each.id > 0 and each.request is not None]
+        if operations:
+            self.do(TimeOut(operations[number % len(operations)].id), choice)
+
+    # ---- promises -----------------------------------------------------------------------------------------------
+
+    def grown(self, before: Group | None, after: Group | None) -> None:
+        """INV-GEN-01: a generation is never lost, and one is used up at a time."""
+        if before is not None and after is not None:
+            assert after.generation - before.generation in (0, 1)
+
+    def checked(self, request: int, body: ResponseBody) -> None:
+        group = self.group
+        if isinstance(body, JoinGroupResponse) and body.error_code is ErrorCode.NONE:
+            assert group is not None
+            assert body.member_id in {m.member_id for m in group.members}  # INV-JOIN-03
+            assert body.generation_id == group.generation
+            if body.members:  # INV-JOIN-02
+                assert {row.member_id for row in body.members} == {m.member_id for m in group.members}
+        if isinstance(body, SyncGroupResponse) and body.error_code is ErrorCode.NONE:
+            sent = self.sent[request]
+            assert group is not None
+            assert isinstance(sent, SyncGroupRequest)
+            assert sent.generation_id == group.generation  # INV-SYNC-03
+            assert group.state == STABLE
+
+    @invariant()
+    def shape(self) -> None:
+        group = self.group
+        if group is None:
+            return
+        ids = [member.member_id for member in group.members]
+        assert ids == sorted(set(ids))
+        assert not group.pending_join & set(ids)  # INV-MEM-01
+        instances = [member.instance for member in group.members if member.instance is not None]
+        assert len(instances) == len(set(instances))  # INV-MEM-02
+        assert (group.leader in ids) if ids else group.leader is None  # INV-MEM-04
+        if group.state == EMPTY:
+            assert not ids  # INV-MEM-03
+        if group.state in (COMPLETING, STABLE):
+            assert ids
+            assert group.protocol_name is not None
+
+    @invariant()
+    def parked(self) -> None:
+        """INV-MEM-05…07, INV-PROTO-01."""
+        group = self.group
+        if group is None:
+            return
+        replacing = any(operation.callback is not None for operation in self.state.operations)
+        for member in group.members:
+            if member.join is not None:
+                assert group.state == PREPARING or (group.state == STABLE and replacing)
+            if member.sync is not None:
+                assert group.state == COMPLETING
+            for request in (member.join, member.sync):
+                assert request in (None, ANSWERED) or request not in self.answered
+        if group.state in (COMPLETING, STABLE):
+            self.supported(group)
+        if group.state != PREPARING:
+            self.pending_sync(group)
+
+    def supported(self, group: Group) -> None:
+        for member in group.members:
+            assert group.protocol_name in {protocol.name for protocol in member.protocols}
+
+    def pending_sync(self, group: Group) -> None:
+        assert group.pending_sync <= {member.member_id for member in group.members}
+
+    @invariant()
+    def timers(self) -> None:
+        """LIV-02, LIV-03: what a group waits for has a timer."""
+        group = self.group
+        if group is None:
+            return
+        armed = {timer.kind for timer in self.state.timers}
+        sessions = {timer.member_id for timer in self.state.timers if timer.kind == "session"}
+        if group.state == PREPARING:
+            assert "join" in armed
+        if group.state == COMPLETING and group.pending_sync:
+            assert "sync" in armed
+        assert group.pending_join <= sessions  # LIV-11
+        for member in group.members:
+            if member.join is None and member.sync is None:
+                assert member.member_id in sessions  # LIV-04
+
+
+class Kafka(Intended):
+    """The same, with what Kafka 4.3 does not keep left out."""
+
+    profile = KAFKA_4_3
+
+    def pending_sync(self, group: Group) -> None:
+        """C-STATIC-16."""
+
+    def supported(self, group: Group) -> None:
+        """C-STATIC-18: wrong counts can select what not all support."""
+
+
+TestIntended = Intended.TestCase
+TestKafka = Kafka.TestCase
+TestIntended.settings = TestKafka.settings = settings(
+    max_examples=60, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
