@@ -15,11 +15,11 @@ only guards the record they wrote, by a callback that tells the group what becam
 
 A callback acts on the group *object* it was made for; the incarnation number stands for that identity.
 
-Kafka goes further, and the faults of this module all come from it. There, JoinGroup and SyncGroup operations that wrote
-nothing stay open too, and their failure answers the parked request behind the group's back (C-JOIN-70). And a timeout
-runs the callback as if the append had failed, although the record is in the log and may yet be replicated: memory goes
-back, the log does not (F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that
-made the write, so that its sender need not wait, and leaves everything else to the callback, which still comes.
+Kafka goes further, and the faults of this module all come from it. There, the failure of a JoinGroup or SyncGroup that
+wrote nothing answers the parked request behind the group's back (C-JOIN-70). And a timeout runs the callback as if the
+append had failed, although the record is in the log and may yet be replicated: memory goes back, the log does not
+(F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that made the write, so that
+its sender need not wait, and leaves everything else to the callback, which still comes.
 """
 
 from __future__ import annotations
