@@ -1,66 +1,42 @@
-"""Differences that are known: each by name, with its reason, recognised on the very step and difference.
+"""Known divergences: a difference that switches of the profile explain, and which.
 
-A trace ends at a named divergence, for after it the two coordinators are no longer in the same state.
-``docs/divergences.md`` explains each. A difference that no entry recognises is a failure.
+Each fault of Kafka that is known is a switch of ``Profile`` (``docs/divergences.md``). Under a ``kafka-*`` profile the
+switches are on, and nothing is left to explain. Under ``intended`` the core does not share Kafka's faults, so the two
+part wherever one shows. There, the same events are run on the core with switches turned on: if with one of them (or,
+failing that, with as few as can be) the core does at every step up to this one what Kafka did, then that fault is what
+was met, and the trace ends there under its name. A difference that no switches explain is a failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from typing import Any
 
-from fencepost.protocol.events import Event
-from fencepost.protocol.view import GroupState
+from fencepost.protocol.settings import Profile
 
-from ..targets.base import Observation
-from .difference import Difference
+SWITCHES: tuple[str, ...] = tuple(field.name for field in fields(Profile) if field.name != "name")
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The step at which two coordinators part: the events so far, what each did at the last, and where they differ."""
-
-    events: Sequence[Event]
-    left: Observation
-    right: Observation
-    difference: Difference
+#: does the core under this profile agree up to and with the step in question?
+Agrees = Callable[[Profile], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
-    """``rules``: the rules that speak of it."""
-
-    name: str
-    rules: tuple[str, ...]
-    reason: str
-    recognise: Callable[[Step], bool]
-
-
-def _malformed_subscription(step: Step) -> bool:
-    # the join phase completes and the core goes on, while Kafka raises on metadata that it cannot read
-    return (
-        step.right.error == "RuntimeException"
-        and not step.right.replies
-        and any(
-            view is not None and view.state is GroupState.COMPLETING_REBALANCE for view in step.left.groups.values()
-        )
-    )
+def explanation(profile: Profile, agrees: Agrees) -> str | None:
+    """The names of the switches that explain a difference, joined by ``+``; None if none do."""
+    off = [name for name in SWITCHES if not getattr(profile, name)]
+    for name in off:
+        if agrees(_with(profile, [name])):
+            return name
+    if len(off) < 2 or not agrees(_with(profile, off)):
+        return None
+    needed = list(off)
+    for name in off:
+        fewer = [other for other in needed if other != name]
+        if agrees(_with(profile, fewer)):
+            needed = fewer
+    return "+".join(needed)
 
 
-DIVERGENCES: tuple[Divergence, ...] = (
-    Divergence(
-        "malformed-subscription-stalls-join",
-        ("G-DATA-10", "C-ST-27"),
-        "a subscription whose list of topics claims more entries than there are bytes makes Kafka raise when the join "
-        "phase completes: nobody is answered and the group stays PreparingRebalance without a join timer",
-        _malformed_subscription,
-    ),
-)
-
-
-def name_of(step: Step, known: Sequence[Divergence] = DIVERGENCES) -> str | None:
-    """The name of the divergence that this step shows, None if it is none of the known."""
-    for divergence in known:
-        if divergence.recognise(step):
-            return divergence.name
-    return None
+def _with(profile: Profile, names: Iterable[str]) -> Profile:
+    on: dict[str, Any] = dict.fromkeys(names, True)
+    return replace(profile, **on)

@@ -15,7 +15,7 @@ from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
 from .choices import WatchedChoices, other_choice
 from .difference import Difference, compare_step
-from .divergences import DIVERGENCES, Divergence, Step, name_of
+from .divergences import explanation
 
 #: how often a trace is run again because the other coordinator chose another leader
 _MOST_CHOICES = 50
@@ -43,7 +43,6 @@ def compare(
     ours: Sequence[Observation],
     other: Sequence[Observation],
     *,
-    known: Sequence[Divergence] = DIVERGENCES,
     choices: Callable[[], Choices] = lambda: JavaOrder(MemberIds()),
 ) -> Compared:
     """Compare the core's observations with another's; ``choices`` makes the choices that the core was run with."""
@@ -63,8 +62,24 @@ def compare(
                 other = other[: len(events)]
                 ours = _run(settings, profile, events, WatchedChoices(choices(), given))
                 continue
-        step = Step(events[: found.event + 1], ours[found.event], other[found.event], found)
-        return Compared(found.event, found, name_of(step, known), ours, len(given))
+        name = _explained(settings, profile, events[: found.event + 1], other, lambda: WatchedChoices(choices(), given))
+        return Compared(found.event, found, name, ours, len(given))
+
+
+def _explained(
+    settings: Settings,
+    profile: Profile,
+    events: Sequence[Event],
+    other: Sequence[Observation],
+    choices: Callable[[], WatchedChoices],
+) -> str | None:
+    """The switches with which the core does what the other did at every one of these events."""
+
+    def agrees(changed: Profile) -> bool:
+        ours = _run(settings, changed, events, choices())
+        return len(ours) == len(events) and first_difference(ours, other) is None
+
+    return explanation(profile, agrees)
 
 
 def first_difference(left: Sequence[Observation], right: Sequence[Observation]) -> Difference | None:
