@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from jvm_traces import LOADED, armed, groups, join, only, require_harness, run, sync
 
@@ -18,25 +20,26 @@ pytestmark = pytest.mark.jvm
 JOIN = TimerKey(TimerKind.JOIN, "g")
 #: A consumer's subscription of version 0 that announces two thousand million topics and holds none.
 UNREADABLE = (Protocol("range", b"\x00\x00\x7f\xff\xff\xff"),)
-RELEASES = ["4.0.2", "4.1.2", "4.2.1", "4.3.1"]
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(release: str) -> None:
+@pytest.fixture(scope="module", params=["4.0.2", "4.3.1"])
+def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaJvm]:
+    require_harness(request.param)
+    with KafkaJvm(request.param) as target:
+        yield target
+
+
+def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(kafka: KafkaJvm) -> None:
     """Completing the join phase throws after the generation was counted, as in C-ST-27 and C-JOIN-72."""
-    require_harness(release)
-    with KafkaJvm(release) as kafka:
-        seen = run(kafka, LOADED, join(1, 1, protocols=UNREADABLE, version=3), Appended(2, 1), TimerFired(3_001, JOIN))
+    seen = run(kafka, LOADED, join(1, 1, protocols=UNREADABLE, version=3), Appended(2, 1), TimerFired(3_001, JOIN))
     assert seen[-1].error == "RuntimeException"
     assert (groups(seen)["g"].state, groups(seen)["g"].generation_id) == (GroupState.PREPARING_REBALANCE, 1)
     assert JOIN not in armed(seen)
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_static_member_can_stop_every_group_of_its_partition(release: str) -> None:
+def test_a_static_member_can_stop_every_group_of_its_partition(kafka: KafkaJvm) -> None:
     """C-STATIC-03 logs the replacement's subscription unread. No later load gets past that record: from then on all
     groups of the partition are refused, whichever broker leads it."""
-    require_harness(release)
     first = member_id("static", 0)
     events: list[Event] = [
         LOADED,
@@ -49,12 +52,11 @@ def test_a_static_member_can_stop_every_group_of_its_partition(release: str) -> 
         Appended(3_005, 3),
     ]
     other = Record(GroupMetadataKey("other"), GroupMetadataValue("", 0, None, None, 10))
-    with KafkaJvm(release) as kafka:
-        seen = run(kafka, *events)
-        replaced = only(seen[-1]).body
-        assert isinstance(replaced, JoinGroupResponse)
-        assert replaced.error_code is ErrorCode.NONE
-        log = (other, *(record for step in seen for record in step.records))
-        seen = run(kafka, *events, Unload(4_000, 2), Load(4_001, 3, log), join(4_002, 9, group="other"))
+    seen = run(kafka, *events)
+    replaced = only(seen[-1]).body
+    assert isinstance(replaced, JoinGroupResponse)
+    assert replaced.error_code is ErrorCode.NONE
+    log = (other, *(record for step in seen for record in step.records))
+    seen = run(kafka, *events, Unload(4_000, 2), Load(4_001, 3, log), join(4_002, 9, group="other"))
     assert seen[-2].error == "RuntimeException"
     assert only(seen[-1]).body.error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
