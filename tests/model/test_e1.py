@@ -1,0 +1,134 @@
+"""Link E1: specification and model have the same reachable states and the same labelled transitions.
+
+A comparison that cannot fail shows nothing, so each side is also changed alone, and the change must be seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fencepost_model.explore.search import explore
+from fencepost_model.system.abstraction import VARIABLES, abstract, abstract_graph
+from fencepost_model.system.checking import check_tlc, compare_with_model, explore_entry
+from fencepost_model.system.closed import ClosedSystem
+from fencepost_model.system.manifest import Entry, read_manifest, read_problem
+from fencepost_model.system.mutants import mutated
+from fencepost_model.tlc.compare import Comparison
+from fencepost_model.tlc.dump import ValueNumbers
+from fencepost_model.tlc.run import TlcMissing, find_jar, find_java, run_tlc
+
+SPEC = Path(__file__).parents[2] / "spec"
+ENTRIES = {entry.name: entry for entry in read_manifest(SPEC)}
+
+
+@pytest.fixture(scope="module")
+def tlc() -> None:
+    try:
+        find_jar()
+        find_java()
+    except TlcMissing as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize("name", ["EagerQuiet", "StaticCrowded"])
+def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
+    row = check_tlc(ENTRIES[name], workers=2)
+    assert row.compared
+    assert row.wrong == []
+
+
+@pytest.mark.tlc
+@pytest.mark.slow
+def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None) -> None:
+    row = check_tlc(ENTRIES[LARGE], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+    assert row.states >= 100_000
+
+
+LARGE = "EagerFaults"
+
+
+def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
+    """TLC's graph of the configuration with constants overridden on the specification's side."""
+    names = {line.split()[0] for line in overrides}
+    lines = entry.cfg.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.strip() or line.split()[0] not in names]
+    constants = kept.index("CONSTANTS")
+    changed = tmp_path / "Changed.cfg"
+    text = "\n".join([*kept[: constants + 1], *overrides, *kept[constants + 1 :]])
+    changed.write_text(text.split("INVARIANTS", maxsplit=1)[0], encoding="utf-8")
+    dump = tmp_path / "graph.dot"
+    run_tlc(SPEC / "MCMutants.tla", changed, dump=dump)
+    return dump
+
+
+def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
+    with mutated(*mutants):
+        return compare_with_model(entry, dump)
+
+
+@pytest.mark.tlc
+def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["EagerQuiet"]
+    dump = dumped(tmp_path, entry)
+    assert compared(dump, entry).equal
+    for mutant in ("NotPending <- NobodyIsPendingAfterOne", "NextGeneration <- SameGeneration"):
+        comparison = compared(dump, entry, mutant)
+        assert not comparison.equal
+        assert comparison.differences[0].path
+
+
+@pytest.mark.tlc
+def test_a_change_of_the_specification_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["EagerQuiet"]
+    comparison = compared(dumped(tmp_path, entry, "fault_new_member_added_survives = TRUE", "DelayWindows = 1"), entry)
+    assert not comparison.equal
+    assert {each.side for each in comparison.differences} == {"the specification", "the model"}
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "NotPending <- NobodyIsPendingAfterOne",
+        "GetSync <- GetSyncAnsweredEarly",
+        "FailParkedSyncs <- ForgetParkedSyncs",
+    ],
+)
+def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["EagerQuiet"]
+    dump = dumped(tmp_path, entry, mutant)
+    assert not compared(dump, entry).equal
+    assert compared(dump, entry, mutant).equal
+
+
+def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
+    system, found = explore_entry(ENTRIES["StaticCrowded"], transitions=True)
+    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
+    assert len({*graph.states}) == found.states
+    for number in range(0, found.states, 997):
+        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
+
+
+def test_every_transition_carries_what_the_coordinator_was_given() -> None:
+    """What product exploration with the core needs: replaying the stimuli on the group machine gives the next group."""
+    problem = read_problem(ENTRIES["EagerQuiet"])
+    system = ClosedSystem(replace(problem.config, faults=1, allowed=problem.config.allowed | {"CoordinatorFailsOver"}))
+    graph = explore(system, transitions=True).graph
+    seen = set()
+    for source, label, stimuli, target in graph.transitions():
+        before, after = graph.state(source), graph.state(target)
+        if stimuli is None:
+            assert label[0].startswith("Client")
+            continue
+        seen |= {kind for kind, _ in stimuli}
+        inputs = [each for kind, each in stimuli if kind != "Loaded"]
+        if stimuli[-1][0] == "Loaded":
+            assert system.coordinator.load(stimuli[-1][1].record) == after[0]
+        else:
+            assert system.coordinator.step(before[0], *inputs).group == after[0]
+    assert seen == {"Arrive", "Fire", "Durable", "Lose", "Loaded"}

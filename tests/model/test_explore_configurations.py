@@ -1,0 +1,66 @@
+"""Every small configuration of the manifest, explored by the model: verdicts, counts, lengths of counter-examples."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from fencepost.protocol.settings import INTENDED
+from fencepost_model.explore.interface import successors
+from fencepost_model.system.checking import check_python, explore_entry
+from fencepost_model.system.manifest import (
+    BadManifest,
+    Entry,
+    evaluate,
+    read_definitions,
+    read_manifest,
+    read_problem,
+)
+
+SPEC = Path(__file__).parents[2] / "spec"
+ENTRIES = [entry for entry in read_manifest(SPEC) if entry.has_model]
+SMALL = [entry for entry in ENTRIES if entry.size == "small"]
+KAFKA = [entry for entry in SMALL if entry.name.startswith("Kafka")]
+
+
+@pytest.mark.parametrize("entry", SMALL, ids=lambda entry: entry.name)
+def test_the_configuration_gives_what_the_manifest_says(entry: Entry) -> None:
+    assert check_python(entry).wrong == []
+
+
+@pytest.mark.parametrize("entry", KAFKA, ids=lambda entry: entry.name)
+def test_the_intended_profile_has_none_of_kafkas_faults(entry: Entry) -> None:
+    row = check_python(entry, profile=INTENDED)
+    assert (row.held, row.violated) == (True, [])
+
+
+def test_a_counter_example_is_a_run_of_the_model() -> None:
+    entry = next(each for each in SMALL if each.name == "KafkaReplacedPending")
+    system, found = explore_entry(entry)
+    (violation,) = found.violations
+    for before, after in pairwise(violation.trace):
+        assert (after.label, after.state) in {(o.label, state) for o, state in successors(system, before.state)}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_configuration_can_be_read(entry: Entry) -> None:
+    problem = read_problem(entry)
+    assert problem.config.clients
+    assert bool(problem.mutants) == (entry.module.stem == "MCMutants")
+
+
+def test_bounds_are_read_from_the_module() -> None:
+    definitions = read_definitions(SPEC / "MCClassicGroup.tla")
+    assert evaluate("FirstStatic", definitions, ["c1", "c2"]) == {"c1": "i1", "c2": ""}
+    assert evaluate("TwoIds", definitions) == ("m1", "m2")
+    assert {"ReplyLost", "ClientStarts", "AppendFails"} <= evaluate("Everything", definitions)
+
+
+def test_a_broken_manifest_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadManifest, match=r"manifest\.json"):
+        read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"configurations": [{"name": "X"}]}')
+    with pytest.raises(BadManifest, match="module"):
+        read_manifest(tmp_path)
