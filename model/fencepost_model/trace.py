@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fencepost.protocol.events import Event, Reply, Request, TimerFired, TimerKey
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
@@ -21,6 +21,9 @@ from fencepost.protocol.view import GroupView
 from .agree import Mismatch, disagreements
 from .classic.coordinator import ClassicModel, CoordinatorState, Step
 from .deadlines import Deadlines, after_step
+
+#: How many alternatives a verdict shows in words.
+SHOWN: Final = 4
 
 
 class Observed(Protocol):
@@ -78,10 +81,12 @@ class Verdict:
         if self.reason:
             return f"event {self.index}: {self.reason}"
         lines = [f"event {self.index} cannot be explained; rules {', '.join(self.rules) or 'none'}"]
-        for alternative in self.alternatives:
+        for alternative in self.alternatives[:SHOWN]:
             choice = f" ({alternative.step.choice})" if alternative.step.choice else ""
             lines.append(f"  accepted would be{choice}:")
             lines += [f"    {m.part}: {m.expected}  instead of  {m.observed}" for m in alternative.mismatches]
+        if len(self.alternatives) > SHOWN:
+            lines.append(f"  and {len(self.alternatives) - SHOWN} further from it")
         return "\n".join(lines)
 
 

@@ -235,7 +235,10 @@ class ClassicModel:
             commands.append(CancelTimer(key) if delay is None else SetTimer(key, delay))
         for operation in work.closed:
             commands.append(CancelTimer(TimerKey(TimerKind.OPERATION, operation=operation)))
+        open_ = {operation.id for operation in work.operations}
         for operation in work.opened:
+            if operation not in open_:
+                continue
             key = TimerKey(TimerKind.OPERATION, operation=operation)
             commands.append(SetTimer(key, self.settings.offsets_commit_timeout_ms))
         return tuple(commands)

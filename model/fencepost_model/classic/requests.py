@@ -160,14 +160,36 @@ def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
 
 
 def go_on(work: Work) -> None:
-    """The events that the step itself put behind it: deletions whose first phase is over."""
+    """The events that the step itself put behind it: deletions whose first phase is over, one after the other.
+
+    Each is appended by itself (F-RT-05). Whether the last one's append fails, an event of its own tells; whether those
+    before it do is part of this step, and a choice.
+    """
+    told = ""
     while work.due:
         request = work.due.pop(0)
-        if isinstance(request.body, DeleteGroupsRequest):
-            _delete_now(work, request, request.body)
+        if not isinstance(request.body, DeleteGroupsRequest):
+            continue
+        written = _delete_now(work, request, request.body)
+        if written is not None and work.due:
+            told = told or work.sinks.chooser.pick("append", _APPENDS)
+            if told != _APPENDS[0]:
+                work.append_error(written, ErrorCode[told])
 
 
-def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
+#: How the append of a deletion can end, as far as answers can differ by it (F-RT-10).
+_APPENDS = (
+    "succeeds",
+    ErrorCode.KAFKA_STORAGE_ERROR.name,
+    ErrorCode.NOT_ENOUGH_REPLICAS.name,
+    ErrorCode.MESSAGE_TOO_LARGE.name,
+    ErrorCode.NETWORK_EXCEPTION.name,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND.name,
+)
+
+
+def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Written | None:
+    """The deletion itself; what it wrote, which is also what the step wrote last."""
     work.rules.append("C-ADM-09")
     rows, records, before = [], [], []
     allowed = []
@@ -191,10 +213,10 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
         work.delete(group_id)
     if not allowed:  # the request layer answers, and no operation is made
         work.replies.append((request.id, DeleteGroupsResponse(tuple(rows))))
-        return
-    if records:
-        work.written = Written(len(records), request.id, tuple(before))
+        return None
+    work.written = Written(len(records), request.id, tuple(before)) if records else None
     work.submit(Operation(request.id, "", body, 0, DeleteGroupsResponse(tuple(rows))), records)
+    return work.written
 
 
 def leave_answer(version: int, rows: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:
