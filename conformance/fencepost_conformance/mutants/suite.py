@@ -9,7 +9,7 @@ program without a fault must pass all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -83,8 +83,7 @@ def traces() -> Iterator[Kill]:
             continue
         followed = follow(generated.settings, generated.profile, generated.events, generated.observations)
         if followed.refused is not None:
-            rules = ", ".join(dict.fromkeys(followed.rules)) or "no rule"
-            yield Kill("model", f"the model ({_first(rules)})", followed.steps + 1, seed, str(followed.refused))
+            yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
 
 
 def loads() -> Iterator[Kill]:
@@ -128,7 +127,7 @@ def walks() -> Iterator[Kill]:
                 steps += 1
                 pair = pair.after(choose(rng, inputs))
         except Disagreement as found:
-            yield Kill("member's model", "the member's model", steps, seed, str(found))
+            yield Kill("member's model", _first(found.rules), steps, seed, str(found))
         except Exception as raised:  # the faulty program broke down
             yield Kill("member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}")
 
@@ -157,9 +156,10 @@ def groups() -> Iterator[Kill]:
             yield Kill("assignors", found.rule, seed + 1, seed, found.text)
 
 
-def _first(rules: str) -> str:
-    names = rules.split(", ")
-    return ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
+def _first(rules: Sequence[str]) -> str:
+    """The rules that decided, the first two by name."""
+    names = list(dict.fromkeys(rules))
+    return ", ".join(names[:2]) + (" …" if len(names) > 2 else "") or "no rule applies"
 
 
 Check = Callable[[], Iterator[Kill]]

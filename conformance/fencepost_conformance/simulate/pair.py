@@ -46,7 +46,11 @@ NEVER = 10**12
 
 
 class Disagreement(AssertionError):
-    """The member and its model did not do the same."""
+    """The member and its model did not do the same. ``rules``: those that decided in the model."""
+
+    def __init__(self, text: str, rules: Sequence[str]) -> None:
+        super().__init__(f"{text} ({', '.join(rules)})")
+        self.rules = tuple(dict.fromkeys(rules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,7 @@ class Pair:
         expected = self._their_effects(successor.outputs)
         seen = self._our_effects(ours, throws)
         if seen != expected:
-            raise Disagreement(f"the member did {_text(seen)}, the model {_text(expected)} ({successor.rules})")
+            raise Disagreement(f"the member did {_text(seen)}, the model {_text(expected)}", successor.rules)
         self._pair_requests(lost)
         self._same_state(successor.rules)
         far = dict.fromkeys((timer for timer in THREAD_TIMERS if timer in self.member.deadlines), NEVER)
@@ -328,7 +332,7 @@ class Pair:
         }
         different = {key: (ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]}
         if different:
-            raise Disagreement(f"member and model differ: {different} ({rules})")
+            raise Disagreement(f"member and model differ: {different}", rules)
 
     def key(self) -> object:
         """Equal for pairs that behave alike: request numbers, time and wording do not count."""

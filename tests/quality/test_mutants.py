@@ -1,0 +1,88 @@
+"""Every named fault is found by the suite, by a property or a comparison; without a fault nothing is."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.mutants import suite
+from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.mutant import Patches, planted
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "mutants.md"
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_suite_finds_the_fault(name):
+    verdict = suite.run(MUTANTS[name], quick=True)
+    assert verdict.killed
+    (kill,) = verdict.kills
+    assert kill.by != "an internal error"
+    assert kill.steps > 0
+    assert kill.text
+
+
+def test_without_a_fault_nothing_is_found():
+    assert suite.control() == []
+
+
+def test_a_fault_is_gone_when_its_block_ends():
+    class Owner:
+        value = 1
+
+    table = {"a": 1}
+    patches = Patches()
+    assert patches.attribute(Owner, "value", 2) == 1
+    assert patches.item(table, "a", 2) == 1
+    assert (Owner.value, table) == (2, {"a": 2})
+    patches.take_back()
+    assert (Owner.value, table) == (1, {"a": 1})
+
+
+def test_faults_of_real_systems_are_among_them():
+    assert len([mutant for mutant in MUTANTS.values() if "KAFKA-" in mutant.source]) >= 20
+
+
+def test_the_document_lists_every_mutant():
+    rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|", DOCUMENT.read_text(), re.MULTILINE)
+    assert rows == [(mutant.name, mutant.source, mutant.text) for mutant in MUTANTS.values()]
+
+
+def test_a_survivor_is_an_error(monkeypatch, capsys):
+    from fencepost_conformance.cli import main  # noqa: PLC0415
+
+    monkeypatch.setattr(suite, "TRACES", 0)
+    monkeypatch.setattr(suite, "SIMULATIONS", 0)
+    monkeypatch.setattr(suite, "LOADS", 0)
+    monkeypatch.setattr(suite, "WALKS", 0)
+    monkeypatch.setattr(suite, "GROUPS", 0)
+    with pytest.raises(SystemExit) as left:
+        main(["mutants", "no-sync-timer", "--json"])
+    assert left.value.code == 1
+    assert json.loads(capsys.readouterr().out)["survivors"] == ["no-sync-timer"]
+
+
+def test_an_unknown_name_is_refused():
+    run = subprocess.run(
+        [sys.executable, "-m", "fencepost_conformance.cli", "mutants", "nothing"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 2
+    assert "no mutant nothing" in run.stderr
+
+
+def test_planting_is_undone_even_if_the_check_fails():
+    mutant = MUTANTS["generation-stays"]
+    from fencepost.coordinator import rebalance  # noqa: PLC0415
+
+    before = rebalance.complete
+    context = planted(mutant)
+    context.__enter__()
+    assert rebalance.complete is not before
+    assert context.__exit__(RuntimeError, RuntimeError(), None) is not True
+    assert rebalance.complete is before
