@@ -173,30 +173,6 @@ class GroupDraft:
         self.timestamp = at_ms
 
 
-def new_group(group_id: str, incarnation: int, at_ms: int) -> ClassicGroup:
-    """C-ST-06."""
-    return ClassicGroup(
-        group_id,
-        incarnation,
-        GroupState.EMPTY,
-        GroupState.DEAD,
-        at_ms,
-        0,
-        None,
-        None,
-        None,
-        {},
-        {},
-        frozenset(),
-        frozenset(),
-        {},
-        0,
-        False,
-        None,
-        False,
-    )
-
-
 class Step:
     """One step under way: the state it started from, what it changed, what it asks for."""
 

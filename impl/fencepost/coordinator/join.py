@@ -8,9 +8,9 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.view import GroupState
 
 from . import membership, operations, protocols, rebalance, records, static
-from .draft import GroupDraft, Step, new_group
+from .draft import GroupDraft, Step
 from .errors import InternalError
-from .state import GroupCreated, Member
+from .state import ClassicGroup, GroupCreated, Member
 
 #: From this version on a dynamic member must come back with the id that it was given (C-JOIN-34).
 MEMBER_ID_REQUIRED_SINCE = 4
@@ -26,7 +26,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
             operations.done(step, request)
             return
         step.incarnations += 1
-        fresh = new_group(body.group_id, step.incarnations, step.at_ms)  # C-JOIN-12
+        fresh = ClassicGroup(body.group_id, step.incarnations, timestamp=step.at_ms)  # C-JOIN-12, C-ST-06
         step.change_map(body.group_id, fresh)
         group = GroupDraft(fresh)
         created = True

@@ -38,22 +38,15 @@ def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGro
     return ClassicGroup(
         name,
         incarnation,
-        GroupState.STABLE if members else GroupState.EMPTY,  # C-ST-07
-        GroupState.DEAD,
-        None if value.current_state_timestamp == NO_TIMESTAMP else value.current_state_timestamp,
-        value.generation,
-        value.protocol_type or None,
-        value.protocol,
-        value.leader,
-        members,
-        {entry.group_instance_id: entry.member_id for entry in value.members if entry.group_instance_id is not None},
-        frozenset(),
-        frozenset(),
-        {value.protocol: len(members)} if members and value.protocol is not None else {},
-        0,
-        False,
-        None,
-        False,
+        state=GroupState.STABLE if members else GroupState.EMPTY,  # C-ST-07
+        timestamp=None if value.current_state_timestamp == NO_TIMESTAMP else value.current_state_timestamp,
+        generation=value.generation,
+        protocol_type=value.protocol_type or None,
+        protocol_name=value.protocol,
+        leader=value.leader,
+        members=members,
+        static_members={row.group_instance_id: row.member_id for row in value.members if row.group_instance_id},
+        support={value.protocol: len(members)} if members and value.protocol is not None else {},
     )
 
 

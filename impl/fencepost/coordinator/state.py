@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.events import Request, TimerKey
@@ -65,22 +64,22 @@ class ClassicGroup(NamedTuple):
 
     group_id: str
     incarnation: int
-    state: GroupState
-    previous_state: GroupState
-    timestamp: int | None
-    generation: int
-    protocol_type: str | None
-    protocol_name: str | None
-    leader: str | None
-    members: Mapping[str, Member]
-    static_members: Mapping[str, str]
-    pending_join: frozenset[str]
-    pending_sync: frozenset[str]
-    support: Mapping[str, int]  #: how many of the offered lists name a protocol (G-DATA-08)
-    awaiting: int  #: members with a stored join (C-ST-23)
-    new_member_added: bool
-    delay: InitialDelay | None  #: what the join timer stands for: an initial delay, or None for the join phase
-    assignment_open: bool  #: the leader's assignment of this generation is being appended (C-SYNC-19)
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.DEAD  # C-ST-06, C-ST-07
+    timestamp: int | None = None
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str | None = None
+    members: Mapping[str, Member] = {}
+    static_members: Mapping[str, str] = {}
+    pending_join: frozenset[str] = frozenset()
+    pending_sync: frozenset[str] = frozenset()
+    support: Mapping[str, int] = {}  #: how many of the offered lists name a protocol (G-DATA-08)
+    awaiting: int = 0  #: members with a stored join (C-ST-23)
+    new_member_added: bool = False
+    delay: InitialDelay | None = None  #: what the join timer stands for: an initial delay, or None for the join phase
+    assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
 
 
 #: Groups are a union of kinds; the consumer groups of KIP-848 widen it.
@@ -169,13 +168,13 @@ class CoordinatorState(NamedTuple):
     status: Status = Status.CLOSED
     leader_epoch: int = NO_EPOCH
     handled: int = 0  #: events so far; names what a timer caused
-    groups: Mapping[str, Group] = MappingProxyType({})
+    groups: Mapping[str, Group] = {}
     end: int = 0  #: offset of the next record
     committed: int = 0  #: high watermark: every record below is replicated
     base: int = 0  #: ``end`` before the last step; what a failed append goes back to (F-RT-08)
     changes: tuple[MapChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
-    operations: Mapping[int, Operation] = MappingProxyType({})  #: open, in log order
-    strays: Mapping[TimerKey, InitialDelay | None] = MappingProxyType({})  #: armed, and of no group (C-TMR-12)
+    operations: Mapping[int, Operation] = {}  #: open, in log order
+    strays: Mapping[TimerKey, InitialDelay | None] = {}  #: armed, and of no group (C-TMR-12)
     incarnations: int = 0
     relisted: tuple[tuple[int, str], ...] = ()  #: failed deletions: where in the log, and of what (C-ADM-05)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import pytest
 
@@ -47,3 +48,12 @@ def test_no_soft_state_is_left_when_all_is_quiet() -> None:
                     for protocol in member.protocols:
                         counts[protocol.name] = counts.get(protocol.name, 0) + 1
                 assert {name: count for name, count in group.support.items() if count} == counts
+
+
+def test_a_state_can_be_sent_elsewhere() -> None:
+    trace = generate(3, INTENDED)
+    choices = JavaOrder(MemberIds())
+    state = coordinator.initial_state(trace.settings, INTENDED)
+    for event in trace.events:
+        state, _ = coordinator.step(state, event, choices)
+        assert pickle.loads(pickle.dumps(state)) == state
