@@ -18,12 +18,12 @@ from ..pipeline.plan import Plan
 from ..report.files import write_report
 from ..report.terminal import counts, details, tables
 from ..targets.broker import BrokerFault
-from ..targets.registry import parse_target
+from ..targets.registry import parse_target, profile_for
 
 
 def conform(  # noqa: PLR0917 — options of a command line
     target: Annotated[str, typer.Option(help="core, kafka:RELEASE, broker:RELEASE or HOST:PORT")] = "core",
-    profile: Annotated[str, typer.Option(help=f"one of {', '.join(sorted(PROFILES))}")] = "kafka-4.3",
+    profile: Annotated[str | None, typer.Option(help=f"{', '.join(sorted(PROFILES))}; default: the target's")] = None,
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[int, typer.Option(min=1, help="events in each trace")] = 150,
     seed: Annotated[int, typer.Option(help="the first seed; the others follow it")] = 0,
@@ -34,12 +34,10 @@ def conform(  # noqa: PLR0917 — options of a command line
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
-    if profile not in PROFILES:
-        raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
     if engine not in ENGINES:
         raise CannotRun(f"no engine {engine!r}; known: {', '.join(ENGINES)}")
-    parse_target(target)
-    plan = Plan(Job(target, profile, steps_per_trace, model), seed, traces)
+    job = Job(target, profile_for(parse_target(target), profile), steps_per_trace, model)
+    plan = Plan(job, seed, traces)
     began = time.monotonic()
     try:
         with progress(target, total=traces) as meter:

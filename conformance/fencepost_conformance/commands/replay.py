@@ -9,8 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from fencepost.protocol.settings import PROFILES
-
 from ..compare.lockstep import first_difference
 from ..console import CannotRun
 from ..jvm.process import ProcessFault
@@ -23,14 +21,14 @@ from ..report.chart import Chart, chart_html, page
 from ..report.wire_words import wire_lanes, wire_steps
 from ..report.words import Teller
 from ..shrink.shrinker import kind_of, shrink
-from ..targets.registry import parse_target
+from ..targets.registry import parse_target, profile_for
 from ..trace import EventTrace, write_traces
 
 
 def replay(  # noqa: PLR0917 — options of a command line
     trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
     target: Annotated[str, typer.Option(help="core or kafka:RELEASE")] = "core",
-    profile: Annotated[str, typer.Option(help="of a seed's trace")] = "kafka-4.3",
+    profile: Annotated[str | None, typer.Option(help="of a seed's trace; default: the target's")] = None,
     steps: Annotated[int, typer.Option(min=1, help="events of a seed's trace")] = 150,
     model: Annotated[bool, typer.Option(help="let the model follow")] = True,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
@@ -39,18 +37,18 @@ def replay(  # noqa: PLR0917 — options of a command line
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Show one trace step by step."""
-    if profile not in PROFILES:
-        raise CannotRun(f"no profile {profile!r}; known: {', '.join(sorted(PROFILES))}")
-    if parse_target(target).kind == "broker":
+    named = parse_target(target)
+    job = Job(target, profile_for(named, profile), steps, model)
+    if named.kind == "broker":
         raise CannotRun("a trace of events cannot be replayed against a broker; use --target core or kafka:RELEASE")
     console = Console()
     charts: list[Chart] = []
     told: list[dict[str, Any]] = []
     kept: list[EventTrace] = []
     held = True
-    checker = Checker(Job(target, profile, steps, model))
+    checker = Checker(job)
     try:
-        for item in load(trace, profile, steps):
+        for item in load(trace, job.profile, steps):
             if not isinstance(item, Loaded):
                 words = wire_steps(item)
                 charts.append(Chart(item.name or trace, (), wire_lanes(item), words))

@@ -6,6 +6,8 @@ import socket
 from dataclasses import dataclass
 from typing import Literal
 
+from fencepost.protocol.settings import KAFKA_4_3, PROFILES
+
 from ..console import CannotRun
 
 _KNOWN = "core, kafka:RELEASE (as kafka:4.3.1), broker:RELEASE, HOST:PORT"
@@ -34,6 +36,16 @@ def parse_target(text: str) -> TargetName:
     if colon and head and tail.isdigit() and 0 < int(tail) < 65_536:
         return TargetName("broker", host=head.strip("[]"), port=int(tail))
     raise CannotRun(f"no target {text!r}; known: {_KNOWN}")
+
+
+def profile_for(target: TargetName, wanted: str | None) -> str:
+    """The name of the profile to run with: the wanted one, else that of the target's release, else Kafka 4.3's.
+
+    Raises ``CannotRun`` for a profile that does not exist."""
+    if wanted is not None and wanted not in PROFILES:
+        raise CannotRun(f"no profile {wanted!r}; known: {', '.join(sorted(PROFILES))}")
+    of_release = f"kafka-{'.'.join(target.release.split('.')[:2])}"
+    return wanted or (of_release if of_release in PROFILES else KAFKA_4_3.name)
 
 
 def require_open(target: TargetName) -> None:
