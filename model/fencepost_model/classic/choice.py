@@ -47,5 +47,5 @@ def every(run: Callable[[Chooser], T]) -> Iterator[tuple[str, T]]:
         result = run(chooser)
         yield chooser.label, result
         taken = path + (0,) * (len(chooser.sizes) - len(path))
-        for at in range(len(chooser.sizes) - 1, len(path) - 1, -1):
+        for at in range(len(path), len(chooser.sizes)):
             paths.extend((*taken[:at], option) for option in range(chooser.sizes[at] - 1, 0, -1))
