@@ -1,6 +1,7 @@
 """DescribeGroups, ListGroups, DeleteGroups (5.4).
 
-Describe and list see the *map* of groups as of the high watermark, and the content of each as it is now (C-ADM-08).
+Describe and list see the *map* of groups as of the high watermark (F-RT-11), and the content of each as it is now
+(C-ADM-08).
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _delete(step: Step, name: str) -> ErrorCode:
     for member_id in group.pending_join:
         step.stray(TimerKey(TimerKind.SESSION, name, member_id))  # it runs on, without effect
     step.change_map(name, None)
-    step.records.append(records.tombstone(name))  # F-ORD-13
+    step.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
     return ErrorCode.NONE
 
 

@@ -1,9 +1,10 @@
 """Write operations that wait for the log (11.2).
 
-Every request but Describe and List is a write operation, also when it writes nothing. Its records are in memory and in
-the log at once; the operation stays *open* until they are replicated, and one without records until everything before
-it is (F-RT-07). Three things may end it: the high watermark passes it (``replicated``), the append fails directly after
-the step (``append_failed``), or the write timeout fires first (``timed_out``); an unload fails all that are open.
+Every request but Describe and List is a write operation, also when it writes nothing. Its records are in memory and
+in the log at once, for every later operation to see (F-RT-06); the operation stays *open* until they are replicated,
+and one without records until everything before it is (F-RT-07). Three things may end it: the high watermark passes it
+(``replicated``), the append fails directly after the step (``append_failed``), or the write timeout fires first
+(``timed_out``); an unload fails all that are open.
 
 Two kinds of answers hang on this. Heartbeat, LeaveGroup and DeleteGroups are answered *by* the operation, so they are
 never ahead of the log. JoinGroup and SyncGroup are answered by the group, when the rebalance says so; their operation
@@ -15,11 +16,11 @@ only guards the record they wrote, by a callback that tells the group what becam
 
 A callback acts on the group *object* it was made for; the incarnation number stands for that identity.
 
-Kafka goes further, and the faults of this module all come from it. There, the failure of a JoinGroup or SyncGroup that
-wrote nothing answers the parked request behind the group's back (C-JOIN-70). And a timeout runs the callback as if the
-append had failed, although the record is in the log and may yet be replicated: memory goes back, the log does not
-(F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that made the write, so that
-its sender need not wait, and leaves everything else to the callback, which still comes.
+Kafka goes further, and the faults of this module all come from it. There, the failure of a JoinGroup or SyncGroup
+that wrote nothing answers the parked request behind the group's back (C-JOIN-70). And a timeout runs the callback as
+if the append had failed, although the record is in the log and may yet be replicated: memory goes back, the log does
+not (F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that made the write, so
+that its sender need not wait, and leaves everything else to the callback, which still comes.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ def timed_out(step: Step, number: int) -> None:
         assert operation.request is not None
         step.reply(number, refusal(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
         _release(step, number, operation.callback)
+    elif isinstance(operation.callback, GroupCreated):
+        _close(step, number)  # its record cannot fail any more, so nothing hangs on it
 
 
 def fail_all(step: Step, error: ErrorCode) -> None:

@@ -51,7 +51,7 @@ def _session(step: Step, group: GroupDraft, member_id: str) -> None:
     else:
         member = group.members.get(member_id)
         if member is None or (not member.is_new and (member.join is not None or member.sync is not None)):
-            return  # C-TMR-07: whoever waits is not silent; the answer arms the timer again
+            return  # C-TMR-07: whoever waits is not silent; the answer arms the timer again (C-TMR-14)
         membership.answer_join(step, group, member, _UNKNOWN)
         membership.remove(step, group, member_id)
         if group.state is not GroupState.PREPARING_REBALANCE:

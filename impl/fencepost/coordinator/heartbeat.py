@@ -1,4 +1,4 @@
-"""Heartbeat (5.1). It changes no group, so it works on the frozen one."""
+"""Heartbeat (5.1). It changes no group and writes nothing (C-HB-14), so it works on the frozen one."""
 
 from __future__ import annotations
 

@@ -46,6 +46,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
 
 
 def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
+    """Capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67)."""
     member_id = body.member_id
     if not _accepted(step, group, body):
         known = _known_as(step, group, body)
@@ -138,7 +139,7 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
 
 
 def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """C-JOIN-38e…h and C-JOIN-50…56."""
+    """C-JOIN-38e…38h and C-JOIN-50…56; a static member under its own id is no exception (C-STATIC-12)."""
     error = membership.invalid(group, body.member_id, body.group_instance_id)
     if error is not None:
         step.reply(request.id, JoinGroupResponse(error, protocol_name=None, member_id=body.member_id))  # C-JOIN-77
@@ -149,7 +150,7 @@ def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDr
     if (state is GroupState.COMPLETING_REBALANCE and same) or (
         state is GroupState.STABLE and same and group.leader != body.member_id
     ):
-        # C-JOIN-51, C-JOIN-55; nothing of the member changes (C-JOIN-58, C-JOIN-73)
+        # C-JOIN-51, C-JOIN-55; nothing of the member changes (C-JOIN-58, C-JOIN-73, C-SYNC-34)
         step.reply(request.id, membership.current_generation(group, body.member_id))
         return
     membership.update(group, member, request, body)  # C-JOIN-50, C-JOIN-52…54, C-JOIN-59

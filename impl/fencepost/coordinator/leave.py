@@ -32,7 +32,7 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
     rows = tuple(_row(entry, _leave(step, group, entry)) for entry in body.members)
     try:
         if any(row.error_code is ErrorCode.NONE for row in rows) and group.state is not GroupState.EMPTY:
-            rebalance.prepare_or_complete(step, group)  # C-LEAVE-20…22
+            rebalance.prepare_or_complete(step, group)  # C-LEAVE-20…22, C-LEAVE-28
     except InternalError:
         step.keep(group)
         operations.broke(step, request)

@@ -47,7 +47,7 @@ def loaded(step: Step, event: Load) -> None:
         step.incarnations += 1
         apply(groups, record, step.incarnations)
         if step.profile.fault_bad_subscription_is_thrown and not _readable(record):
-            step.status = Status.FAILED  # G-DATA-10, F-REPLAY-13
+            step.status = Status.FAILED  # G-DATA-10, F-LOAD-02, F-REPLAY-13
             return
     step.reset(groups, len(event.records))
     step.status = Status.ACTIVE
@@ -89,7 +89,11 @@ def unload(step: Step, event: Unload) -> None:
 
 
 def _part(step: Step, group: GroupDraft) -> None:
-    """C-ST-16: the group is dead; whoever waits is sent elsewhere."""
+    """C-ST-16: the group is dead; whoever waits is sent elsewhere.
+
+    It is gone in the same step, so that no request ever meets it (C-JOIN-30, C-JOIN-38a, C-SYNC-07, C-HB-07,
+    C-LEAVE-05).
+    """
     for member in group.members.values():
         if group.state is GroupState.PREPARING_REBALANCE:
             if member.join is not None:

@@ -13,7 +13,10 @@ from .state import ClassicGroup, Member
 
 
 def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
-    """C-JOIN-38e…g, C-SYNC-08, C-HB-08, C-LEAVE-13; an instance id counts only if one is named (C-STATIC-19)."""
+    """C-JOIN-38e, C-JOIN-38f, C-JOIN-38g, C-SYNC-08, C-HB-08, C-LEAVE-13, C-STATIC-13.
+
+    An instance id counts only if one is named (C-STATIC-19); a generation is not looked at (C-LEAVE-25).
+    """
     if instance_id is not None:
         mapped = group.static_members.get(instance_id)
         if mapped is None:

@@ -14,7 +14,11 @@ from .state import ANSWERED, AppendCallback, Operation
 def done(
     step: Step, request: Request, *, reply: ResponseBody | None = None, callback: AppendCallback | None = None
 ) -> None:
-    """The handler of a request is through: answer it, leave it to the group, or let it wait for the log."""
+    """The handler of a request is through: answer it, leave it to the group, or let it wait for the log.
+
+    ``reply`` waits for the request's own records and all before (F-RT-24, F-RT-25). Without it, the group answers: at
+    once (F-RT-20, F-RT-22), when the rebalance says so, or by ``callback`` (F-RT-21, F-RT-23).
+    """
     if step.records or step.committed < step.end:
         answered = reply is None and step.answered(request.id)
         _wait(step, request.id, Operation(request, step.end, reply, callback, answered))

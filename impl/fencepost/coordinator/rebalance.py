@@ -1,9 +1,9 @@
 """How a group gets from one generation to the next (3.5).
 
-A rebalance has two halves. In the *join phase* (Preparing) the group collects a JoinGroup from every member; it ends
-when all have joined, or when its timer fires, and then whoever did not come is out, except static members. In the *sync
-phase* (Completing) the leader, one of the members, hands in an assignment for all; the group is Stable when it is
-written to the log.
+A rebalance is of the whole group, whatever its members subscribe to (C-SCOPE-01), and has two halves. In the *join
+phase* (Preparing) the group collects a JoinGroup from every member; it ends when all have joined, or when its timer
+fires, and then whoever did not come is out, except static members. In the *sync phase* (Completing) the leader, one
+of the members, hands in an assignment for all; the group is Stable when it is written to the log.
 
 What makes this hard is when the join phase may end. A group that leaves Empty is in an *initial* rebalance: it waits
 for a fixed delay whoever has joined, so that a whole fleet which starts at once needs one rebalance and not one each.
@@ -58,7 +58,7 @@ def prepare(step: Step, group: GroupDraft) -> None:
     group.pending_sync = frozenset()
     group.assignment_open = False
     step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
-    initial = group.state is EMPTY
+    initial = group.state is EMPTY  # every time, not only the first (C-JOIN-65)
     if initial:
         length = step.settings.group_initial_rebalance_delay_ms
         _delay(step, group, InitialDelay(length, max(group.rebalance_timeout - length, 0)))  # C-JOIN-43
@@ -67,7 +67,7 @@ def prepare(step: Step, group: GroupDraft) -> None:
         if group.all_joined:
             complete(step, group)
         else:
-            _await_joins(step, group)
+            _await_joins(step, group)  # for 0 ms if nobody is left and an id is pending (C-ST-26)
 
 
 def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
@@ -108,7 +108,7 @@ def complete(step: Step, group: GroupDraft) -> None:
 
 
 def _answer_all(step: Step, group: GroupDraft) -> None:
-    """C-JOIN-48: every member, absent static ones too, is in the new generation."""
+    """C-JOIN-48: every member, absent static ones too (C-STATIC-14), is in the new generation."""
     for member in list(group.members.values()):
         if member.join is not None:
             step.reply(member.join, membership.current_generation(group, member.member_id))
@@ -137,6 +137,7 @@ def _delay(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
 
 
 def _await_joins(step: Step, group: GroupDraft) -> None:
+    """The only deadline of a parked JoinGroup (C-JOIN-68); pending ids cannot hold it up for longer (C-JOIN-66)."""
     group.delay = None
     step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), group.rebalance_timeout)
 

@@ -25,7 +25,7 @@ SKIP_ASSIGNMENT_SINCE = 9
 def replace(
     step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, *, old_id: str, new_id: str
 ) -> None:
-    """C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10."""
+    """C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11)."""
     leader_before = group.leader
     pending_sync = old_id in group.pending_sync
     instance_id = group.members[old_id].instance_id

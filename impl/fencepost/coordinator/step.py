@@ -123,8 +123,8 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
     if state.status is Status.ACTIVE:
         return None, ""
     if state.status is Status.LOADING:
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""  # C-JOIN-07, F-RT-02
-    return ErrorCode.NOT_COORDINATOR, ""  # C-JOIN-06, F-RT-02
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""  # C-JOIN-07, C-SYNC-04, F-RT-02
+    return ErrorCode.NOT_COORDINATOR, ""  # C-JOIN-06, C-SYNC-04, C-HB-04, F-RT-02
 
 
 def _unnamed(body: SyncGroupRequest) -> bool:

@@ -72,7 +72,7 @@ def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
 
 
 def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> None:
-    """C-SYNC-17; the last entry of an id counts (C-SYNC-32)."""
+    """C-SYNC-17; the last entry of an id counts (C-SYNC-32), a follower's are not looked at (C-SYNC-25)."""
     if group.assignment_open and not step.profile.fault_every_leader_sync_appends:
         return  # C-SYNC-19 mended
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}
@@ -82,7 +82,7 @@ def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> N
 
 
 def written(step: Step, group: GroupDraft, sent: AssignmentSent) -> None:
-    """C-SYNC-21, C-SYNC-23."""
+    """C-SYNC-21, C-SYNC-23; what is ignored here is in the log all the same (F-SURV-05)."""
     if _current(group, sent):
         rebalance.propagate_assignment(step, group, sent.assignments)
 
