@@ -32,19 +32,18 @@ class Watcher:
         self._groups: dict[str, GroupView] = {}
         self._armed: dict[ev.TimerKey, int] = {}
         self._open: dict[int, ev.Request] = {}
+        self._rules: set[str] = set()
         self._loading = False
         self._start = self._end = 0  # of the log, before and after the last step
         self._leader_syncs: tuple[LeaderSync, ...] = ()
         self.reached: set[str] = set()
 
-    def feed(self, event: ev.Event, seen: Observation) -> set[str]:
-        """The features of this step."""
+    def feed(self, event: ev.Event, seen: Observation) -> None:
+        """One step more."""
         if isinstance(event, ev.Request):
             self._open[event.id] = event
-        now = {name for name in self._step(event, seen) if name in PLACE}
-        self.reached |= now
+        self.reached.update(name for name in self._step(event, seen) if name in PLACE)
         self._follow(event, seen)
-        return now
 
     def _step(self, event: ev.Event, seen: Observation) -> Iterator[str]:
         yield f"event {type(event).__name__}"
@@ -74,7 +73,9 @@ class Watcher:
             loading=self._loading,
             leader_syncs=self._leader_syncs,
         )
-        yield from (f"rule {rule}" for rule in rules_of(situation, of_groups))
+        for rule in rules_of(situation, of_groups, self._rules):
+            self._rules.add(rule)
+            yield f"rule {rule}"
 
     def _follow(self, event: ev.Event, seen: Observation) -> None:
         for key, deadline in seen.timers.items():

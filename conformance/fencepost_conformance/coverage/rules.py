@@ -74,12 +74,13 @@ UNREACHED_RULES: dict[str, str] = {
 }  # fmt: skip
 
 
-def rules_of(situation: Situation, features: set[str]) -> Iterator[str]:
-    """The rules that decided in this step; ``features`` are its states and transitions."""
+def rules_of(situation: Situation, features: set[str], known: set[str]) -> Iterator[str]:
+    """The rules that decided in this step; ``features`` are its states and transitions. Rules that are ``known`` to
+    have been reached may be left out: most are reached early, and asking is not free."""
     yield from (_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION)
     for table in _tables(situation):
         for rule, holds in table.items():
-            if holds(situation):
+            if rule not in known and holds(situation):
                 yield rule
     event, seen = situation.event, situation.seen
     if isinstance(event, ev.Load) and any(view and view.members for view in seen.groups.values()):
