@@ -1,0 +1,136 @@
+"""The TLA+ specification finds what its manifest says: small configurations by TLC, all of them on paper."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fencepost_model.tlc.run import TlcMissing, TlcRun, run_tlc
+
+SPEC: Final = Path(__file__).resolve().parents[2] / "spec"
+CONFIGURATIONS: Final[list[dict[str, Any]]] = json.loads((SPEC / "manifest.json").read_text())["configurations"]
+BY_NAME: Final = {each["name"]: each for each in CONFIGURATIONS}
+SMALL: Final = [each["name"] for each in CONFIGURATIONS if each["size"] == "small"]
+
+#: Says what a variable may hold: it guards the specification, not the protocol, and has no sibling that fails.
+TYPES: Final = "EveryVariableHasItsType"
+#: Says that a configuration's bound cuts nothing off.
+BOUNDS: Final = {"EveryJoinFindsAnId"}
+
+#: The configuration whose graph shows every action of the closed system but those that have a witness of their own.
+ALL_ACTIONS: Final = "StaticCrowded"
+WITNESSED: Final = {"JoinTimerFiresEarly"}
+
+
+def properties(name: str) -> set[str]:
+    """The invariants and properties that the configuration checks."""
+    text = (SPEC / BY_NAME[name]["cfg"]).read_text()
+    found: set[str] = set()
+    for block in re.findall(r"^(?:INVARIANTS|PROPERTIES)\n((?:  \w+\n)+)", text, re.MULTILINE):
+        found |= set(block.split())
+    return found
+
+
+def run(name: str, dump: Path | None = None) -> TlcRun:
+    entry = BY_NAME[name]
+    try:
+        return run_tlc(SPEC / f"{entry['module']}.tla", SPEC / entry["cfg"], workers=entry["workers"], dump=dump)
+    except TlcMissing as missing:
+        pytest.skip(str(missing))
+
+
+def assert_as_pinned(name: str, found: TlcRun) -> None:
+    entry = BY_NAME[name]
+    match entry["expected"]:
+        case "holds":
+            assert found.violated is None
+            assert (found.distinct, found.generated) == (entry["distinct"], entry["generated"])
+            assert entry["depth"] in (None, found.depth)
+        case "violates":
+            assert found.violated == entry["property"]
+            assert len(found.trace) == entry["trace"]
+        case "refinement":
+            assert found.kind == "step"
+            assert "of module Ownership is violated" in found.output
+            assert len(found.trace) == entry["trace"]
+        case "temporal":
+            assert found.kind == "liveness"
+            assert found.loop is not None
+        case other:
+            pytest.fail(f"unknown expectation {other}")
+
+
+@pytest.mark.tlc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in SMALL if name != ALL_ACTIONS])
+def test_a_small_configuration_gives_what_is_pinned(name: str) -> None:
+    assert_as_pinned(name, run(name))
+
+
+@pytest.mark.tlc
+@pytest.mark.slow
+def test_every_action_is_reached(tmp_path: Path) -> None:
+    dump = tmp_path / "graph.dot"
+    assert_as_pinned(ALL_ACTIONS, run(ALL_ACTIONS, dump))
+    with dump.open() as lines:
+        reached = {label[1] for line in lines if (label := re.search(r'-> -?\d+ \[label="(\w+)"', line))}
+    assert reached == actions() - WITNESSED
+    witnesses = (SPEC / "MCClassicGroup.tla").read_text()
+    assert all(f"[][~{action}]_vars" in witnesses for action in WITNESSED)
+
+
+def actions() -> set[str]:
+    """The disjuncts of System and Environment."""
+    text = (SPEC / "ClassicGroup.tla").read_text()
+    parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
+    assert len(parts) == 2
+    return set(re.findall(r"(?:\\/|:) (\w+)(?:\(\w\))?$", "".join(parts), re.MULTILINE))
+
+
+def test_every_configuration_file_is_in_the_manifest_and_says_at_its_head_what_it_expects() -> None:
+    assert {f"cfg/{path.name}" for path in (SPEC / "cfg").glob("*.cfg")} == {each["cfg"] for each in CONFIGURATIONS}
+    outcome = {
+        "holds": "HOLDS",
+        "violates": "VIOLATES {}",
+        "temporal": "VIOLATES-TEMPORAL {}",
+        "refinement": "VIOLATES-REFINEMENT {}",
+    }
+    for each in CONFIGURATIONS:
+        spec, expected, guard = (SPEC / each["cfg"]).read_text().splitlines()[:3]
+        assert spec == rf"\* Spec:     {each['module']}. {each['about']}", each["name"]
+        assert expected == rf"\* Expected: {outcome[each['expected']].format(each['property'])}", each["name"]
+        assert guard == rf"\* Guard:    {each['guard']}", each["name"]
+
+
+def test_every_property_that_holds_somewhere_fails_somewhere_with_a_guard_removed() -> None:
+    held = {name for each in CONFIGURATIONS if each["expected"] == "holds" for name in properties(each["name"])}
+    failing = {each["property"] for each in CONFIGURATIONS if each["expected"] != "holds"}
+    assert held - {TYPES} - BOUNDS <= failing
+
+
+def test_a_configuration_that_must_fail_checks_one_promise_only() -> None:
+    for each in CONFIGURATIONS:
+        if each["expected"] != "holds":
+            assert properties(each["name"]) - {TYPES} == {each["property"]}, each["name"]
+
+
+def test_every_pin_is_there() -> None:
+    for each in CONFIGURATIONS:
+        match each["expected"]:
+            case "holds":
+                assert each["distinct"], each["name"]
+                assert each["generated"] >= each["distinct"], each["name"]
+            case "violates" | "refinement":
+                assert each["trace"] > 1, each["name"]
+
+
+def test_the_graph_of_a_compared_configuration_is_not_folded() -> None:
+    for each in CONFIGURATIONS:
+        if each["e1"]:
+            text = (SPEC / each["cfg"]).read_text()
+            assert not re.search(r"^(VIEW|SYMMETRY|CONSTRAINT|ACTION_CONSTRAINT)", text, re.MULTILINE), each["name"]
+            assert set(each["constants"]) == set(re.findall(r"^  (\w+) (?:=|<-) ", text, re.MULTILINE)), each["name"]
