@@ -1,0 +1,52 @@
+"""The explorer against TLC on one graph: states generated a second, same configuration, same properties, same workers.
+
+The explorer works in one process; configurations run side by side. TLC uses the workers it is given, so it is measured
+with one, which is like against like, and with all cores, which is what a user of one configuration waits for. TLC's
+time contains the start of its JVM, and the explorer's the compilation of its tables: both are what a user waits for.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fencepost_model.system.checking import explore_entry
+from fencepost_model.system.manifest import Entry, read_manifest
+from fencepost_model.tlc.run import TlcMissing, run_tlc
+
+from .. import repository
+from ..console import CannotRun
+from .measure import Row, pair, single
+
+CONFIGURATION = "EagerFaults"
+
+
+def explorer() -> list[Row]:
+    entry = next(each for each in read_manifest(repository.root() / "spec") if each.name == CONFIGURATION)
+
+    def run_explorer() -> int:
+        return explore_entry(entry)[1].generated
+
+    what, unit = f"explorer on {entry.name}", "states generated a second"
+    try:
+        return [
+            pair(
+                "explorer",
+                what,
+                f"TLC, {workers} worker{'s' * (workers > 1)}",
+                unit,
+                work=run_explorer,
+                other=lambda workers=workers: _run_tlc(entry, workers),  # type: ignore[misc]
+                rounds=2,
+                aim="5 times",
+            )
+            for workers in sorted({1, os.cpu_count() or 1})
+        ]
+    except CannotRun:
+        return [single("explorer", what, unit, run_explorer)]
+
+
+def _run_tlc(entry: Entry, workers: int) -> int:
+    try:
+        return run_tlc(entry.module, entry.cfg, workers=workers, deadlock=entry.deadlock).generated
+    except TlcMissing as reason:
+        raise CannotRun(str(reason)) from reason

@@ -1,0 +1,43 @@
+"""The pipeline on one and on two cores: traces a second, and what a run costs before its first trace."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from ..console import CannotRun
+from ..pipeline.job import Job
+from ..pipeline.plan import Plan
+from .measure import Row, rate
+
+_STEPS = 60
+_FEW, _MANY = 10, 400
+
+
+def spark() -> list[Row]:
+    if shutil.which("java") is None:
+        raise CannotRun("Spark needs a Java runtime, 17 or later")
+    one, two = _run(1), _run(2)
+    return [
+        Row("spark", "traces on 2 cores", two[1], "traces a second", "on 1 core", one[1], two[1] / one[1], "2 times"),
+        Row("spark", "a run of hardly any traces, session included", two[0], "seconds", "on 1 core", one[0]),
+    ]
+
+
+def _run(cores: int) -> tuple[float, float]:
+    """Seconds that a tiny first run takes, and the rate of a larger one in the same session."""
+    from ..pipeline.spark import run_spark, spark_session  # noqa: PLC0415 — Spark is optional, and slow to import
+
+    job = Job("core", "kafka-4.3", _STEPS)
+    with tempfile.TemporaryDirectory() as scratch:
+        began = time.perf_counter()
+        session = spark_session(cores, Path(scratch))
+        try:
+            run_spark(session, Plan(job, 0, _FEW, chunk=1), Path(scratch) / "few")
+            fixed = time.perf_counter() - began
+            plan = Plan(job, 0, _MANY, chunk=20)
+            return fixed, rate(lambda: run_spark(session, plan, Path(scratch) / "many").traces)
+        finally:
+            session.stop()
