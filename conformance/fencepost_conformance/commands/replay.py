@@ -22,7 +22,7 @@ from ..report.wire_words import wire_lanes, wire_steps
 from ..report.words import Teller
 from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import parse_target, profile_for
-from ..trace import EventTrace, write_traces
+from ..trace import EventTrace, itf, write_traces
 
 
 def replay(  # noqa: PLR0917 — options of a command line
@@ -33,7 +33,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     model: Annotated[bool, typer.Option(help="let the model follow")] = True,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
-    out: Annotated[Path | None, typer.Option("-o", help="write the trace as JSON Lines")] = None,
+    out: Annotated[Path | None, typer.Option("-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Show one trace step by step."""
@@ -73,10 +73,19 @@ def replay(  # noqa: PLR0917 — options of a command line
     if html is not None:
         html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
     if out is not None:
-        write_traces(out, kept)
+        _write(out, kept)
     if as_json:
         print(json.dumps({"command": "replay", "held": held, "traces": told}))
     raise typer.Exit(0 if held else 1)
+
+
+def _write(path: Path, traces: list[EventTrace]) -> None:
+    if not path.name.endswith(".itf.json"):
+        write_traces(path, traces)
+    elif len(traces) == 1:
+        itf.write_itf(path, traces[0])
+    else:
+        raise CannotRun(f"{path}: an ITF file holds one trace of events; there are {len(traces)}")
 
 
 def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded, Examined]:

@@ -81,7 +81,9 @@ def draw_plan(rng: Random) -> Plan:
         group_max_size=rng.choice(GROUP_SIZES),
         offsets_commit_timeout_ms=rng.choice((5_000, 5_000, 5_000, 1_000, 20_000)),
     )
-    groups = tuple(f"group-{n}" for n in range(rng.choice((1, 1, 1, 2, 2, 3))))
+    # names outside ASCII and outside the BMP: Kafka orders by the hash of UTF-16 units
+    head = rng.choice(("group",) * 12 + ("gruppe-ß", "\U0001f980"))
+    groups = tuple(f"{head}-{n}" for n in range(rng.choice((1, 1, 1, 2, 2, 3))))
     mood = Mood(
         hostile=rng.choice((0.02, 0.08, 0.2)),
         prompt=rng.choice((1.0, 0.95, 0.9, 0.6, 0.2)),
@@ -103,7 +105,7 @@ def draw_plan(rng: Random) -> Plan:
         clients.append(
             ClientPlan(
                 group_id=group,
-                client_id=f"client-{n}" if rng.random() < 0.9 else "",
+                client_id=rng.choice((f"client-{n}",) * 18 + ("", f"\U0001d4b3-{n}")),
                 client_host=f"/127.0.0.{n + 1}",
                 # a clash of instance ids: two programs started with the same one
                 instance_id=f"static-{n if rng.random() < 0.85 else 0}" if static else None,

@@ -181,6 +181,16 @@ def test_what_cannot_run_says_so_in_one_line(
     assert error.count("\n") == 1
 
 
+def test_replay_writes_and_reads_itf(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.itf.json"
+    assert command(capsys, "replay", "7", "--steps", "30", "-o", str(path), "--json")[0] == 0
+    status, told, _ = command(capsys, "replay", str(path), "--json")
+    assert (status, len(json.loads(told)["traces"][0]["steps"])) == (0, 30)
+    path.write_text("[]")
+    status, _, error = command(capsys, "replay", str(path))
+    assert (status, "not an ITF trace" in error) == (2, True)
+
+
 def test_replay_names_a_broken_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "b.jsonl"
     path.write_text('{"type":"trace","version":1,"kind":"events"}\n{"type":"unload"}\n')
