@@ -115,6 +115,8 @@ class Search:
         self.probe = self.events[-1].op.id if probe else 0
         self.answers: dict[Answer, tuple[str, ...]] = {}
         self.furthest = 0
+        self.decided: tuple[str, ...] = ()  #: the rules of the hidden step that was yielded last
+        self.trail: list[tuple[str, ...]] = []  #: those of each hidden step from the start to where the walk is
         self.steps = 0
         last_line = self.events[-1].line if self.events else 0
         #: The answers that are to be met: those seen within the part of the trace that is looked at.
@@ -137,9 +139,11 @@ class Search:
         stack: list[Iterator[tuple[int, Config]]] = [iter([(0, start)])]
         while stack:
             found = next(stack[-1], None)
+            del self.trail[len(stack) - 1 :]
             if found is None:
                 stack.pop()
                 continue
+            self.trail.append(self.decided)
             at, config = self._pass(*found)
             self.furthest = max(self.furthest, at)
             if at == len(self.events):
@@ -255,6 +259,7 @@ class Search:
         if op.id == self.probe:
             self.answers.setdefault(answer, (rule,))
         elif self.known.get(op.id, answer) == answer:
+            self.decided = (rule,)
             yield at, config._replace(given=self._given(config.given, op.id))
 
     def _commit(self, at: int, config: Config, op: Op, commit: Commit) -> Iterator[tuple[int, Config]]:
@@ -296,6 +301,7 @@ class Search:
                 if op is not None and op.id not in given and self.foresight.answered_otherwise(op.id, group):
                     continue
                 clocks = self._clocks(config, result, until)
+                self.decided = result.rules
                 yield at, Config(result.state, clocks, config.under_way, given, config.after)
 
     def _agrees(self, number: int, body: ResponseBody, now: int) -> bool:
