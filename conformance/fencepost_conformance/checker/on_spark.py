@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,22 +17,19 @@ if TYPE_CHECKING:
 
 
 def on_spark(plan: Plan) -> Iterator[list[Verdict]]:
-    """The verdicts of each file, in the order of the files. The executors must see the same files. Raises CannotRun."""
+    """The verdicts of each file, in the order of the files. Raises CannotRun."""
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise CannotRun("the Spark engine needs PySpark: pip install 'fencepost[spark]'") from None
+        from ..pipeline.spark import spark_session  # noqa: PLC0415
+
+        scratch = tempfile.TemporaryDirectory(prefix="fencepost-spark-", ignore_cleanup_errors=True)
+        cores = plan.workers or os.cpu_count() or 1
+        session = spark_session(cores, Path(scratch.name))
+    except ModuleNotFoundError as missing:
+        raise CannotRun(f"the Spark engine needs {missing.name}: pip install 'fencepost[spark]'") from None
     limits, profile = plan.limits, plan.profile
-    session = (
-        SparkSession.builder.appName("fencepost validate")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
     try:
-        context = session.sparkContext
-        slices = min(len(plan.files), context.defaultParallelism * 4)
-        names = context.parallelize([str(path) for path in plan.files], slices)
+        names = session.sparkContext.parallelize([str(path) for path in plan.files], min(len(plan.files), cores * 4))
         yield from names.map(lambda name: check_one(Path(name), limits, profile)).toLocalIterator()
     finally:
         session.stop()
+        scratch.cleanup()

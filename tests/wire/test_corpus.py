@@ -1,0 +1,95 @@
+"""The bundled corpus: what it holds, that it is accepted, and that no falsified copy of it is."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.checker.check import check_file, check_trace
+from fencepost_conformance.checker.search import Limits
+from fencepost_conformance.corpus.scenarios import ALL, SCENARIOS
+from fencepost_conformance.falsify.falsehoods import KINDS, falsehoods
+from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+FILES = sorted(CORPUS.glob("*.jsonl.gz"))
+#: How many kinds of falsehood each trace is tried with; the next trace takes the next kinds.
+KINDS_PER_TRACE = 6
+
+
+def read(path: Path) -> WireTrace:
+    (trace,) = read_traces(path)
+    assert isinstance(trace, WireTrace)
+    return trace
+
+
+def test_it_is_broad_and_small() -> None:
+    names = {path.name.removesuffix(".jsonl.gz") for path in FILES}
+    assert len(names) >= 100
+    assert sum(path.stat().st_size for path in FILES) < 5_000_000
+    for library in ALL:
+        assert sum(name.endswith(library) for name in names) >= 20, library
+    played = {scenario.title for scenario in SCENARIOS.values()}
+    assert all(any(name.startswith(title) for title in played) for name in names)
+    missing = {title for title in played if not any(name.startswith(title) for name in names)}
+    assert not missing
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
+def test_the_model_could_have_produced_it(path: Path) -> None:
+    told = dict(read(path).provenance)
+    assert {"broker", "client", "scenario", "assignors", "started_at"} <= told.keys()
+    (verdict,) = check_file(path)
+    assert verdict.outcome == "accepted", (verdict.reason, verdict.refusals)
+    assert verdict.events >= 10
+
+
+@pytest.mark.parametrize("number", range(len(FILES)))
+def test_no_falsified_copy_is_accepted(number: int) -> None:
+    trace = read(FILES[number])
+    made = {each.kind: each for each in falsehoods(trace, per_kind=1)}
+    wanted = [kind for kind in KINDS if kind in made]
+    assert len(wanted) >= KINDS_PER_TRACE
+    first = number * KINDS_PER_TRACE % len(wanted)
+    for kind in islice(wanted * 2, first, first + KINDS_PER_TRACE):
+        wrong = made[kind]
+        verdict = check_trace(wrong.trace)
+        assert verdict.outcome == "refused", (kind, wrong.first)
+        assert wrong.first <= verdict.refusals[0].line <= wrong.last, (kind, verdict.refusals[0])
+
+
+def _crash() -> WireTrace:
+    return read(CORPUS / "crash-kafka-python.jsonl.gz")
+
+
+def test_a_session_does_not_run_out_too_soon() -> None:
+    trace = _crash()
+    lines = [
+        line.model_copy(update={"body": {**line.body, "session_timeout_ms": 60_000}})
+        if isinstance(line, SentLine) and line.api_key == 11 and line.client_id == "two"
+        else line
+        for line in trace.lines
+    ]
+    verdict = check_trace(WireTrace(trace.settings, trace.profile, tuple(lines)))
+    assert verdict.outcome == "refused"
+    assert verdict.refusals[0].allowed == ("NONE",)
+    assert "REBALANCE_IN_PROGRESS" in verdict.refusals[0].seen
+
+
+def test_a_session_does_not_last_forever() -> None:
+    trace = _crash()
+    told = [
+        at
+        for at, line in enumerate(trace.lines)
+        if isinstance(line, ReceivedLine) and line.api_key == 12 and line.body["error_code"] == 27
+    ]
+    late = tuple(
+        line.model_copy(update={"at_ms": line.at_ms + 20_000}) if at >= told[-1] else line
+        for at, line in enumerate(trace.lines)
+    )
+    moved = WireTrace(trace.settings, trace.profile, late)
+    assert check_trace(moved, limits=Limits(slack_ms=60_000)).outcome == "accepted"
+    assert check_trace(moved).outcome == "refused"
