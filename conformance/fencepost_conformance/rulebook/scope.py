@@ -12,7 +12,33 @@ READING = "guidance for readers, not behaviour"
 GUARD = "a fact that excludes a guarantee; there is nothing to realise"
 BROKER = "cluster metadata and request routing belong to the host, not to the coordination"
 
+WORDS = "vocabulary: the types of `fencepost.protocol` carry the names; there is nothing to realise"
+RUNTIME = "the broker's own batching and threading, which a host of the core replaces"
+STICKY = "a property of the sticky assignors, which come with KIP-848's members"
+
 REASONS: dict[str, str] = {
+    "G-VOC-": WORDS,
+    "G-CFG-07": RUNTIME,
+    "G-CFG-23": RUNTIME,
+    "G-CFG-27": KIP_848,
+    "G-CFG-40": KIP_848,
+    "F-RT-15": RUNTIME,
+    "F-RT-19": RUNTIME,
+    "F-REC-10": "the bytes of records are Kafka's; the core keeps records as values",
+    "F-LOAD-07": OFFSETS,
+    "F-SURV-01": OFFSETS,
+    "K-SUB-03": FETCHING,
+    "K-SUB-04": FETCHING,
+    "K-SUB-05": FETCHING,
+    "K-SUB-1": FETCHING,
+    "K-POLL-03": FETCHING,
+    "K-POLL-04": FETCHING,
+    "K-POLL-05": FETCHING,
+    "A-PROP-06": STICKY,
+    "A-PROP-08": STICKY,
+    "A-PROP-09": STICKY,
+    "G-WIRE-22": "a check of the Java client when it encodes a request",
+    "LIV-12": "an index of other rules",
     "O-": OFFSETS,
     "K-OFF-": OFFSETS,
     "INV-COMMIT-": OFFSETS,
