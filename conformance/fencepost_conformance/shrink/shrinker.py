@@ -49,6 +49,7 @@ def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
     while work.leave_out_events() or work.leave_out_records():
         pass
     work.plain_settings()
+    work.begin_at_zero()
     return Shrunk(work.best, work.found, work.tried)
 
 
@@ -102,6 +103,14 @@ class _Shrinking:
             settings = replace(self.best.settings, **{field.name: getattr(Settings(), field.name)})
             if settings != self.best.settings:
                 self._try(range(len(self.best.events)), settings=settings)
+
+    def begin_at_zero(self) -> None:
+        """What is left keeps its distances in time, and begins at 0."""
+        events = self.best.events
+        shift = events[0].at_ms if events else 0
+        if shift:
+            earlier = {index: replace(event, at_ms=event.at_ms - shift) for index, event in enumerate(events)}
+            self._try(range(len(events)), changed=earlier)
 
     def _try_event(self, index: int, other: Event) -> bool:
         return self._try(range(len(self.best.events)), changed={index: other})

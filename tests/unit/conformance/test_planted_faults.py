@@ -86,6 +86,7 @@ def test_a_fault_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch, checker: C
     assert small.found.verdict is verdict
     assert kind_of(small.found) == kind_of(checker.examine([trace])[0])
     assert len(small.trace.events) <= MOST_EVENTS
+    assert small.trace.events[0].at_ms == 0
     # nothing more can go: the shrunk trace fails at its last event
     assert small.found.difference is not None
     assert small.found.difference.event == len(small.trace.events) - 1
