@@ -23,6 +23,7 @@ from ..wire.frames import (
     MAX_RESPONSE_BYTES,
     MalformedFrame,
     RequestHeader,
+    close,
     framed,
     read_correlation_id,
     read_frame,
@@ -79,6 +80,7 @@ class Proxy:
         self._groups = groups
         self._complain = complain
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._failure: asyncio.Future[None] | None = None
         self._server: asyncio.Server | None = None
         self._here = upstream
@@ -103,6 +105,7 @@ class Proxy:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*[close(writer) for writer in self._writers])
 
     def _fail(self, reason: Exception) -> None:
         if self._failure is not None and not self._failure.done():
@@ -120,9 +123,10 @@ class Proxy:
         try:
             server = await asyncio.open_connection(self._upstream.host, self._upstream.port)
         except OSError as error:
-            writer.close()
+            await close(writer)
             self._fail(UpstreamClosed(f"the broker at {self._upstream} refuses connections: {error.strerror or error}"))
             return
+        self._writers |= {writer, server[1]}
         self.connections += 1
         local = writer.get_extra_info("sockname")
         here = Address(local[0], local[1]) if self._here.host in _WILDCARDS else self._here
@@ -141,12 +145,13 @@ class Proxy:
             for task in done:
                 self._explain(link, task.exception())
         finally:
+            # Before anything is awaited: the recording may be ending at this very moment.
+            self._journal.disconnected(link.number, by)
             for task in directions:
                 task.cancel()
             await asyncio.gather(*directions, return_exceptions=True)
-            self._journal.disconnected(link.number, by)
-            writer.close()
-            server[1].close()
+            await asyncio.gather(close(writer), close(server[1]))
+            self._writers -= {writer, server[1]}
         if by == "server":
             await self._probe()
 
@@ -163,7 +168,7 @@ class Proxy:
         """The broker closed a connection: was it that one (idle, refused), or is the broker gone?"""
         try:
             _, writer = await asyncio.open_connection(self._upstream.host, self._upstream.port)
-            writer.close()
+            await close(writer)
         except OSError:
             self._fail(UpstreamClosed(f"the broker at {self._upstream} is gone"))
 

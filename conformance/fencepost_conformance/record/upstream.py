@@ -17,6 +17,7 @@ from ..wire.frames import (
     MAX_RESPONSE_BYTES,
     MalformedFrame,
     RequestHeader,
+    close,
     framed,
     read_frame,
     read_response,
@@ -80,7 +81,7 @@ async def inspect(address: Address) -> Upstream:
         settings, known = await _settings(session, int(node))
         return Upstream(int(node), settings, known)
     finally:
-        writer.close()
+        await close(writer)
 
 
 async def _settings(session: _Session, node: int) -> tuple[dict[str, int], bool]:

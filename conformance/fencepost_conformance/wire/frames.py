@@ -59,6 +59,17 @@ async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
         return None
 
 
+async def close(writer: asyncio.StreamWriter) -> None:
+    """Close a connection once what was written is sent; a peer that does not take it within a second loses it."""
+    writer.close()
+    try:
+        await asyncio.wait_for(writer.wait_closed(), 1)
+    except TimeoutError:
+        writer.transport.abort()
+    except OSError:
+        pass  # the peer was quicker
+
+
 def framed(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 

@@ -1,0 +1,106 @@
+"""A broker of one node that knows just enough to be recorded: every heartbeat is answered NONE."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from typing import Any
+
+from kio.index import load_response_schema
+from kio.schema.api_versions.v0.response import ApiVersion
+from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult, DescribeConfigsResult
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v6.response import Coordinator
+from kio.schema.metadata.v9.response import MetadataResponseBroker
+from kio.schema.types import BrokerId
+from kio.static.primitive import i8, i16, i32, i32Timedelta
+
+from fencepost_conformance.wire.frames import (
+    API_KEYS,
+    close,
+    framed,
+    read_frame,
+    read_request,
+    read_request_header,
+    write_response,
+)
+
+HOST = "127.0.0.1"
+NOW = i32Timedelta.parse(datetime.timedelta(0))
+
+
+class FakeBroker:
+    """``nodes``: how many brokers its metadata names. ``port`` once it is entered."""
+
+    def __init__(self, nodes: int = 1, initial_delay_ms: int = 777) -> None:
+        self.nodes = nodes
+        self.initial_delay_ms = initial_delay_ms
+        self.port = 0
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> FakeBroker:
+        self.server = await asyncio.start_server(self._serve, HOST, 0)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.die()
+
+    async def die(self) -> None:
+        self.server.close()
+        await asyncio.gather(*[close(writer) for writer in self.writers])
+        self.writers.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        while (frame := await read_frame(reader, 1 << 20)) is not None:
+            header = read_request_header(frame)
+            request = read_request(header, frame)
+            schema: Any = load_response_schema(header.api_key, header.api_version)
+            entity = schema(**getattr(self, header.api)(request))
+            writer.write(framed(write_response(header.correlation_id, entity)))
+            await writer.drain()
+
+    def api_versions(self, request: Any) -> dict[str, Any]:
+        row = ApiVersion(api_key=i16(API_KEYS["join_group"]), min_version=i16(0), max_version=i16(99))
+        return {"error_code": ErrorCode.none, "api_keys": (row,)}
+
+    def metadata(self, request: Any) -> dict[str, Any]:
+        brokers = tuple(
+            MetadataResponseBroker(node_id=BrokerId(number), host=HOST, port=i32(self.port))
+            for number in range(self.nodes)
+        )
+        return {"throttle_time": NOW, "brokers": brokers, "topics": ()}
+
+    def describe_configs(self, request: Any) -> dict[str, Any]:
+        (resource,) = request.resources
+        row = DescribeConfigsResourceResult(
+            name="group.initial.rebalance.delay.ms",
+            value=str(self.initial_delay_ms),
+            read_only=True,
+            is_sensitive=False,
+            synonyms=(),
+            documentation=None,
+        )
+        result = DescribeConfigsResult(
+            error_code=ErrorCode.none,
+            error_message=None,
+            resource_type=i8(4),
+            resource_name=resource.resource_name,
+            configs=(row,),
+        )
+        return {"throttle_time": NOW, "results": (result,)}
+
+    def find_coordinator(self, request: Any) -> dict[str, Any]:
+        row = Coordinator(
+            key=request.coordinator_keys[0],
+            node_id=BrokerId(0),
+            host=HOST,
+            port=i32(self.port),
+            error_code=ErrorCode.none,
+            error_message=None,
+        )
+        return {"throttle_time": NOW, "coordinators": (row,)}
+
+    def heartbeat(self, request: Any) -> dict[str, Any]:
+        return {"throttle_time": NOW, "error_code": ErrorCode.none}

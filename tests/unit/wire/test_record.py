@@ -1,0 +1,257 @@
+"""The recorder between a client and a broker that only pretends: what passes, what is written, what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.index import load_request_schema
+
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.record.addresses import Address
+from fencepost_conformance.record.output import Output
+from fencepost_conformance.record.run import parse_address, record
+from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.wire.frames import (
+    API_KEYS,
+    MAX_RESPONSE_BYTES,
+    RequestHeader,
+    close,
+    framed,
+    read_frame,
+    read_response,
+    write_request,
+)
+
+from .fake_broker import HOST, FakeBroker
+
+
+class Peer:
+    """A client that speaks by hand."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer, self.count = reader, writer, 0
+
+    async def ask(self, api: str, version: int, **fields: Any) -> Any:
+        self.count += 1
+        header = RequestHeader(API_KEYS[api], version, self.count, "peer")
+        self.writer.write(framed(write_request(header, load_request_schema(API_KEYS[api], version)(**fields))))
+        frame = await asyncio.wait_for(read_frame(self.reader, MAX_RESPONSE_BYTES), 10)
+        assert frame is not None
+        return read_response(api, version, frame)
+
+    async def beat(self, group: str = "g") -> Any:
+        return await self.ask("heartbeat", 4, group_id=group, generation_id=1, member_id="m")
+
+
+@asynccontextmanager
+async def recording(
+    broker: FakeBroker, path: Path, complaints: list[str] | None = None, groups: frozenset[str] = frozenset()
+) -> AsyncIterator[tuple[Callable[[], Coroutine[Any, Any, Peer]], asyncio.Task[Any]]]:
+    """A recorder before the broker: a function that connects a client to it, and the running recording."""
+    until, ready = asyncio.Event(), asyncio.Queue[Address]()
+    task = asyncio.create_task(
+        record(
+            Address(HOST, 0),
+            Address(HOST, broker.port),
+            path,
+            until,
+            groups=groups,
+            ready=ready.put_nowait,
+            complain=(complaints if complaints is not None else []).append,
+        )
+    )
+    here = await asyncio.wait_for(ready.get(), 10)
+    peers: list[Peer] = []
+
+    async def connect() -> Peer:
+        peers.append(Peer(*await asyncio.open_connection(here.host, here.port)))
+        return peers[-1]
+
+    yield connect, task
+    for peer in peers:
+        await close(peer.writer)
+    until.set()
+    if not task.done():
+        await task
+
+
+def read(path: Path) -> WireTrace:
+    (trace,) = read_traces(path)
+    assert isinstance(trace, WireTrace)
+    return trace
+
+
+def test_what_passes_is_written_and_clients_stay_on_the_proxy(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl.gz"
+
+    async def run() -> None:
+        async with FakeBroker() as broker, recording(broker, path) as (connect, _):
+            peer = await connect()
+            told = await peer.ask(
+                "metadata",
+                9,
+                topics=(),
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=False,
+                include_topic_authorized_operations=False,
+            )
+            port = peer.writer.get_extra_info("peername")[1]
+            assert [row.port for row in told.brokers] == [port]
+            found = await peer.ask("find_coordinator", 6, coordinator_keys=("g",))
+            assert found.coordinators[0].port == port
+            versions = await peer.ask("api_versions", 0)
+            assert versions.api_keys[0].max_version == 9  # no version that could not be decoded
+            await peer.beat()
+
+    asyncio.run(run())
+    trace = read(path)
+    assert trace.settings.group_initial_rebalance_delay_ms == 777
+    assert [line.type for line in trace.lines] == ["connected", "sent", "received", "sent", "received", "disconnected"]
+    sent, received = trace.lines[3], trace.lines[4]
+    assert isinstance(sent, SentLine)
+    assert isinstance(received, ReceivedLine)
+    assert sent.body == {"group_id": "g", "generation_id": 1, "member_id": "m", "group_instance_id": None}
+    assert received.body == {"error_code": 0}
+    assert (sent.client_id, sent.api_key, sent.api_version) == ("peer", 12, 4)
+
+
+def test_only_the_groups_asked_for_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+
+    async def run() -> None:
+        async with FakeBroker() as broker, recording(broker, path, groups=frozenset({"mine"})) as (connect, _):
+            peer = await connect()
+            await peer.beat("other")
+            await peer.beat("mine")
+
+    asyncio.run(run())
+    assert [line.body["group_id"] for line in read(path).lines if isinstance(line, SentLine)] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"\xff\xff\xff\xff",
+        b"\x7f\xff\xff\xff",
+        framed(b"\x00\x0c"),
+        framed(b"\x00\x0c\x00\x04\x00\x00\x00\x01\xff\xff\x00\xff\xff"),
+        framed(b"\x00\x0c\x00\x63\x00\x00\x00\x01\xff\xff"),
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00\x00\x00\x10abc",
+    ],
+    ids=["negative", "huge", "no-header", "no-heartbeat", "no-such-version", "http", "cut"],
+)
+def test_a_malformed_frame_closes_its_connection_and_no_other(tmp_path: Path, junk: bytes) -> None:
+    path, complaints = tmp_path / "trace.jsonl", list[str]()
+
+    async def run() -> None:
+        async with FakeBroker() as broker, recording(broker, path, complaints) as (connect, _):
+            good, bad = await connect(), await connect()
+            await good.beat()
+            bad.writer.write(junk)
+            if junk.endswith(b"abc"):
+                bad.writer.write_eof()
+            assert await asyncio.wait_for(bad.reader.read(), 10) == b""
+            await good.beat()
+
+    asyncio.run(run())
+    assert len(complaints) == 1
+    assert complaints[0].startswith("connection ")
+    kinds = [line.type for line in read(path).lines]
+    assert kinds.count("received") == 2
+    assert kinds.count("disconnected") == 2
+
+
+def test_when_the_broker_goes_away_the_trace_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+
+    async def run() -> None:
+        async with FakeBroker() as broker, recording(broker, path) as (connect, task):
+            peer = await connect()
+            await peer.beat()
+            await broker.die()
+            with pytest.raises(CannotRun, match="is gone; 4 events are in"):
+                await asyncio.wait_for(task, 10)
+
+    asyncio.run(run())
+    assert [line.type for line in read(path).lines] == ["connected", "sent", "received", "disconnected"]
+
+
+def test_a_cluster_of_several_brokers_is_refused(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with FakeBroker(nodes=3) as broker:
+            with pytest.raises(CannotRun, match="has 3 brokers"):
+                await record(Address(HOST, 0), Address(HOST, broker.port), tmp_path / "t.jsonl", asyncio.Event())
+
+    asyncio.run(run())
+
+
+def test_no_broker_and_no_place_for_the_trace_are_said(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with FakeBroker() as broker:
+            here = Address(HOST, broker.port)
+            with pytest.raises(CannotRun, match=r"cannot write the trace to .*No such file"):
+                await record(Address(HOST, 0), here, tmp_path / "no" / "t.jsonl", asyncio.Event())
+            with pytest.raises(CannotRun, match="cannot listen on"):
+                await record(here, here, tmp_path / "t.jsonl", asyncio.Event())
+        with pytest.raises(CannotRun, match="no broker at"):
+            await record(Address(HOST, 0), here, tmp_path / "t.jsonl", asyncio.Event())
+
+    asyncio.run(run())
+
+
+def test_addresses() -> None:
+    assert parse_address("[::1]:9092", "--listen") == Address("::1", 9092)
+    for wrong in ("9092", "host:", "host:port", ":9092", "host:70000"):
+        with pytest.raises(CannotRun, match="HOST:PORT"):
+            parse_address(wrong, "--listen")
+
+
+class FullDisk:
+    """``os.write`` on a disk that has room for so many bytes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+        self.room, self.real = room, os.write
+        monkeypatch.setattr(os, "write", self)
+
+    def __call__(self, file: int, data: bytes) -> int:
+        if self.room == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fits = data[: self.room]
+        self.room -= len(fits)
+        return self.real(file, fits)
+
+
+def test_a_full_disk_delays_lines_and_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[str] = []
+    output = Output(tmp_path / "t.jsonl", complaints.append)
+    disk = FullDisk(monkeypatch, 12)
+    for number in range(5):
+        output.write(json.dumps({"n": number}))
+    assert (tmp_path / "t.jsonl").read_text() == '{"n": 0}\n'  # no half line
+    assert len(complaints) == 1
+    disk.room = 1_000
+    output.write("{}")
+    output.close()
+    assert (tmp_path / "t.jsonl").read_text().splitlines() == [*(f'{{"n": {n}}}' for n in range(5)), "{}"]
+
+
+def test_what_never_fits_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    output = Output(tmp_path / "t.jsonl", lambda _: None)
+    FullDisk(monkeypatch, 0)
+    output.write("{}")
+    with pytest.raises(CannotRun, match="its last 1 lines are in") as told:
+        output.close()
+    rescued = next(tmp_path.glob("fencepost-*.jsonl"))
+    assert str(rescued) in str(told.value)
+    assert rescued.read_text() == "{}\n"
