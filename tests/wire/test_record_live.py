@@ -1,0 +1,86 @@
+"""A real client on a real broker, through ``fencepost record`` as a user starts it, ended by Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.corpus.member import MemberConfig
+from fencepost_conformance.jvm import jars
+from fencepost_conformance.targets.broker import HOST, LOGGER, Broker
+
+pytestmark = [pytest.mark.broker, pytest.mark.clients, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def broker():  # type: ignore[no-untyped-def]
+    pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install 'fencepost[clients]'")
+    try:
+        jars.fetch(f"org.apache.kafka:kafka_2.13:{Broker().version}", LOGGER)
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    with Broker(initial_rebalance_delay_ms=200) as running:
+        running.create_topic("topic", 4)
+        yield running
+
+
+def _member(address: str, name: str) -> subprocess.Popen[str]:
+    config = MemberConfig("confluent-kafka", address, "live", ("topic",), name)
+    fields = {name: getattr(config, name) for name in MemberConfig.__slots__}
+    command = [sys.executable, "-m", "fencepost_conformance.corpus.member", json.dumps(fields)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _wait_for(member: subprocess.Popen[str], partitions: int) -> None:
+    assert member.stdout is not None
+    for line in member.stdout:
+        told = json.loads(line)
+        if told["event"] == "assigned" and len(told["partitions"]) == partitions:
+            return
+    raise AssertionError("the member ended")
+
+
+def _close(member: subprocess.Popen[str]) -> None:
+    member.communicate("close\n", timeout=30)
+    assert member.returncode == 0
+
+
+def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        here = f"{HOST}:{free.getsockname()[1]}"
+    path = tmp_path / "live.jsonl.gz"
+    fencepost = [sys.executable, "-m", "fencepost_conformance.cli"]
+    recorder = subprocess.Popen(
+        [*fencepost, "record", "--json", "--listen", here, "--upstream", broker.bootstrap, "-o", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert recorder.stderr is not None
+    assert here in recorder.stderr.readline()
+    one = _member(here, "one")
+    _wait_for(one, 4)
+    two = _member(here, "two")
+    _wait_for(two, 2)
+    _close(two)
+    _wait_for(one, 4)
+    _close(one)
+    recorder.send_signal(signal.SIGINT)
+    told, _ = recorder.communicate(timeout=30)
+    assert recorder.returncode == 0
+    counts = json.loads(told)["counts"]
+    assert counts["malformed"] == 0
+    assert counts["events"] > 20
+
+    checked = subprocess.run([*fencepost, "validate", "--json", str(path)], capture_output=True, text=True, check=False)
+    result = json.loads(checked.stdout)
+    assert (checked.returncode, result["counts"]["accepted"]) == (0, 1)
+    assert result["verdicts"][0]["events"] > 15
