@@ -148,7 +148,9 @@ class Work:
         if self.profile.fault_failed_deletion_lists_twice:
             self.relisted |= {(self.undurable, group_id)}
         self.operations[:] = [
-            operation._replace(callback=None) if operation.group_id == group_id else operation
+            operation._replace(callback=None)
+            if operation.group_id == group_id and not isinstance(operation.callback, Created)  # F-RT-13
+            else operation
             for operation in self.operations
         ]
 
