@@ -50,12 +50,26 @@ def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
         raise CannotRun(
             f"the Spark engine needs {missing.name}; install it with: pip install 'fencepost[spark]'"
         ) from None
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="fencepost-spark-") as scratch:
-        session = spark_session(workers, Path(scratch))
+        try:
+            session = spark_session(workers, Path(scratch))
+        except PySparkException as broken:
+            raise CannotRun(f"Spark does not start; it needs a JDK of version 17 or later ({_cause(broken)})") from None
         try:
             return run_spark(session, plan, out or Path(scratch) / "run", advance)
+        except PySparkException as broken:
+            raise CannotRun(f"Spark gave up: {_cause(broken)}") from None
         finally:
             session.stop()
+
+
+def _cause(broken: Exception) -> str:
+    """The one line of a Spark error that says what was wrong in a worker, or its first line."""
+    lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith("fencepost_conformance.")]
+    return (named or lines or [type(broken).__name__])[-1 if named else 0]
 
 
 ENGINES: dict[str, Engine] = {"local": _local, "spark": _spark}

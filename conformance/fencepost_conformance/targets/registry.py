@@ -10,7 +10,7 @@ from fencepost.protocol.settings import KAFKA_4_3, PROFILES
 
 from ..console import CannotRun
 
-_KNOWN = "core, kafka:RELEASE (as kafka:4.3.1), broker:RELEASE, HOST:PORT"
+_KNOWN = "core or model (each checks the other), kafka:RELEASE (as kafka:4.3.1), broker:RELEASE, HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""A plan covers its seeds exactly once, and its rows do not depend on who makes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.pipeline.engines import _cause
+from fencepost_conformance.pipeline.job import Job
+from fencepost_conformance.pipeline.local import run_local
+from fencepost_conformance.pipeline.plan import Plan, claim
+
+JOB = Job("core", "kafka-4.3", 40)
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 1), (7, 100), (3, 23), (0, 24)])
+def test_waves_and_chunks_cover_the_seeds(first: int, count: int) -> None:
+    plan = Plan(JOB, first, count, chunk=5, wave=12)
+    seeds = [seed for wave in plan.waves() for chunk in plan.chunks(wave) for seed in chunk]
+    assert seeds == list(range(first, first + count))
+    assert all(len(chunk) <= 5 for wave in plan.waves() for chunk in plan.chunks(wave))
+
+
+def test_two_processes_make_the_rows_of_one() -> None:
+    plan = Plan(JOB, 11, 24, chunk=6)
+    alone, together = ([row for rows in run_local(plan, workers) for row in rows] for workers in (1, 2))
+    assert alone == together
+    assert [row.seed for row in alone] == list(range(11, 35))
+
+
+def test_a_directory_belongs_to_one_plan(tmp_path: Path) -> None:
+    plan = Plan(JOB, 0, 10)
+    claim(tmp_path, plan)
+    claim(tmp_path, plan)
+    claim(tmp_path, Plan(JOB, 0, 10, chunk=3))  # chunks decide nothing
+    for other in (Plan(JOB, 1, 10), Plan(JOB, 0, 11), Plan(Job("core", "intended", 40), 0, 10)):
+        with pytest.raises(CannotRun, match="holds another run"):
+            claim(tmp_path, other)
+    held = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({**held, "code": "older"}))
+    with pytest.raises(CannotRun, match="its code differs"):
+        claim(tmp_path, plan)
+
+
+def test_the_cause_of_a_spark_error_is_one_line() -> None:
+    trouble = "Job aborted\nTraceback:\n  File x\nfencepost_conformance.console.CannotRun: no jar\n\tat java.base"
+    assert _cause(Exception(trouble)) == "fencepost_conformance.console.CannotRun: no jar"
+    assert _cause(Exception("\n gone \n at x")) == "gone"
+    assert _cause(Exception()) == "Exception"
