@@ -1,169 +1,11 @@
 ------------------------- MODULE ClassicCoordinator -------------------------
 (***************************************************************************)
-(* The coordinator as functions from a world to a world. A world is what   *)
-(* one event has done so far:                                              *)
-(*    g    the group                                                       *)
-(*    out  the replies sent                                                *)
-(*    app  the records appended, each [cause, record, memberId]            *)
-(* The rules chain (a leave prepares a rebalance, which completes at once, *)
-(* which answers everybody), so each rule is one function and the chain is *)
-(* their composition.                                                      *)
+(* What the coordinator makes of each event: a request, a replicated       *)
+(* record, a timer, a fail-over. Functions on the world of                 *)
+(* ClassicRebalance; no variables.                                         *)
 (***************************************************************************)
-EXTENDS ClassicTypes
+EXTENDS ClassicRebalance
 
-World(g) == [g |-> g, out |-> {}, app |-> << >>]
-
-Reply(w, y) == [w EXCEPT !.out = @ \cup {y}]
-
-\* Answers to somebody who no longer listens vanish.
-ReplyTo(w, to, y) == IF to \in Clients THEN Reply(w, y) ELSE w
-
-ErrorToJoin(w, to, error) == ReplyTo(w, to, JoinError(to, error, ""))
-ErrorToSync(w, to, error) == ReplyTo(w, to, SyncReply(to, error, {}))
-
-\* Answers of several clients at once: reply(m) is the reply to m's future.
-ReplyAll(w, M, future(_), reply(_)) ==
-  [w EXCEPT !.out = @ \cup {reply(m) : m \in {n \in M : future(n) \in Clients}}]
-
-RecordOf(g) ==
-  [generationId |-> g.generationId, leader |-> g.leader,
-   members |-> {[memberId   |-> m,
-                 instanceId |-> g.members[m].instanceId,
-                 metadata   |-> g.members[m].metadata,
-                 assignment |-> g.members[m].assignment]
-                : m \in DOMAIN g.members}]
-
-Append1(w, cause, record, id) ==
-  [w EXCEPT !.app = Append(@, [cause |-> cause, record |-> record,
-                               memberId |-> id])]
-
------------------------------------------------------------------------------
-(***************************************************************************)
-(* Who is in the group.                                                    *)
-(***************************************************************************)
-Joined(g)  == {m \in DOMAIN g.members : g.members[m].awaitingJoin # "no"}
-Synced(g)  == {m \in DOMAIN g.members : g.members[m].awaitingSync # "no"}
-Static(g)  == {m \in DOMAIN g.members : g.members[m].instanceId # ""}
-Mapped(g, inst) == {m \in Static(g) : g.members[m].instanceId = inst}
-
-\* C-ST-23
-AllJoined(g) == Joined(g) = DOMAIN g.members /\ g.pendingJoin = {}
-
-\* CG.validateMember: C-JOIN-38e..g, C-SYNC-08, C-HB-08. "" = passed.
-Fence(g, id, inst) ==
-  CASE inst # "" /\ Mapped(g, inst) = {}                      -> "UNKNOWN_MEMBER_ID"
-    [] inst # "" /\ Mapped(g, inst) # {} /\ id \notin Mapped(g, inst)
-                                                              -> "FENCED_INSTANCE_ID"
-    [] OTHER -> IF id \in DOMAIN g.members THEN "" ELSE "UNKNOWN_MEMBER_ID"
-
-\* C-TMR-10, C-JOIN-76. Timers are the caller's affair.
-Remove(g, M) ==
-  LET rest == DOMAIN g.members \ M
-  IN [g EXCEPT !.members     = Without(@, M),
-               !.pendingJoin = @ \ M,
-               !.pendingSync = @ \ M,
-               !.leader      = IF @ \notin M THEN @
-                               ELSE IF rest = {} THEN "" ELSE First(rest)]
-
-\* The join answer of C-JOIN-49, C-JOIN-51/55, C-STATIC-04.
-JoinAnswer(g, c, m, skip) ==
-  [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> m,
-   generation |-> g.generationId, leader |-> g.leader,
-   skipAssignment |-> skip /\ m = g.leader,
-   members |-> IF m # g.leader THEN {}
-               ELSE {[memberId |-> n, metadata |-> g.members[n].metadata]
-                     : n \in DOMAIN g.members}]
-
------------------------------------------------------------------------------
-(***************************************************************************)
-(* Preparing and completing a rebalance.                                   *)
-(***************************************************************************)
-
-\* C-JOIN-71: the flag ends with the join phase, unless Kafka's fault is on.
-FlagAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
-
-\* C-ST-21
-NextGeneration(generation) == generation + 1
-
-\* C-JOIN-47, C-ST-14
-CompleteEmpty(w) ==
-  LET g == [w.g EXCEPT !.state = "Empty", !.initial = FALSE,
-                       !.generationId = NextGeneration(@), !.pendingSync = {},
-                       !.newMemberAdded = FlagAfterJoinPhase(w.g)]
-  IN Append1([w EXCEPT !.g = g], "empty", RecordOf(g), "")
-
-\* C-JOIN-45, C-JOIN-48, C-ST-13
-CompleteWithMembers(w) ==
-  LET parked == Joined(w.g)
-      g == [w.g EXCEPT
-              !.state = "CompletingRebalance", !.initial = FALSE,
-              !.generationId = NextGeneration(@),
-              !.leader = IF @ \in parked THEN @ ELSE First(parked),
-              !.pendingSync = DOMAIN w.g.members,
-              !.sessionTimers = @ \cup DOMAIN w.g.members,
-              !.syncTimer = TRUE,
-              !.newMemberAdded = FlagAfterJoinPhase(w.g)]
-      done == [g EXCEPT !.members =
-                 [m \in DOMAIN @ |-> [@[m] EXCEPT !.isNew = FALSE,
-                                                  !.awaitingJoin = "no"]]]
-      Future1(m) == w.g.members[m].awaitingJoin
-      Answer(m)  == JoinAnswer(g, Future1(m), m, FALSE)
-  IN ReplyAll([w EXCEPT !.g = done], parked, Future1, Answer)
-
-\* C-JOIN-44, C-JOIN-46
-CompleteJoin(w) ==
-  LET late == DOMAIN w.g.members \ (Joined(w.g) \cup Static(w.g))
-      g == [Remove(w.g, late) EXCEPT
-              !.joinTimer = FALSE, !.delaysLeft = 0,
-              !.sessionTimers = @ \ late]
-      v == [w EXCEPT !.g = g]
-  IN IF DOMAIN g.members = {} THEN CompleteEmpty(v)
-     ELSE IF Joined(g) = {} THEN [v EXCEPT !.g.joinTimer = TRUE]
-     ELSE CompleteWithMembers(v)
-
-\* C-JOIN-41
-MaybeCompleteJoin(w) ==
-  IF w.g.state = "PreparingRebalance" /\ ~w.g.initial /\ AllJoined(w.g)
-  THEN CompleteJoin(w) ELSE w
-
-\* Answers every parked sync with an error: C-JOIN-42, C-SYNC-22.
-FailParkedSyncs(w, error) ==
-  LET Future1(m) == w.g.members[m].awaitingSync
-      Answer(m)  == SyncReply(Future1(m), error, {})
-      g == [w.g EXCEPT !.sessionTimers = @ \cup Synced(w.g),
-                       !.members = [m \in DOMAIN @ |->
-                          [@[m] EXCEPT !.awaitingSync = "no",
-                                       !.assignment = {}]]]
-  IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, Future1, Answer)
-
-\* C-JOIN-42
-PrepareRebalance(w) ==
-  LET v == IF w.g.state = "CompletingRebalance"
-           THEN FailParkedSyncs(w, "REBALANCE_IN_PROGRESS") ELSE w
-      g == [v.g EXCEPT !.state = "PreparingRebalance", !.initial = FALSE,
-                       !.pendingSync = {}, !.syncTimer = FALSE,
-                       !.joinTimer = TRUE]
-  IN IF w.g.state = "Empty"
-     THEN [v EXCEPT !.g = [g EXCEPT !.initial = TRUE,
-                                    !.delaysLeft = DelayWindows]]
-     ELSE IF AllJoined(g) THEN CompleteJoin([v EXCEPT !.g = g])
-     ELSE [v EXCEPT !.g = g]
-
-\* C-JOIN-40
-AddMember(w, id, inst, metadata, caller) ==
-  LET member == [instanceId |-> inst, metadata |-> metadata,
-                 assignment |-> {}, isNew |-> TRUE,
-                 awaitingJoin |-> caller, awaitingSync |-> "no"]
-      g == [w.g EXCEPT !.members = Put(@, id, member),
-                       !.newMemberAdded = @ \/ w.g.initial,
-                       !.leader = IF @ = "" THEN id ELSE @,
-                       !.pendingJoin = @ \ {id},
-                       !.sessionTimers = @ \cup {id}]
-      v == [w EXCEPT !.g = g]
-  IN IF g.state = "PreparingRebalance" THEN MaybeCompleteJoin(v)
-     ELSE PrepareRebalance(v)
-
------------------------------------------------------------------------------
 (***************************************************************************)
 (* JoinGroup. inst is the instance id that the request carries, fresh the  *)
 (* next member id.                                                         *)
@@ -396,7 +238,7 @@ SyncExpired(g) ==
   LET late == g.pendingSync
       fired == [g EXCEPT !.syncTimer = FALSE]
       rest == [Remove(fired, late \cap DOMAIN g.members) EXCEPT
-                 !.sessionTimers = @ \ (late \cap DOMAIN g.members)]
+                 !.sessionTimers = @ \ late]  \* also of an id replaced meanwhile
   IN IF late = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
      THEN World(fired) ELSE PrepareRebalance(World(rest))
 

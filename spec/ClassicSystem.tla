@@ -1,0 +1,275 @@
+---------------------------- MODULE ClassicSystem ---------------------------
+(***************************************************************************)
+(* The variables of the closed classic group, and what the protocol does:  *)
+(* clients, coordinator and log. What happens to them is in ClassicGroup.  *)
+(* Each action says who acts, when it is enabled, and what it changes.     *)
+(***************************************************************************)
+EXTENDS ClassicCoordinator, ClassicClient, Network
+
+CONSTANTS
+  Faults,       \* how many faults of the environment a run may have
+  SlowAppends,  \* may other steps come between an append and its replication?
+  Allowed       \* names of the environment actions that may happen
+
+VARIABLE group        \* the group in the coordinator's memory
+TypeGroup == IsGroup(group)
+
+VARIABLE log          \* the last replicated GroupMetadata record
+TypeLog == IsRecord(log)
+
+VARIABLE unreplicated \* records appended, not yet replicated, oldest first
+TypeUnreplicated ==
+  \A i \in 1..Len(unreplicated) :
+    /\ unreplicated[i].cause \in {"sync", "empty", "replace"}
+    /\ IsRecord(unreplicated[i].record)
+    /\ unreplicated[i].memberId \in Ids \cup {""}
+
+VARIABLE idsUsed      \* how many member ids were handed out
+TypeIdsUsed == idsUsed \in 0..Len(MemberIds)
+
+VARIABLE client       \* the client processes
+TypeClient == client \in [Clients -> Client]
+
+VARIABLE requests     \* requests in flight
+TypeRequests == \A r \in requests : IsRequest(r)
+
+VARIABLE replies      \* replies in flight
+TypeReplies == \A y \in replies : IsReply(y)
+
+VARIABLE faultsLeft   \* faults that the environment may still have
+TypeFaultsLeft == faultsLeft \in 0..Faults
+
+broker == <<group, unreplicated, idsUsed>>
+net    == <<requests, replies>>
+vars   == <<group, log, unreplicated, idsUsed, client, requests, replies,
+            faultsLeft>>
+
+EveryVariableHasItsType ==
+  /\ TypeGroup /\ TypeLog /\ TypeUnreplicated /\ TypeIdsUsed
+  /\ TypeClient /\ TypeRequests /\ TypeReplies /\ TypeFaultsLeft
+
+Init ==
+  /\ group = EmptyGroup
+  /\ log = FirstRecord
+  /\ unreplicated = << >>
+  /\ idsUsed = 0
+  /\ client = [c \in Clients |-> Ended("down")]
+  /\ requests = {}
+  /\ replies = {}
+  /\ faultsLeft = Faults
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Parts of actions.                                                       *)
+(***************************************************************************)
+
+\* Without SlowAppends nothing happens while a record is being replicated.
+Settled == SlowAppends \/ unreplicated = << >>
+
+\* The coordinator took request r: w is what came of it.
+Handled(w, r) ==
+  /\ group' = w.g
+  /\ unreplicated' = unreplicated \o w.app
+  /\ requests' = requests \ {r}
+  /\ replies' = replies \cup w.out
+
+\* The coordinator acted with no request in flight: w is what came of it.
+Acted(w) ==
+  /\ group' = w.g
+  /\ unreplicated' = unreplicated \o w.app
+  /\ replies' = replies \cup w.out
+  /\ UNCHANGED <<log, idsUsed, client, requests>>
+
+\* c stops waiting: nothing that is still to come reaches it.
+Deaf(g, c) ==
+  [g EXCEPT !.members = [m \in DOMAIN @ |->
+     [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
+                  !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
+
+StopsWaiting(c, more) ==
+  /\ group' = Deaf(group, c)
+  /\ requests' = GiveUpRequests(requests, c) \cup more
+  /\ replies' = GiveUpReplies(replies, c)
+  /\ UNCHANGED <<log, unreplicated, idsUsed>>
+
+Waiting(c) == client[c].state \in {"joining", "syncing"}
+
+\* Somebody could still answer c.
+Expecting(c) ==
+  \/ \E r \in requests : r.from = c /\ r.heard
+  \/ \E y \in replies : y.to = c
+  \/ \E m \in DOMAIN group.members :
+       c \in {group.members[m].awaitingJoin, group.members[m].awaitingSync}
+
+(***************************************************************************)
+(* No client holds the id, or will learn it from an answer: nothing will   *)
+(* ever be heard from it again. A timer of an abandoned id is bound to     *)
+(* fire; one of a live client fires early, by a fault of the environment.  *)
+(***************************************************************************)
+Abandoned(m) ==
+  /\ \A c \in Clients : client[c].memberId # m
+  /\ \A y \in replies : y.api = "JoinGroup" => y.memberId # m
+  /\ m \in DOMAIN group.members =>
+       /\ group.members[m].awaitingJoin \notin Clients
+       /\ group.members[m].awaitingSync \notin Clients
+
+JoinTimerIsDue ==
+  \/ group.initial
+  \/ \A m \in (DOMAIN group.members \ Joined(group)) \cup group.pendingJoin :
+       Abandoned(m)
+SyncTimerIsDue == \A m \in group.pendingSync : Abandoned(m)
+
+Fault(name) ==
+  /\ name \in Allowed
+  /\ Settled
+  /\ faultsLeft > 0
+  /\ faultsLeft' = faultsLeft - 1
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* System: clients.                                                        *)
+(***************************************************************************)
+
+\* WHO a client. WHEN it runs and waits for nothing.
+\* DOES join prepare (K-CB-02..04), then sends JoinGroup (K-ST-10).
+ClientSendsJoin(c) ==
+  /\ Settled
+  /\ client[c].state = "unjoined"
+  /\ LET p == Prepared(client[c])
+     IN /\ client' = [client EXCEPT ![c] = [p EXCEPT !.state = "joining"]]
+        /\ requests' = requests \cup {JoinRequest(c, p.memberId, MetadataOf(p))}
+  /\ UNCHANGED <<broker, log, replies, faultsLeft>>
+
+\* WHO a client. WHEN its JoinGroup is answered.
+\* DOES K-ERR-01..10; with NONE it sends SyncGroup, as leader with an assignment.
+ClientGetsJoinReply ==
+  /\ Settled
+  /\ \E y \in {z \in replies : z.api = "JoinGroup"} :
+       LET c == y.to
+           p == AfterJoin(client[c], y)
+           Sync(a) == requests \cup {SyncRequest(c, p.memberId, p.generation, a)}
+       IN /\ replies' = replies \ {y}
+          /\ CASE y.error = "NONE" ->
+                    /\ client' = [client EXCEPT ![c] = p]
+                    /\ IF y.memberId = y.leader /\ ~y.skipAssignment
+                       THEN \E a \in Assignments(y.members) : requests' = Sync(a)
+                       ELSE requests' = Sync({})
+               [] y.error = "MEMBER_ID_REQUIRED" ->
+                    /\ client' = [client EXCEPT ![c] = AfterIdGiven(@, y.memberId)]
+                    /\ UNCHANGED requests
+               [] OTHER ->
+                    /\ client' = [client EXCEPT ![c] = AfterError(@, y.error)]
+                    /\ UNCHANGED requests
+  /\ UNCHANGED <<broker, log, faultsLeft>>
+
+\* WHO a client. WHEN its SyncGroup is answered.
+\* DOES take its assignment (K-ST-12, K-CB-05, 06), or K-ERR-03..08.
+ClientGetsSyncReply ==
+  /\ Settled
+  /\ \E y \in {z \in replies : z.api = "SyncGroup"} :
+       /\ replies' = replies \ {y}
+       /\ client' = [client EXCEPT ![y.to] =
+                       IF y.error = "NONE" THEN AfterSync(@, y.assignment)
+                       ELSE AfterError(@, y.error)]
+  /\ UNCHANGED <<broker, log, requests, faultsLeft>>
+
+\* WHO a client and the coordinator. WHEN the client is stable.
+\* DOES a whole heartbeat (C-HB-05..12, K-ERR-01..08); its answer would wait
+\* for open appends (F-RT-16), so there must be none.
+ClientHeartbeats(c) ==
+  /\ unreplicated = << >>
+  /\ client[c].state = "stable"
+  /\ LET p == client[c]
+         error == HeartbeatError(group, p.memberId, InstanceOf[c], p.generation)
+         known == error \in {"NONE", "REBALANCE_IN_PROGRESS"}
+     IN /\ group' = IF known THEN [group EXCEPT !.sessionTimers = @ \cup {p.memberId}]
+                    ELSE group
+        /\ client' = IF error = "NONE" THEN client
+                     ELSE [client EXCEPT ![c] = AfterError(p, error)]
+  /\ UNCHANGED <<log, unreplicated, idsUsed, net, faultsLeft>>
+
+\* WHO a client. WHEN it waits for an answer that cannot come any more.
+\* DOES give up waiting and join again (K-ERR-13).
+ClientTimesOut(c) ==
+  /\ Settled
+  /\ Waiting(c)
+  /\ ~Expecting(c)
+  /\ client' = [client EXCEPT ![c].state = "unjoined"]
+  /\ StopsWaiting(c, {})
+  /\ UNCHANGED faultsLeft
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* System: coordinator.                                                    *)
+(***************************************************************************)
+
+\* WHO the coordinator. WHEN a JoinGroup arrives, and an id is left if needed.
+\* DOES section 3 of the rules.
+CoordinatorGetsJoin ==
+  /\ Settled
+  /\ \E r \in {q \in requests : q.api = "JoinGroup"} :
+       LET inst == InstanceOf[r.from]
+           new  == IF NeedsId(group, r, inst) THEN 1 ELSE 0
+       IN /\ Deliverable(requests, r)
+          /\ idsUsed + new <= Len(MemberIds)
+          /\ idsUsed' = idsUsed + new
+          /\ Handled(GetJoin(group, r, inst,
+                             IF new = 1 THEN MemberIds[idsUsed + 1] ELSE ""), r)
+  /\ UNCHANGED <<log, client, faultsLeft>>
+
+\* WHO the coordinator. WHEN a SyncGroup arrives.
+\* DOES C-SYNC-05..19: refuses, parks, answers, or appends the assignment.
+CoordinatorGetsSync ==
+  /\ Settled
+  /\ \E r \in {q \in requests : q.api = "SyncGroup"} :
+       /\ Deliverable(requests, r)
+       /\ Handled(GetSync(group, r, InstanceOf[r.from], unreplicated), r)
+  /\ UNCHANGED <<log, idsUsed, client, faultsLeft>>
+
+\* WHO the coordinator. WHEN a LeaveGroup arrives.
+\* DOES C-LEAVE-12..22: removes the member or pending id, whoever sent it.
+CoordinatorGetsLeave ==
+  /\ Settled
+  /\ \E r \in {q \in requests : q.api = "LeaveGroup"} :
+       Handled(GetLeave(group, r.memberId), r)
+  /\ UNCHANGED <<log, idsUsed, client, faultsLeft>>
+
+\* WHO the log. WHEN a record is open.
+\* DOES replicate the oldest; its callback releases the answers (F-RT-04).
+AppendSucceeds ==
+  /\ unreplicated # << >>
+  /\ LET e == Head(unreplicated)
+         w == Replicated(group, e)
+     IN /\ log' = e.record
+        /\ group' = w.g
+        /\ replies' = replies \cup w.out
+        /\ unreplicated' = Tail(unreplicated)
+  /\ UNCHANGED <<idsUsed, client, requests, faultsLeft>>
+
+\* WHO the join timer. WHEN everybody still missing is abandoned, or in the
+\* initial delay. DOES extend the delay or complete the join phase (C-JOIN-43, 44).
+JoinTimerFires ==
+  /\ Settled
+  /\ group.joinTimer
+  /\ JoinTimerIsDue
+  /\ Acted(JoinExpired(group))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the sync timer. WHEN every pending sync is abandoned.
+\* DOES remove them and rebalance (C-SYNC-20).
+SyncTimerFires ==
+  /\ Settled
+  /\ group.syncTimer
+  /\ SyncTimerIsDue
+  /\ Acted(SyncExpired(group))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the session timer of m. WHEN m is abandoned.
+\* DOES C-TMR-06..09.
+SessionTimerFires(m) ==
+  /\ Settled
+  /\ m \in group.sessionTimers
+  /\ Abandoned(m)
+  /\ Acted(SessionExpired(group, m))
+  /\ UNCHANGED faultsLeft
+=============================================================================
