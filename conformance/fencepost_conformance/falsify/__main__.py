@@ -1,4 +1,4 @@
-"""``python -m fencepost_conformance.falsify TRACE…``: is every falsified copy of these traces refused, and where?"""
+"""``python -m fencepost_conformance.falsify``: is every falsified copy of these traces refused, and where?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import os
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..checker.check import check_trace
 from ..checker.run import find_traces
@@ -15,14 +19,14 @@ from ..trace.files import WireTrace, read_traces
 from .falsehoods import KINDS, falsehoods
 
 
-def judge(path: Path) -> tuple[Counter[str], list[str]]:
-    """How many copies of each kind there are of a file's traces, and what is wrong with the verdict about some."""
+def judge(path: Path, per_kind: int | None) -> tuple[Counter[str], list[str]]:
+    """How many copies of each kind were made of a file's traces, and what is wrong with the verdict about some."""
     made: Counter[str] = Counter()
     wrong: list[str] = []
     for trace in read_traces(path):
         if not isinstance(trace, WireTrace):
             continue
-        for false in falsehoods(trace):
+        for false in falsehoods(trace, per_kind):
             made[false.kind] += 1
             verdict = check_trace(false.trace)
             if verdict.outcome != "refused":
@@ -33,27 +37,30 @@ def judge(path: Path) -> tuple[Counter[str], list[str]]:
     return made, wrong
 
 
-def main(names: list[str]) -> int:
+def falsify(
+    traces: Annotated[list[str] | None, typer.Argument(help="trace files, folders of them, or patterns")] = None,
+    per_kind: Annotated[int, typer.Option(help="copies of each kind for each trace; 0: all")] = 0,
+) -> None:
+    """Falsify traces in every way and check that each copy is refused where it breaks."""
     try:
-        files = find_traces(names or ["tests/corpus"])
+        files = find_traces(traces or ["tests/corpus"])
     except CannotRun as reason:
         print(f"falsify: {reason}", file=sys.stderr)
-        return 2
+        raise SystemExit(2) from None
     total: Counter[str] = Counter()
     wrong: list[str] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool, progress("falsifying", len(files)) as meter:
-        for made, complaints in pool.map(judge, files):
+        for made, complaints in pool.map(partial(judge, per_kind=per_kind or None), files):
             total += made
             wrong += complaints
             meter.advance()
     for kind in KINDS:
         print(f"{total[kind]:6} {kind}")
     print(*wrong, sep="\n", end="\n" if wrong else "")
-    print(
-        f"{total.total() - len(wrong)} of {total.total()} falsified copies of {len(files)} files refused where they break"
-    )
-    return 1 if wrong else 0
+    right = total.total() - len(wrong)
+    print(f"{right} of {total.total()} falsified copies of {len(files)} files refused where they break")
+    raise SystemExit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    typer.run(falsify)
