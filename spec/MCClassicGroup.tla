@@ -108,9 +108,6 @@ NoDelayIsEverExtended ==
 NobodyEverKeepsAPartitionWhileJoining ==
   \A c \in Clients : Waiting(c) => client[c].owned = {}
 
-\* LIV-04: a member that is late is not waited for.
-NoLateMemberIsEverDropped == [][~JoinTimerFiresEarly]_vars
-
 \* F-SURV-05: a generation is loaded whose assignment nobody had been told.
 NoUntoldAssignmentIsEverLoaded ==
   group.state = "Stable" /\ group.generationId > 0 /\ group.pendingSync = {} =>
