@@ -10,6 +10,7 @@ wording of rejoin reasons. A forgotten coordinator takes the member's other requ
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -355,6 +356,39 @@ class Pair:
             member.subscription,
             self._metadata,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PairsExplored:
+    """``trail``: a shortest way to the ``problem``."""
+
+    states: int
+    transitions: int
+    problem: str | None = None
+    trail: tuple[str, ...] = ()
+
+
+def explore_pairs(settings: MemberSettings, metadata: mi.Metadata, transitions: int) -> PairsExplored:
+    """Breadth first over every input, member and model side by side."""
+    start = Pair(settings, metadata)
+    queue: deque[tuple[Pair, tuple[str, ...]]] = deque([(start, ())])
+    seen = {start.key()}
+    taken = 0
+    while queue:
+        pair, trail = queue.popleft()
+        for what in pair.inputs():
+            if taken == transitions:
+                return PairsExplored(len(seen), taken)
+            taken += 1
+            try:
+                after = pair.after(what)
+            except Disagreement as found:
+                return PairsExplored(len(seen), taken, str(found), (*trail, str(what)))
+            key = after.key()
+            if key not in seen:
+                seen.add(key)
+                queue.append((after, (*trail, str(what))))
+    return PairsExplored(len(seen), taken)
 
 
 JOIN_ERRORS = (

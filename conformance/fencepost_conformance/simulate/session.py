@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import AppendFailed, Event, Load, Request, Unload
 from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
-from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
 from ..targets.core import CoreSession
@@ -27,7 +24,7 @@ class WatchedSession(CoreSession):
         self._rules = AnswerRules()
         self._last = 0
         self._overwritten: set[int] = set()  #: parked requests that a later one of the member took the place of
-        self._parked: dict[tuple[str, str, type], int] = {}
+        self._held: dict[int, tuple[str, str, str]] = {}  #: parked requests: group, member, what for
 
     def feed(self, event: Event) -> Observation:
         before = dict(self.groups)
@@ -40,8 +37,7 @@ class WatchedSession(CoreSession):
                     check_change(before[name], group)
         check_independence(event, seen.groups, before)
         self._rules.observe(event, seen, before, self.groups)
-        self._park(event)
-        self._check_parked(before)
+        self._check_parked(event)
         return seen
 
     def _write(self, event: Event, seen: Observation) -> None:
@@ -52,29 +48,32 @@ class WatchedSession(CoreSession):
         self.log += seen.records
         self._last = len(seen.records)
 
-    def _park(self, event: Event) -> None:
-        """A second request of the same member takes the place of the first, which gets no answer (C-JOIN-59)."""
-        if isinstance(event, Request) and isinstance(event.body, JoinGroupRequest | SyncGroupRequest):
-            key = (event.body.group_id, event.body.member_id, type(event.body))
-            if event.body.member_id and event.id in self._rules.unanswered:
-                earlier = self._parked.get(key)
-                if earlier is not None:
-                    self._overwritten.add(earlier)
-                self._parked[key] = event.id
+    def _check_parked(self, event: Event) -> None:
+        """LIV-01, LIV-03, where it can be seen at once: nobody waits for an answer that no group holds any more.
 
-    def _check_parked(self, before: Mapping[str, GroupView]) -> None:
-        """LIV-01, where it can be seen at once: nobody waits for an answer that no group holds any more."""
+        The exception is a request whose place a later one of the same member took (C-JOIN-59, C-SYNC-19).
+        """
+        held = {
+            number: (name, member.member_id, what)
+            for name, group in self._state.groups.items()
+            for member in group.members.values()
+            for what, number in (("join", member.join), ("sync", member.sync))
+            if number is not None
+        }
         for number, request in self._rules.unanswered.items():
-            body = request.body
-            if number in self._overwritten or not isinstance(body, JoinGroupRequest | SyncGroupRequest):
+            joins = isinstance(request.body, JoinGroupRequest)
+            if (
+                number in held
+                or number in self._overwritten
+                or not (joins or isinstance(request.body, SyncGroupRequest))
+            ):
                 continue
-            group = self.groups.get(body.group_id)
-            joins = isinstance(body, JoinGroupRequest)
-            waiting = group is not None and any(
-                member.awaiting_join if joins else member.awaiting_sync for member in group.members
-            )
-            rule = "LIV-01" if joins else "LIV-03"
-            demand(waiting, rule, f"{body.group_id}: request {number} of {body.member_id!r} will never be answered")
+            place = self._held.get(number)
+            if place is not None and isinstance(event, Request) and held.get(event.id) == place:
+                self._overwritten.add(number)
+                continue
+            demand(False, "LIV-01" if joins else "LIV-03", f"request {number} ({place}) will never be answered")
+        self._held = held
 
     @property
     def unanswered(self) -> list[Request]:
