@@ -11,7 +11,7 @@ from ..console import Result, finish
 from ..record.run import parse_address, record_until_stopped
 
 
-def record(
+def record(  # noqa: PLR0917
     listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 takes a free one")],
     upstream: Annotated[str, typer.Option(help="HOST:PORT of the broker")],
     output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
