@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from enum import StrEnum
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fencepost.protocol.settings import PROFILES, Profile
-from fencepost_model.system.checking import Row, check_python, check_tlc
-from fencepost_model.system.manifest import BadManifest, Entry, read_manifest
+from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc
+from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, read_problem
 from fencepost_model.tlc.run import TlcBroke, TlcMissing
 
 from .. import repository
@@ -70,7 +72,11 @@ def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
         entries = read_manifest(repository.root() / "spec")
     except BadManifest as reason:
         raise CannotRun(str(reason)) from reason
-    able = [entry for entry in entries if entry.has_model or engine is Engine.tlc]
+    able = [entry for entry in entries if engine is Engine.tlc or entry.has_model]
+    if engine is Engine.spark:
+        able = [entry for entry in able if not read_problem(entry).fair]  # liveness is for the other engines
+    if not names and engine is Engine.spark:
+        raise CannotRun(f"name the configurations to spread over Spark; there are {', '.join(e.name for e in able)}")
     if not names:
         sizes = ("small", "medium", "large")
         if size not in sizes:
@@ -92,18 +98,49 @@ def run(entries: list[Entry], engine: Engine, profile: Profile | None, cores: in
     try:
         if engine is Engine.python:
             yield from explore_all(entries, profile, cores, meter)
-        else:
+        elif engine is Engine.tlc:
             for entry in entries:
-                meter.update(description=entry.name)
-                if engine is Engine.tlc:
-                    yield check_tlc(entry, workers=cores)
-                else:
-                    from fencepost_model.explore.spark import check_spark  # noqa: PLC0415
-
-                    yield check_spark(entry, workers=cores)
+                yield check_tlc(entry, workers=cores, watch=telling(meter, entry, "generated", "states"))
                 meter.advance()
+        else:
+            yield from spread_all(entries, cores, meter)
     except (TlcMissing, TlcBroke, BadManifest) as reason:
         raise CannotRun(str(reason)) from reason
+
+
+def telling(meter: Meter, entry: Entry, first: str, second: str) -> Callable[[int, int], None]:
+    """Shows the two figures of a configuration's progress."""
+
+    def watch(one: int, two: int) -> None:
+        meter.update(description=f"{entry.name}: {one:,} {first}, {two:,} {second}")
+
+    meter.update(description=entry.name)
+    return watch
+
+
+def spread_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
+    """One configuration after the other, each over all of Spark's cores."""
+    try:
+        from pyspark.errors import PySparkException  # noqa: PLC0415 — optional
+
+        from ..pipeline.spark import spark_session  # noqa: PLC0415 — optional
+    except ModuleNotFoundError as missing:
+        raise CannotRun(
+            f"the Spark engine needs {missing.name}; install it with: pip install 'fencepost[spark]'"
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="fencepost-spark-") as scratch:
+        try:
+            session = spark_session(cores, Path(scratch))
+        except PySparkException as broken:
+            raise CannotRun(f"Spark does not start; it needs a JDK of version 17 or later ({broken})") from None
+        try:
+            for entry in entries:
+                yield check_spark(entry, session, workers=cores, watch=telling(meter, entry, "states", "levels"))
+                meter.advance()
+        except PySparkException as broken:
+            raise CannotRun(f"Spark gave up: {str(broken).splitlines()[0]}") from None
+        finally:
+            session.stop()
 
 
 def explore_all(entries: list[Entry], profile: Profile | None, cores: int, meter: Meter) -> Iterable[Row]:

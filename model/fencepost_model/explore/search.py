@@ -122,7 +122,7 @@ class _Search:
         properties = system.properties
         self.invariants = [(each.name, tables.memo(each.holds, each.reads)) for each in properties.invariants]
         self.witnesses = {each.name: tables.memo(each.holds, each.reads) for each in properties.witnesses}
-        self.steps = [(each, _step_memo(tables, each)) for each in properties.steps]
+        self.steps = [(each, step_memo(tables, each)) for each in properties.steps]
         self.may_end = properties.may_end and tables.memo(properties.may_end[1], properties.may_end[0])
         self.violations: list[Violation] = []
         self.broken: set[str] = set()
@@ -317,7 +317,7 @@ class _Search:
                 self._report("deadlock", "deadlock", partial(self._trace, int(bad[0])))
 
 
-def _step_memo(tables: Tables, step: StepInvariant) -> Memo:
+def step_memo(tables: Tables, step: StepInvariant) -> Memo:
     """Remembers a step property by label and by the numbers of what it reads before and after."""
     reads = len(step.reads)
 

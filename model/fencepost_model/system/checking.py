@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.protocol.settings import Profile
 
@@ -19,9 +19,12 @@ from ..tlc.dump import read_dump
 from ..tlc.run import TlcRun, run_tlc
 from .abstraction import VARIABLES, abstract_graph
 from .closed import ClosedSystem
-from .manifest import Entry, Problem, read_problem
+from .manifest import Entry, read_problem
 from .mutants import mutated
-from .properties import properties_of
+from .properties import system_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(slots=True)
@@ -84,12 +87,6 @@ def explore_entry(
         return system, found
 
 
-def system_of(problem: Problem) -> ClosedSystem:
-    system = ClosedSystem(problem.config)
-    system.properties = properties_of(system, problem.properties, fair=problem.fair)
-    return system
-
-
 def check_python(entry: Entry, *, profile: Profile | None = None, watch: Watch | None = None) -> Row:
     """Explore with the model. A profile other than the configuration's own is expected to hold or break nothing in
     particular: what it breaks is then reported as found."""
@@ -112,6 +109,27 @@ def check_python(entry: Entry, *, profile: Profile | None = None, watch: Watch |
     if found.stopped is not None and not found.violations:
         row.wrong.append(f"stopped early: {found.stopped}")
     _judge(row, entry, len(found.violations[0].trace) if found.violations else None, pinned=profile is None)
+    return row
+
+
+def check_spark(
+    entry: Entry, session: SparkSession, *, workers: int, watch: Callable[[int, int], None] | None = None
+) -> Row:
+    """Explore spread over Spark; ``watch`` gets (states, depth). Liveness is not checked this way: ValueError."""
+    from .spread import spread  # noqa: PLC0415 — needs nothing of Spark, but only this engine needs it
+
+    problem = read_problem(entry)
+    if problem.fair:
+        raise ValueError(f"{entry.name} is about liveness, which the Spark engine does not check")
+    began = time.monotonic()
+    found = spread(session, problem, partitions=2 * workers, watch=watch)
+    seconds = time.monotonic() - began
+    row = Row(
+        *(entry.name, "spark", entry.expected, entry.breaks),
+        *(found.states, found.generated, found.depth, seconds),
+        violated=[*found.broken],
+    )
+    _judge(row, entry, None)
     return row
 
 

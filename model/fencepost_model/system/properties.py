@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fencepost.protocol.records import Record
 
@@ -19,6 +19,9 @@ from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
 from .values import Client, Lane, SyncRequest, decode_partitions
+
+if TYPE_CHECKING:
+    from .manifest import Problem
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 
@@ -377,3 +380,10 @@ def properties_of(system: ClosedSystem, names: Sequence[str], *, fair: bool = Fa
         settles=tuple(part for part in parts if isinstance(part, Settles)),
         fairness=fairness(system) if fair else (),
     )
+
+
+def system_of(problem: Problem) -> ClosedSystem:
+    """The system that a configuration describes, with its properties."""
+    system = ClosedSystem(problem.config)
+    system.properties = properties_of(system, problem.properties, fair=problem.fair)
+    return system

@@ -1,0 +1,153 @@
+"""The group machine alone, in an environment that may do anything: the faults that the closed system leaves out.
+
+There are no clients. A bounded number of requests arrives, each any of a few; any armed timer fires, any open operation
+times out, any append fails. So a group comes into being and vanishes again (C-JOIN-16), operations are given up while
+their records stay in the log (F-RT-09), lists of protocols are odd (C-JOIN-72): what TLA+ has no counterpart for here.
+
+Under the profile of a Kafka release exploring finds the shortest way into each fault; under ``intended`` all holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, Protocol, RequestBody, SyncGroupAssignment, SyncGroupRequest
+from fencepost.protocol.settings import INTENDED, Profile, Settings
+
+from ..classic import AppendError, Arrive, Durable, Fire, GroupModel, TimeOut
+from ..classic.group import GroupState
+from ..classic.state import ANSWERED, Input
+from ..explore.interface import Invariant, Label, Properties, StepInvariant
+from ..machines import PREPARING
+from .config import DELAY_MS, SESSION_MS
+from .coordinator import CLIENT_HOST, CLIENT_ID, GROUP_ID, PROTOCOL_TYPE
+
+
+class Open(NamedTuple):
+    """The group machine's state, and how many requests have come."""
+
+    group: GroupState
+    requests: int
+
+
+def _join(instance: str | None, *names: str) -> Callable[[GroupState], Iterable[RequestBody]]:
+    """JoinGroup without an id, and with each id that waits to be used."""
+
+    def bodies(state: GroupState) -> Iterable[RequestBody]:
+        group = state.group
+        pending = sorted(group.pending_join) if group is not None and instance is None else []
+        for member_id in ("", *pending):
+            protocols = tuple(Protocol(name, b"") for name in names)
+            yield JoinGroupRequest(GROUP_ID, SESSION_MS, DELAY_MS, member_id, instance, PROTOCOL_TYPE, protocols)
+
+    return bodies
+
+
+def _leader_syncs(state: GroupState) -> Iterable[RequestBody]:
+    group = state.group
+    if group is not None and group.leader is not None:
+        assignments = tuple(SyncGroupAssignment(member.member_id, b"p1") for member in group.members)
+        yield SyncGroupRequest(GROUP_ID, group.generation, group.leader, None, None, None, assignments)
+
+
+#: word of the label → the requests of that kind that may come now
+REQUESTS: Final[dict[str, Callable[[GroupState], Iterable[RequestBody]]]] = {
+    "Join": _join(None, "range"),
+    "StaticJoin": _join("i1", "range"),
+    "StaticJoinWithOther": _join("i1", "range", "roundrobin"),
+    "JoinWithDoubledName": _join(None, "range", "range"),
+    "LeaderSyncs": _leader_syncs,
+}
+
+
+@dataclass(frozen=True)
+class OpenSystem:
+    """A plain model: at most ``limit`` requests of the ``kinds``, ids m1, m2, … in order."""
+
+    profile: Profile = INTENDED
+    limit: int = 3
+    kinds: tuple[str, ...] = ("Join", "StaticJoin", "JoinWithDoubledName", "LeaderSyncs")
+    names: tuple[str, ...] = ()  #: properties to check; none: all
+    machine: GroupModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        settings = Settings(group_initial_rebalance_delay_ms=DELAY_MS)
+        object.__setattr__(self, "machine", GroupModel(settings, self.profile, group_id=GROUP_ID))
+
+    def initial(self) -> Iterable[Open]:
+        return [Open(self.machine.initial(), 0)]
+
+    def actions(self, state: Open) -> Iterable[Label]:
+        group = state.group
+        if state.requests < self.limit:
+            for kind in self.kinds:
+                for place, _ in enumerate(REQUESTS[kind](group)):
+                    yield kind, str(place)
+        for timer in sorted(group.timers):
+            yield ("TimerFires", *timer)
+        if group.undurable:
+            yield ("AppendSucceeds",)
+        if group.written is not None:
+            yield ("AppendFails",)
+        for operation in sorted({operation.id for operation in group.operations}):
+            yield "OperationTimesOut", str(operation)
+
+    def stimulus(self, state: Open, label: Label) -> Input:
+        """What the group machine is given for this label."""
+        word = label[0]
+        if word in REQUESTS:
+            body = [*REQUESTS[word](state.group)][int(label[1])]
+            number = state.requests + 1
+            return Arrive(number, 5 if word == "LeaderSyncs" else 9, CLIENT_ID, CLIENT_HOST, body, f"m{number}")
+        if word == "TimerFires":
+            return Fire(next(timer for timer in state.group.timers if tuple(timer) == label[1:]))
+        if word == "AppendSucceeds":
+            return Durable(1)
+        if word == "AppendFails":
+            return AppendError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        return TimeOut(int(label[1]))
+
+    def step(self, state: Open, action: Label) -> Open:
+        after = self.machine.successors(state.group, self.stimulus(state, action))[0].state
+        return Open(after, state.requests + (action[0] in REQUESTS))
+
+    def properties(self) -> Properties:
+        chosen = [each for each in PROPERTIES if not self.names or each.name in self.names]
+        return Properties(
+            invariants=tuple(each for each in chosen if isinstance(each, Invariant)),
+            steps=tuple(each for each in chosen if isinstance(each, StepInvariant)),
+        )
+
+
+def _nobody_answered_is_parked(state: Open) -> bool:
+    group = state.group.group
+    return group is None or all(ANSWERED not in (member.join, member.sync) for member in group.members)
+
+
+def _preparing_has_its_timer(state: Open) -> bool:
+    group = state.group.group
+    return group is None or group.state != PREPARING or any(timer.kind == "join" for timer in state.group.timers)
+
+
+def _time_out_is_no_undo(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+    """The group itself, as far as it is in the log or will be: not who is parked."""
+    old, new = before[0].group.group, after[0].group.group
+    return bool(old is not None and new is not None and (old.state, old.leader) == (new.state, new.leader))
+
+
+PROPERTIES: Final[tuple[Invariant | StepInvariant, ...]] = (
+    Invariant("NobodyIsParkedWhoWasAnswered", (0,), _nobody_answered_is_parked),  # C-JOIN-70, C-JOIN-16 (ii)
+    Invariant("APreparingGroupHasItsTimer", (0,), _preparing_has_its_timer),  # C-JOIN-72
+    Invariant(  # C-TMR-12
+        "NoTimerOutlivesItsGroup", (0,), lambda state: state.group.group is not None or not state.group.timers
+    ),
+    StepInvariant(  # C-SYNC-33, C-STATIC-06, F-RT-09
+        "ATimeOutIsNoUndo", (0,), _time_out_is_no_undo, frozenset({"OperationTimesOut"})
+    ),
+    Invariant(  # C-STATIC-18
+        "SupportIsCountedRight", (0,), lambda state: state.group.group is None or not state.group.group.skew
+    ),
+)
