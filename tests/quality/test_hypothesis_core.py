@@ -170,7 +170,6 @@ TestCoordinator = Coordinator.TestCase
     ("mutant", "rule_id"),
     [
         ("answered-before-the-log", "INV-SYNC-02"),
-        ("sync-generation-unchecked", "INV-SYNC-03"),
         ("replacement-only-in-stable", "INV-MEM-02"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from fencepost_conformance.mutants import suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import Patches, planted
+from fencepost_conformance.simulate.product import Bounds
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "mutants.md"
 
@@ -56,6 +57,7 @@ def test_the_document_lists_every_mutant():
 def test_a_survivor_is_an_error(monkeypatch, capsys):
     from fencepost_conformance.cli import main  # noqa: PLC0415
 
+    monkeypatch.setattr(suite, "BOUNDS", Bounds(transitions=0))
     monkeypatch.setattr(suite, "TRACES", 0)
     monkeypatch.setattr(suite, "SIMULATIONS", 0)
     monkeypatch.setattr(suite, "LOADS", 0)

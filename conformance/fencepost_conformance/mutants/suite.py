@@ -1,10 +1,10 @@
 """What is run against a mutant, until something notices.
 
-Five checks, each over seeds. The *model* follows random traces that the coordinator was driven through, event by event.
-*Loading* the log of such a trace must bring back what was written. *Simulations* of whole groups check the properties
-of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have their properties for
-random groups. The same seeds are run for every mutant, so a mutant dies at the same step on every machine, and the
-program without a fault must pass all of them.
+Six checks, all but the first over seeds. The *product* takes every transition of a bounded configuration on the core
+and on the model. The *model* follows random traces that the coordinator was driven through, event by event. *Loading*
+the log of such a trace must bring back what was written. *Simulations* of whole groups check the properties of section
+12. The *member's model* takes the same inputs as the member. The *assignors* must have their properties for random
+groups. Every mutant gets the same, and the program without a fault must pass all of it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from ..generate.generator import generate
 from ..simulate import Broken, draw_plan, simulate
 from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Disagreement, Input, Pair
+from ..simulate.product import Bounds, explore
 from .assignor_rules import check_assignors
 from .mutant import Mutant, Side, planted
 from .replay_rules import check_load, written
 
-TRACES, TRACE_STEPS = 40, 120
-LOADS = 20
+TRACES, TRACE_STEPS = 120, 120
+LOADS = 40
+BOUNDS = Bounds(ids=2, prompt=True, depth=60, transitions=4_000)
 SIMULATIONS = 20
 WALKS, WALK_STEPS = 250, 40
 GROUPS = 150
@@ -84,6 +86,17 @@ def traces() -> Iterator[Kill]:
         followed = follow(generated.settings, generated.profile, generated.events, generated.observations)
         if followed.refused is not None:
             yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+
+
+def product() -> Iterator[Kill]:
+    try:
+        explored = explore(BOUNDS)
+    except Exception as raised:  # the faulty program broke down
+        yield Kill("product", "an internal error", 0, 0, f"{type(raised).__name__}: {raised}")
+        return
+    if explored.problem is not None:
+        rule = explored.problem.split(":", 1)[0]
+        yield Kill("product", rule, len(explored.trail), 0, f"{', '.join(explored.trail)}: {explored.problem}")
 
 
 def loads() -> Iterator[Kill]:
@@ -164,8 +177,8 @@ def _first(rules: Sequence[str]) -> str:
 
 Check = Callable[[], Iterator[Kill]]
 CHECKS: dict[Side, tuple[Check, ...]] = {
-    Side.COORDINATOR: (traces, simulations, loads),
+    Side.COORDINATOR: (product, traces, simulations, loads),
     Side.MEMBER: (walks, simulations),
     Side.ASSIGNOR: (groups,),
 }
-ALL_CHECKS: tuple[Check, ...] = (simulations, traces, loads, walks, groups)
+ALL_CHECKS: tuple[Check, ...] = (product, simulations, traces, loads, walks, groups)

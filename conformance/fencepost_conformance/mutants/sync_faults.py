@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace as changed
 from importlib import import_module
 
-from fencepost.coordinator import expiry, heartbeat, lifecycle, membership, rebalance, records, static, sync
+from fencepost.coordinator import expiry, heartbeat, lifecycle, rebalance, records, static, sync
 from fencepost.coordinator.draft import GroupDraft, Step
 from fencepost.coordinator.state import AssignmentSent, ClassicGroup, Group, Member, MemberReplaced
 from fencepost.protocol.errors import ErrorCode
@@ -95,10 +95,6 @@ def _heartbeat_generation_unchecked(patches: Patches) -> None:
 
 
 def _displaced_instance_accepted(patches: Patches) -> None:
-    def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        known = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
-        return None if known else ErrorCode.UNKNOWN_MEMBER_ID
-
     def beat(step: Step, request: Request, body: HeartbeatRequest) -> None:
         group = step.groups.get(body.group_id)
         current = None if group is None else group.static_members.get(body.group_instance_id or "")
@@ -106,7 +102,6 @@ def _displaced_instance_accepted(patches: Patches) -> None:
             body = changed(body, member_id=current)
         original(step, request, body)
 
-    patches.attribute(membership, "invalid", invalid)
     original = patches.item(_HANDLERS, HeartbeatRequest, beat)
 
 
@@ -241,7 +236,7 @@ FAULTS = (
     ),
     Mutant(
         "displaced-instance-accepted", C, "C-STATIC-13",
-        "the instance id is enough: a process that another one displaced is not fenced", _displaced_instance_accepted,
+        "the instance id is enough for a heartbeat: a process that another one displaced is not fenced", _displaced_instance_accepted,
     ),
     Mutant(
         "displaced-request-not-fenced", C, "C-STATIC-02",
