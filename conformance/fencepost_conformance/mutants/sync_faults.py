@@ -236,7 +236,8 @@ FAULTS = (
     ),
     Mutant(
         "displaced-instance-accepted", C, "C-STATIC-13",
-        "the instance id is enough for a heartbeat: a process that another one displaced is not fenced", _displaced_instance_accepted,
+        "the instance id is enough for a heartbeat: a process that another one displaced is not fenced",
+        _displaced_instance_accepted,
     ),
     Mutant(
         "displaced-request-not-fenced", C, "C-STATIC-02",
