@@ -7,7 +7,7 @@ from random import Random
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import JoinGroupResponse, RequestBody
+from fencepost.protocol.messages import DeleteGroupsRequest, JoinGroupResponse, RequestBody
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupView
@@ -111,11 +111,19 @@ class World:
             return
         self.log.extend(seen.records)
         mood = self.plan.mood
-        if self._rng.random() < mood.append_fails:
+        if self._rng.random() < mood.append_fails and self._written_as_one(event):
             del self.log[len(self.log) - len(seen.records) :]
             self.feed(ev.AppendFailed(self.now, self._rng.choice(APPEND_ERRORS)))
         elif self._rng.random() < mood.prompt:
             self.replicate(len(self.log))
+
+    def _written_as_one(self, event: ev.Event) -> bool:
+        """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all."""
+        if not isinstance(event, ev.Appended):
+            return True
+        answered = {reply.request_id for seen in self.observations[:-1] for reply in seen.replies}
+        asked = (each for each in self.events if isinstance(each, ev.Request) and each.id not in answered)
+        return sum(isinstance(each.body, DeleteGroupsRequest) for each in asked) < 2
 
     def replicate(self, offset: int) -> None:
         """Everything below ``offset`` becomes durable."""
