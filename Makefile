@@ -27,7 +27,7 @@ run: install
 	$(BIN)/python -m fencepost_conformance.mainjob
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
 
 check: install
 	$(BIN)/ruff check .
