@@ -36,6 +36,32 @@ def test_the_intended_profile_has_none_of_kafkas_faults(entry: Entry) -> None:
     assert (row.held, row.violated) == (True, [])
 
 
+def test_symmetry_of_the_closed_system_counts_classes_and_keeps_verdicts() -> None:
+    broken_by = {
+        "EagerQuiet": None,
+        "WitnessStable": "NobodyIsEverStable",
+        "SameGeneration": "EveryJoinPhaseEndsInANewGeneration",
+    }
+    for name, broken in broken_by.items():
+        entry = next(each for each in SMALL if each.name == name)
+        system, whole = explore_entry(entry)
+        _, folded = explore_entry(entry, symmetry=True)
+        assert [(each.property, len(each.trace)) for each in folded.violations] == [
+            (each.property, len(each.trace)) for each in whole.violations
+        ]
+        assert [each.property for each in folded.violations] == ([broken] if broken else [])
+        if broken is None:
+            states = {whole.graph.state(number) for number in range(whole.states)}
+            classes = {
+                frozenset(
+                    [state] + [tuple(each.rename(at, state[at]) for at in each.source) for each in system.symmetry]
+                )
+                for state in states
+            }
+            assert folded.states == len(classes) < len(states)
+            assert frozenset().union(*classes) == states
+
+
 def test_a_counter_example_is_a_run_of_the_model() -> None:
     entry = next(each for each in SMALL if each.name == "KafkaReplacedPending")
     system, found = explore_entry(entry)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from enum import StrEnum
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
@@ -40,6 +41,7 @@ def check(  # noqa: PLR0917
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Cores to use; 0: all")] = 0,
     size: Annotated[str, typer.Option(help="Largest size of configuration: small, medium or large")] = "small",
+    symmetry: Annotated[bool, typer.Option("--symmetry", help="One state for all that differ in names alone")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output")] = False,
 ) -> None:
     """Explore every reachable state of each configuration and hold what is found against what it must be."""
@@ -51,7 +53,7 @@ def check(  # noqa: PLR0917
         )
     cores = workers or os.cpu_count() or 1
     with progress("checking", len(entries)) as meter:
-        rows = list(run(entries, engine, chosen, cores, meter))
+        rows = list(run(entries, engine, partial(check_python, profile=chosen, symmetry=symmetry), cores, meter))
     rows.sort(key=lambda row: [entry.name for entry in entries].index(row.name))
     counts: dict[str, int | float] = {
         "configurations": len(rows),
@@ -94,10 +96,10 @@ def named_profile(name: str | None) -> Profile | None:
     return PROFILES[name] if name is not None else None
 
 
-def run(entries: list[Entry], engine: Engine, profile: Profile | None, cores: int, meter: Meter) -> Iterator[Row]:
+def run(entries: list[Entry], engine: Engine, explorer: Callable[..., Row], cores: int, meter: Meter) -> Iterator[Row]:
     try:
         if engine is Engine.python:
-            yield from explore_all(entries, profile, cores, meter)
+            yield from explore_all(entries, explorer, cores, meter)
         elif engine is Engine.tlc:
             for entry in entries:
                 yield check_tlc(entry, workers=cores, watch=telling(meter, entry, "generated", "states"))
@@ -143,7 +145,7 @@ def spread_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
             session.stop()
 
 
-def explore_all(entries: list[Entry], profile: Profile | None, cores: int, meter: Meter) -> Iterable[Row]:
+def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, meter: Meter) -> Iterable[Row]:
     """Configurations side by side, one process each; one at a time, with its own progress, if there is one core."""
     if cores == 1 or len(entries) == 1:
         for entry in entries:
@@ -152,11 +154,11 @@ def explore_all(entries: list[Entry], profile: Profile | None, cores: int, meter
             def watch(found: int, expanded: int, generated: int, name: str = entry.name) -> None:
                 meter.update(description=f"{name}: {found:,} states, {found - expanded:,} to expand")
 
-            yield check_python(entry, profile=profile, watch=watch)
+            yield explorer(entry, watch=watch)
             meter.advance()
         return
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
-        pending = {pool.submit(check_python, entry, profile=profile): entry for entry in entries}
+        pending = {pool.submit(explorer, entry): entry for entry in entries}
         try:
             for done in as_completed(pending):
                 meter.update(description=pending[done].name)

@@ -214,9 +214,14 @@ class PlainSystem:
         return self.model.properties()
 
 
+def visible(system: System, state: State) -> tuple[Any, ...]:
+    """What actions and properties can read: the components, then the views."""
+    return (*state, *(view.of(state[view.component]) for view in system.views))
+
+
 def successors(system: System, state: State) -> Iterator[tuple[Outcome, State]]:
     """The outcomes and successors of one state, straight from the model: what the tables are held equal to."""
-    seen = (*state, *(view.of(state[view.component]) for view in system.views))
+    seen = visible(system, state)
     for action in system.actions:
         for outcome in action.outcomes(*(seen[component] for component in action.reads)):
             after = list(state)

@@ -215,6 +215,7 @@ class _Search:
         for table in self.tables.tables:
             steps = table.steps(columns)
             if steps is not None:
+                self._check_steps(columns, steps, first)  # on the real successors, whose names fit the label
                 if self.canonical is not None:
                     steps.columns = self.canonical(steps.columns)
                 found.append(steps)
@@ -243,7 +244,6 @@ class _Search:
                     strict=True,
                 ):
                     kept.append(part)
-            self._check_steps(columns, steps, first)
             begin = end
         self._check_states(before)
 
@@ -260,10 +260,16 @@ class _Search:
             self.broken.add(name)
             self.violations.append(Violation(name, kind, trace()))
 
-    def _trace(self, number: int, then: tuple[Step, ...] = ()) -> list[Step]:
+    def _trace(self, number: int) -> list[Step]:
         if self.canonical is not None:
-            return [*self.canonical.concrete(self.graph, self.graph.path(number)), *then]
-        return [*self.graph.trace(number), *then]
+            return self.canonical.concrete(self.graph, self.graph.path(number))
+        return self.graph.trace(number)
+
+    def _trace_step(self, number: int, broken: str, step: Step) -> list[Step]:
+        trace = self._trace(number)
+        if self.canonical is not None:
+            step = self.canonical.concrete_step(self.graph, trace[-1].state, step.state, broken)
+        return [*trace, step]
 
     def _check_states(self, first: int) -> None:
         """Invariants and witnesses of the states from ``first`` on."""
@@ -295,7 +301,7 @@ class _Search:
                 label = self.graph.label(int(steps.label[place]))
                 after = tuple(self.tables.values[each][column[place]] for each, column in enumerate(steps.columns))
                 number = first + int(steps.source[place])
-                self._report(step.name, "step", partial(self._trace, number, (Step(label, after),)))
+                self._report(step.name, "step", partial(self._trace_step, number, step.name, Step(label, after)))
 
     def _begins(self, words: frozenset[str]) -> NDArray[np.bool_]:
         """Which labels begin with one of the words."""

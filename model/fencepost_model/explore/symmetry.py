@@ -13,7 +13,7 @@ import numpy as np
 
 from .graph import Graph, Step
 from .index import Ids
-from .interface import Permutation, State, successors
+from .interface import Permutation, State, successors, visible
 from .tables import Memo, Tables
 
 
@@ -63,3 +63,21 @@ class Canonical:
             )
             trace.append(Step(outcome.label, state))
         return trace
+
+    def concrete_step(self, graph: Graph, before: State, after: State, name: str) -> Step:
+        """The step from ``before`` that breaks the property and leads to a state alike ``after``.
+
+        The property may have a part for each client, and here it may be another client's that is broken.
+        """
+        row = self._representative(after)
+        parts = [each for each in graph.system.properties.steps if each.name == name]
+        seen = visible(graph.system, before)
+        for outcome, state in successors(graph.system, before):
+            if self._representative(state) == row:
+                now = visible(graph.system, state)
+                for part in parts:
+                    reads = [tuple(values[each] for each in part.reads) for values in (seen, now)]
+                    concerned = not part.actions or outcome.label[0] in part.actions
+                    if concerned and not part.holds(outcome.label, reads[0], reads[1]):
+                        return Step(outcome.label, state)
+        raise ValueError(f"{name} tells states apart that the system's symmetry makes alike")

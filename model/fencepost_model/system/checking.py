@@ -73,6 +73,7 @@ def explore_entry(
     limits: Limits | None = None,
     watch: Watch | None = None,
     transitions: bool = False,
+    symmetry: bool = False,
 ) -> tuple[ClosedSystem, Exploration]:
     """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
     problem = read_problem(entry)
@@ -81,17 +82,21 @@ def explore_entry(
     with mutated(*problem.mutants):
         system = system_of(problem)
         live = bool(system.properties.leads_to or system.properties.settles)
-        found = explore(system, limits=limits, transitions=transitions or live, watch=watch)
+        # Symmetry would be unsound for liveness.
+        folded = symmetry and not live
+        found = explore(system, limits=limits, transitions=transitions or live, watch=watch, symmetry=folded)
         if live and found.complete:
             found.violations.extend(check_liveness(found))
         return system, found
 
 
-def check_python(entry: Entry, *, profile: Profile | None = None, watch: Watch | None = None) -> Row:
+def check_python(
+    entry: Entry, *, profile: Profile | None = None, symmetry: bool = False, watch: Watch | None = None
+) -> Row:
     """Explore with the model. A profile other than the configuration's own is expected to hold or break nothing in
-    particular: what it breaks is then reported as found."""
+    particular: what it breaks is then reported as found. With symmetry states are classes, and not pinned."""
     began = time.monotonic()
-    _, found = explore_entry(entry, profile=profile, watch=watch)
+    _, found = explore_entry(entry, profile=profile, symmetry=symmetry, watch=watch)
     row = Row(
         entry.name,
         "python",
@@ -108,7 +113,12 @@ def check_python(entry: Entry, *, profile: Profile | None = None, watch: Watch |
         row.trace = describe(first.trace, first.loop)
     if found.stopped is not None and not found.violations:
         row.wrong.append(f"stopped early: {found.stopped}")
-    _judge(row, entry, len(found.violations[0].trace) if found.violations else None, pinned=profile is None)
+    _judge(
+        row,
+        entry,
+        len(found.violations[0].trace) if found.violations else None,
+        pinned=profile is None and not symmetry,
+    )
     return row
 
 

@@ -24,6 +24,7 @@ from ..machines import COMPLETING
 from . import client as clients
 from .config import Config
 from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
+from .symmetry import renamings
 from .values import Client, JoinReply, JoinRequest, Lane, LeaveRequest, Request, SyncReply, SyncRequest
 
 GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
@@ -121,8 +122,7 @@ class ClosedSystem:
 
     @cached_property
     def symmetry(self) -> Sequence[Permutation]:
-        """None: ids are handed out in order and the first candidate leads, so neither clients nor ids are alike."""
-        return ()
+        return tuple(renamings(self.config, GROUP, LOG, FIRST_LANE))
 
     def accepts_commit(self, seen: Shape, member_id: str, instance: str, generation: int) -> bool:
         """Whether a commit sent now would be accepted: O-COMMIT-25…28."""

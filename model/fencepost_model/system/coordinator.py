@@ -217,7 +217,7 @@ def settled(state: GroupState) -> GroupState:
         return state
     operations = tuple(
         operation._replace(
-            id=operation.id if _is_due(operation) else NOBODY,
+            id=operation.id if _is_due(group, operation) else NOBODY,
             request=None,
             body=None,
             answered=False,
@@ -228,9 +228,15 @@ def settled(state: GroupState) -> GroupState:
     return state._replace(operations=operations, written=None)
 
 
-def _is_due(operation: Operation) -> bool:
-    """Whether the operation's answer is still to come and somebody waits for it."""
-    return isinstance(operation.callback, Replaced) and not operation.answered and operation.id != LATE
+def _is_due(group: Group, operation: Operation) -> bool:
+    """Whether the operation's answer is still to come and somebody waits for it: not if its member is gone again."""
+    callback = operation.callback
+    return (
+        isinstance(callback, Replaced)
+        and not operation.answered
+        and operation.id != LATE
+        and any(member.member_id == callback.new_id for member in group.members)
+    )
 
 
 def parked(state: GroupState, client: int) -> bool:
