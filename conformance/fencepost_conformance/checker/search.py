@@ -59,7 +59,7 @@ class Limits:
     tolerance_ms: int = 20
     slack_ms: int = 3_000
     steps: int = 1_000_000
-    second_look: int = 20_000
+    second_look: int = 2_000
 
 
 class Clock(NamedTuple):
