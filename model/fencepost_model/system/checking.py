@@ -16,7 +16,7 @@ from ..explore.liveness import check_liveness
 from ..explore.search import Exploration, Limits, Watch, explore
 from ..tlc.compare import Comparison, compare
 from ..tlc.dump import read_dump
-from ..tlc.run import TlcRun, run_tlc
+from ..tlc.run import UNNAMED, TlcRun, run_tlc
 from .abstraction import VARIABLES, abstract_graph
 from .closed import ClosedSystem
 from .manifest import Entry, read_problem
@@ -151,7 +151,7 @@ def _judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) ->
             row.wrong.append(f"{entry.distinct:,} states are expected, {row.states:,} were found")
     elif not row.violated:
         row.wrong.append(f"{entry.breaks} holds, and should not")
-    elif entry.breaks not in row.violated and row.violated != ["temporal"]:
+    elif entry.breaks not in row.violated and row.violated != [UNNAMED]:
         row.wrong.append(f"{row.violated[0]} is broken, and {entry.breaks} should be")
     elif pinned and entry.trace is not None and trace is not None and trace != entry.trace:
         row.wrong.append(f"the shortest counter-example should have {entry.trace} states, it has {trace}")

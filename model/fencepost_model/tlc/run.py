@@ -24,6 +24,10 @@ class TlcBroke(Exception):
     """TLC ended without a verdict: a syntax error, a wrong configuration, no memory."""
 
 
+#: TLC does not say which temporal property is violated, nor the name of a step property inside a refinement.
+UNNAMED: Final = "a property that TLC does not name"
+
+
 @dataclass(frozen=True, slots=True)
 class TlcStep:
     """One state of a counter-example; ``action`` is None for the initial one."""
@@ -34,7 +38,7 @@ class TlcStep:
 
 @dataclass(slots=True)
 class TlcRun:
-    """What TLC reported. ``violated`` names the property, or is "deadlock"; None: everything held."""
+    """What TLC reported. ``violated`` names the property, or is "deadlock" or UNNAMED; None: all held."""
 
     violated: str | None
     kind: str | None  #: "invariant", "step", "deadlock" or "liveness"
@@ -137,14 +141,13 @@ def read_output(output: str) -> TlcRun:
                 finished = True
             case 2110 | 2107:
                 run.violated, run.kind = text.split()[1], "invariant"
-            case 2108 | 2109:
-                run.violated, run.kind = text.split()[2], "step"
-            case 2112:
-                run.violated, run.kind = text.split()[2], "step"
+            case 2108 | 2109 | 2112:
+                name = text.split()[2]
+                run.violated, run.kind = UNNAMED if name == "line" else name, "step"
             case 2114:
                 run.violated, run.kind = "deadlock", "deadlock"
             case 2116:
-                run.violated, run.kind = _temporal(text), "liveness"
+                run.violated, run.kind = UNNAMED, "liveness"
             case 2217:
                 run.trace.append(_step(text))
             case 2218:
@@ -169,10 +172,6 @@ def read_output(output: str) -> TlcRun:
     if run.violated is None and not finished:
         raise TlcBroke("\n".join(errors) or output[-2000:] or "TLC printed nothing")
     return run
-
-
-def _temporal(text: str) -> str:
-    return "temporal"
 
 
 def _step(text: str) -> TlcStep:
