@@ -1,4 +1,4 @@
-"""Whether Kafka can read the topics from a consumer's metadata (G-DATA-10).
+"""Whether Kafka can read the topics from a consumer's metadata (G-DATA-10, A-EMB-06).
 
 Classic groups do without the topics, but Kafka reads them whenever a generation begins and whenever a group is loaded:
 as version 0 of the subscription, with a reader that reports *some* broken bytes as an internal error.

@@ -61,13 +61,13 @@ def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             _fail(turn, error, Retry.BACK_OFF)
             lookup.forget(turn)
-        case ErrorCode.UNKNOWN_MEMBER_ID:  # K-ERR-04
+        case ErrorCode.UNKNOWN_MEMBER_ID:  # K-ERR-04, C-REJ-09
             if unchanged:
                 turn.reset(f"encountered {error.name} from JOIN_GROUP response", keep_id=False)
             _fail(turn, error, Retry.AT_ONCE)
         case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
             _fail(turn, error, Retry.AT_ONCE)
-        case ErrorCode.MEMBER_ID_REQUIRED:  # K-ERR-07, K-ST-17
+        case ErrorCode.MEMBER_ID_REQUIRED:  # K-ERR-07, K-ST-17, C-REJ-02
             turn.change(generation=Generation(member_id=body.member_id))
             turn.request_rejoin(f"need to re-join with the given member-id: {body.member_id}")
             _fail(turn, error, Retry.AT_ONCE)
@@ -106,7 +106,7 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             _fail(turn, error, Retry.BACK_OFF)
             lookup.forget(turn)
-        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:  # K-ERR-04, K-ERR-05
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:  # K-ERR-04, K-ERR-05, C-REJ-09, C-REJ-10
             if unchanged:
                 turn.reset(
                     f"encountered {error.name} from SYNC_GROUP response",

@@ -58,7 +58,7 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             lookup.forget(turn)
             heartbeat_failed(turn)
-        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
+        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06, C-REJ-03
             if member.state is MemberState.STABLE:
                 turn.request_rejoin("group is already rebalancing")
             _good(turn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -169,6 +170,29 @@ def test_every_partition_once_and_only_to_subscribers(name, seed):
     )  # A-PROP-01, A-PROP-02
     for member, share in shares.items():
         assert {each.topic for each in share} <= set(members[member].subscription.topics)  # A-PROP-03
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@pytest.mark.parametrize("seed", range(50))
+def test_shares_depend_on_nothing_but_the_set_of_members(name, seed):
+    """A-PROP-05, A-PROP-07: the order of the input and what the members owned before make no difference."""
+    dice = random.Random(seed)
+    topics, members = group(dice, racks=False)
+    shares = assigned(name, topics, members)
+    shuffled = {member: members[member] for member in dice.sample(list(members), len(members))}
+    fed_back = {
+        member: replace(each, subscription=replace(each.subscription, owned_partitions=shares[member]))
+        for member, each in shuffled.items()
+    }
+    assert assigned(name, dict(reversed(topics.items())), fed_back) == shares
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("range", [1, 1, 1, 0, 0]), ("roundrobin", [1, 1, 1, 0, 0])])
+def test_members_beyond_the_partitions_stay_idle(name, sizes):
+    """A-IDLE-01, A-PROP-04."""
+    members = {member: GroupMember(Subscription(("t",))) for member in "abcde"}
+    shares = assigned(name, {"t": Topic("t", b"", 3)}, members)
+    assert [len(share) for share in shares.values()] == sizes
 
 
 def test_range_gives_the_extras_to_the_first():

@@ -1,0 +1,92 @@
+"""What members see when the group moves to a coordinator that has only the log (11.7)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Load, LoadStarted, Unload
+from fencepost.protocol.view import GroupState
+
+from .scene import GROUP, Scene
+
+
+def fail_over(scene: Scene) -> None:
+    """The partition is lost and won again; the new coordinator reads what the log holds."""
+    scene.feed(Unload(scene.now, None))
+    scene.timers.clear()
+    scene.feed(LoadStarted(scene.now, 2))
+    scene.feed(Load(scene.now, 2, tuple(scene.records)))
+
+
+def rebalancing() -> tuple[Scene, list[str], str]:
+    """Two members of generation 1 and a newcomer, all told of generation 2, whose assignment was never logged."""
+    scene = Scene()
+    old = scene.stable(2)
+    newcomer, parked = scene.newcomer()
+    for member_id in old:
+        scene.join(member_id)
+    assert scene.joined(parked).generation_id == 2
+    assert scene.now_in is GroupState.COMPLETING_REBALANCE
+    return scene, old, newcomer
+
+
+def test_a_generation_that_was_not_logged_is_lost() -> None:
+    """F-CONS-01: who was in the logged generation is told that it has another, who was not is unknown."""
+    scene, old, newcomer = rebalancing()
+    fail_over(scene)
+    assert scene.group().generation_id == 1
+    assert scene.heartbeat(old[0], 2) is ErrorCode.ILLEGAL_GENERATION
+    assert scene.heartbeat(newcomer, 2) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert scene.heartbeat(old[0], 1) is ErrorCode.NONE
+
+
+def test_a_generation_number_is_given_out_again() -> None:
+    """F-CONS-02: generation 2 once had three members; now it has the two that came back."""
+    scene, old, _ = rebalancing()
+    fail_over(scene)
+    asked = [scene.join(member_id, "range", data=b"changed") for member_id in old]
+    assert {scene.joined(number).generation_id for number in asked} == {2}
+    assert {member.member_id for member in scene.group().members} == set(old)
+
+
+def test_a_restored_member_offers_one_protocol_until_it_rejoins() -> None:
+    """F-CONS-04, C-TMR-13."""
+    scene = Scene()
+    first, _ = scene.newcomer("range", "roundrobin")
+    scene.pass_time(60_000 // 10)
+    scene.sync(first, 1, {first: b"all"})
+    assert [protocol.name for protocol in scene.member(first).protocols] == ["range", "roundrobin"]
+    fail_over(scene)
+    refused = scene.joined(scene.join("", "roundrobin"))
+    assert refused.error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    scene.join(first, "range", "roundrobin")
+    assert scene.joined(scene.join("", "roundrobin")).error_code is ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_members_learn_of_a_fail_over_only_by_refusals() -> None:
+    """F-CONS-06: NOT_COORDINATOR, then loading, when a heartbeat says NONE whatever the truth (C-HB-03)."""
+    scene = Scene()
+    member_id = scene.stable(1)[0]
+    scene.feed(Unload(scene.now, None))
+    scene.timers.clear()
+    assert scene.heartbeat(member_id, 1) is ErrorCode.NOT_COORDINATOR
+    scene.feed(LoadStarted(scene.now, 2))
+    assert scene.heartbeat("nobody", 77) is ErrorCode.NONE
+    scene.feed(Load(scene.now, 2, tuple(scene.records)))
+    assert scene.heartbeat(member_id, 1) is ErrorCode.NONE
+
+
+def test_a_generation_that_everybody_was_told_had_failed_may_be_there_after_all() -> None:
+    """F-CONS-08: the leader's record timed out, so its SyncGroup failed; the log has it, and a reload restores it."""
+    scene = Scene(log="later")
+    scene.newcomer()
+    scene.replicate()
+    leader, _ = scene.newcomer()
+    scene.pass_time(6_000)
+    leader = scene.group().leader or leader
+    told = scene.sync(leader, 1, {leader: b"all"})
+    scene.pass_time(5_000)
+    assert scene.synced(told).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    fail_over(scene)
+    assert scene.now_in is GroupState.STABLE
+    assert scene.member(leader).assignment == b"all"
+    assert scene.group().group_id == GROUP
