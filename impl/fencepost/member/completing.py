@@ -128,7 +128,9 @@ def complete(turn: Turn, data: bytes) -> Progress:
 
 
 def revoked(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
-    """The listener gave up what the new assignment does not hold: join again, so that others get it (K-CB-06)."""
+    """The listener gave up what the new assignment does not hold: join again, so that others get it (K-CB-06).
+
+    Nothing is committed here for what was given up (K-CB-12)."""
     assert waiting.assignment is not None
     turn.request_rejoin("need to revoke partitions and re-join")
     failure = None if error is None else Failure(FailureKind.LISTENER, text=error)

@@ -222,7 +222,7 @@ class Commit:
 
 
 class Call(Enum):
-    """The three calls of a rebalance listener."""
+    """The three calls of a rebalance listener. A listener that has none for ``LOST`` takes ``REVOKED``'s (K-CB-10)."""
 
     REVOKED = "revoked"
     ASSIGNED = "assigned"

@@ -56,7 +56,8 @@ class Request:
     """A request arrives. ``id`` is the caller's and unique among open requests; the reply names it.
 
     ``denied`` holds the group ids for which the host's authorizer refuses the right that the API needs (C-JOIN-02,
-    C-SYNC-02, C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09).
+    C-SYNC-02, C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09). ``client_host`` is the text of the socket's address, with a
+    slash before it in Kafka (G-WIRE-29).
     """
 
     at_ms: int

@@ -23,7 +23,8 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupRequest:
-    """JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1 in v0, which does not carry it."""
+    """JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1 in v0, which does not carry it. ``reason`` is for the
+    broker's log and changes nothing (G-WIRE-24, C-JOIN-67)."""
 
     group_id: str
     session_timeout_ms: int
@@ -46,7 +47,8 @@ class JoinGroupMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
-    """JoinGroup answer; ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77)."""
+    """JoinGroup answer. ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77); an error answer has
+    the defaults below (G-WIRE-21)."""
 
     error_code: ErrorCode
     generation_id: int = -1
