@@ -234,6 +234,7 @@ class Simulation:
         self.feed(Load(self.now, self.tenure, tuple(self.core.log[:kept])))
 
     def fail_over(self, gap_ms: int) -> None:
+        """Lose the partition and win it again later; that the groups then go on (LIV-09) is for ``liveness`` to see."""
         if not self.active:
             return
         self.active = False

@@ -10,7 +10,8 @@ from .turn import Turn
 
 
 def leave(turn: Turn, option: CloseOption, reason: str) -> None:
-    """K-LEAVE-01: tell the coordinator if it is known and this kind of member does (C-LEAVE-26); forget the generation anyway."""
+    """K-LEAVE-01: tell the coordinator if it is known and this kind of member does (C-LEAVE-26); forget the generation
+    anyway."""
     member = turn.member
     dynamic = member.settings.group_instance_id is None
     asked = option is CloseOption.LEAVE_GROUP or (option is CloseOption.DEFAULT and dynamic)  # K-LEAVE-03, K-LEAVE-05

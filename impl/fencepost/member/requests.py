@@ -31,7 +31,7 @@ def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None 
 
 
 def send_join(turn: Turn) -> None:
-    """K-ST-10: the first join (C-REJ-01), and every later one. The subscription that is told is remembered (K-JOIN-03)."""
+    """K-ST-10: the first join (C-REJ-01) and every later one. The subscription told is remembered (K-JOIN-03)."""
     turn.change(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
     member = turn.member
     if member.coordinator.node is None:  # forgotten while the listener ran

@@ -47,8 +47,8 @@ class JoinGroupMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
-    """JoinGroup answer. ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77); an error answer has
-    the defaults below (G-WIRE-21)."""
+    """JoinGroup answer. ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77); an error answer
+    has the defaults below (G-WIRE-21)."""
 
     error_code: ErrorCode
     generation_id: int = -1
