@@ -74,7 +74,7 @@ class Foresight:
 
     def __init__(self, events: Sequence[Event], known: Mapping[int, Answer], *, blind: bool = False) -> None:
         self._demands: dict[int, _Demand] = {}
-        self._joins: dict[int, int] = {}
+        self._joins: dict[int, JoinGroupResponse] = {}
         deletes = any(isinstance(event.op.body, DeleteGroupsRequest) for event in events)
         failed = any(getattr(answer, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR for answer in known.values())
         self._blind = blind or deletes or failed
@@ -91,8 +91,8 @@ class Foresight:
             if demand is None:
                 continue
             self._demands[op.id] = demand
-            if isinstance(op.body, JoinGroupRequest):
-                self._joins[op.id] = demand.generation
+            if isinstance(answer, JoinGroupResponse):
+                self._joins[op.id] = answer
             self._least[at] = min(self._least[at], demand.generation)
             if demand.calm:
                 self._least_calm[at] = min(self._least_calm[at], demand.generation)
@@ -123,10 +123,12 @@ class Foresight:
 
     def answered_otherwise(self, number: int, after: Group | None) -> bool:
         """True if this JoinGroup, parked in a rebalance, cannot get the answer that was seen."""
-        generation = self._joins.get(number)
-        if generation is None or after is None or after.state != PREPARING or self._blind:
+        seen = self._joins.get(number)
+        if seen is None or after is None or after.state != PREPARING or self._blind:
             return False
-        return generation != after.generation + 1
+        # A leader whose JoinGroup is parked stays the leader (C-JOIN-45).
+        leads_wrongly = after.leader == seen.member_id != seen.leader
+        return leads_wrongly or seen.generation_id != after.generation + 1
 
 
 def _ids(group: Group) -> set[str]:

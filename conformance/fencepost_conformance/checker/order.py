@@ -28,7 +28,8 @@ from fencepost.protocol.messages import (
     JoinGroupResponse,
     SyncGroupRequest,
 )
-from fencepost_model.classic.state import Group
+from fencepost_model.classic.group import GroupState
+from fencepost_model.classic.state import Assigned, Group, Replaced
 from fencepost_model.machines import COMPLETING, PREPARING, STABLE
 
 from .history import Answer, Op
@@ -61,6 +62,11 @@ def _contested(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op
     if any(member.instance == instance and member.member_id != body.member_id for member in group.members):
         return True
     return any(other is not op and getattr(other.body, "group_instance_id", None) == instance for other in others)
+
+
+def changes_when_durable(state: GroupState) -> bool:
+    """Does the group change when its records become durable (C-SYNC-21, C-STATIC-03)?"""
+    return any(isinstance(operation.callback, Assigned | Replaced) for operation in state.operations)
 
 
 def leads(op: Op, answer: Answer | None, group: Group | None) -> bool:

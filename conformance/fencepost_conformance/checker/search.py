@@ -42,7 +42,7 @@ from .door import at_the_door
 from .foresight import Foresight
 from .history import Answer, Event, History, Op
 from .ids import NewIds
-from .order import kind, leads
+from .order import changes_when_durable, kind, leads
 
 #: The id of requests that the checker itself puts in, for what a commit does to a member's session.
 _INTERNAL: Final = -2
@@ -184,6 +184,8 @@ class Search:
             yield from self._fire(at, config, late)
         if config.state.undurable:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
+            if self.reduced and not changes_when_durable(config.state):
+                return  # whoever waits for it gets the same answer at any time: at once is as good
         ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
         # In the order of the times at which they could happen at the earliest: that is how it mostly was.
         next_: list[tuple[int, int, Op | Clock]] = [
