@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,11 +40,15 @@ def _first_impossible(search: Search, history: History, settings: Settings, prof
     """The position of the first event such that the events up to it have no explanation.
 
     The search compares answers ahead of their time, so where it got stuck is at most that position: an answer
-    given there may have been wrong only for what was seen later.
+    given there may have been wrong only for what was seen later. Where a search of a part takes too long, that part
+    counts as not explained.
     """
 
     def explained(upto: int) -> bool:
-        return Search(history, settings, profile, limits, upto=upto).run()
+        try:
+            return Search(history, settings, profile, replace(limits, steps=limits.detail), upto=upto).run()
+        except Exhausted:
+            return False
 
     low, high, stride = search.furthest, len(history.events) - 1, 1
     while low < high:  # gallop: the first impossible event is mostly near
@@ -67,8 +72,9 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
     rules: dict[str, None] = {}
     allowed: list[str] = []
     if event.answered:
-        probe = Search(history, settings, profile, limits, upto=at + 1, probe=True)
-        probe.run()
+        probe = Search(history, settings, profile, replace(limits, steps=limits.detail), upto=at + 1, probe=True)
+        with suppress(Exhausted):
+            probe.run()
         for answer, because in probe.answers.items():
             allowed.append(answer_text(answer, op))
             rules.update(dict.fromkeys(because))

@@ -53,13 +53,14 @@ class Limits:
     """``slack_ms``: how late a timer, an answer or a request that was sent may be.
 
     ``steps``: how many steps of the model the search of one group may cost; ``second_look``: how many more before it is
-    refused.
+    refused; ``detail``: how many each search may cost that finds out where and why it is refused.
     """
 
     tolerance_ms: int = 20
     slack_ms: int = 3_000
     steps: int = 1_000_000
     second_look: int = 2_000
+    detail: int = 20_000
 
 
 class Clock(NamedTuple):
@@ -210,7 +211,7 @@ class Search:
         """The requests that may be taken up next: of those that commute only the oldest."""
         if not self.reduced or len(ready) < 2:
             return ready
-        kinds = {op.id: kind(op, self.known.get(op.id), group, ready) for op in ready}
+        kinds = {op.id: kind(op, op.answer, group, ready) for op in ready}
         oldest: dict[str, int] = {}
         for number, name in kinds.items():
             if name is not None:
@@ -219,7 +220,7 @@ class Search:
 
     def _early(self, op: Op, group: Group | None) -> int:
         """When a request is tried: when it was sent, but before all others if its answer says that it came first."""
-        return -1 if leads(op, self.known.get(op.id), group) else op.sent_ms
+        return -1 if leads(op, op.answer, group) else op.sent_ms
 
     def _may_begin(self, config: Config, op: Op) -> bool:
         """Requests of one connection are taken up in the order in which they were sent."""
