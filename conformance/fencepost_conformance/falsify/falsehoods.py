@@ -285,8 +285,10 @@ def join_swapped(trace: WireTrace, all_: list[Exchange]) -> Made:
     """Two members of one generation get each other's answer (C-JOIN-49)."""
     for one, two in pairwise(sorted(_joined(all_), key=lambda each: (each.generation, each.received))):
         if one.generation == two.generation and one.member != two.member and one.version == two.version:
-            first, last = sorted((one.received, two.received))
-            yield altered(trace, {one.received: two.answer, two.received: one.answer}), first, last
+            # Two new static members might have been given these ids: then the leader's list, or another answer, tells.
+            last = max(each.received for each in _joined(all_) if each.generation == one.generation)
+            changed = altered(trace, {one.received: two.answer, two.received: one.answer})
+            yield changed, min(one.received, two.received), last
 
 
 @falsehood
