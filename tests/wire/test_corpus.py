@@ -81,15 +81,22 @@ def test_a_session_does_not_run_out_too_soon() -> None:
 
 def test_a_session_does_not_last_forever() -> None:
     trace = _crash()
-    told = [
+    answer = [
+        line
+        for line in trace.lines
+        if isinstance(line, ReceivedLine) and line.api_key == 12 and line.body["error_code"] == 27
+    ][-1]
+    asked = next(
         at
         for at, line in enumerate(trace.lines)
-        if isinstance(line, ReceivedLine) and line.api_key == 12 and line.body["error_code"] == 27
-    ]
+        if isinstance(line, SentLine)
+        and (line.connection, line.correlation_id) == (answer.connection, answer.correlation_id)
+    )
     late = tuple(
-        line.model_copy(update={"at_ms": line.at_ms + 20_000}) if at >= told[-1] else line
+        line.model_copy(update={"at_ms": line.at_ms + 20_000}) if at >= asked else line
         for at, line in enumerate(trace.lines)
     )
     moved = WireTrace(trace.settings, trace.profile, late)
     assert check_trace(moved, limits=Limits(slack_ms=60_000)).outcome == "accepted"
-    assert check_trace(moved).outcome == "refused"
+    (refusal,) = check_trace(moved).refusals
+    assert any("UNKNOWN_MEMBER_ID" in answer for answer in refusal.allowed)
