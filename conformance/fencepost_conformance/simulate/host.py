@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from fencepost.member import Member, step
+from fencepost.member import Member, MemberState, step
 from fencepost.member.events import (
     Answered,
     CancelMemberTimer,
@@ -66,11 +66,12 @@ class Host:
         self.given_up: str | None = None
         self.listener_fails = False
         self.listener_delay_ms = 0
+        self.processing_ms = 0  #: how long the program needs for what a poll returns
+        self.busy_until = 0  #: before that it does not poll
         self._world = world
         self._rules = MemberRules(plan.name)
         self._timers: dict[MemberTimer, int] = {}
         self._inbox: list[MemberEvent] = []  #: read by the next poll
-        self._stalled_until = 0
         self._subscribed = False
         self._fed_ms = 0  #: when the poll interval last began
 
@@ -83,7 +84,7 @@ class Host:
         self._rules = MemberRules(self.plan.name)
         self._timers.clear()
         self._inbox.clear()
-        self._stalled_until = 0
+        self.busy_until = 0
         self.running = True
         self._world.fetch_metadata(self)
         self.subscribe(self.plan.topics)
@@ -112,7 +113,7 @@ class Host:
             self.handle(event)
 
     def stall(self, duration_ms: int) -> None:
-        self._stalled_until = max(self._stalled_until, self._world.now + duration_ms)
+        self.busy_until = max(self.busy_until, self._world.now + duration_ms)
 
     @property
     def idle(self) -> bool:
@@ -125,12 +126,14 @@ class Host:
         return self.running and self._subscribed and not self.member.closed
 
     def poll(self) -> None:
-        if not self.idle or self._world.now < self._stalled_until:
+        if not self.idle or self._world.now < self.busy_until:
             return
         while self._inbox and self.idle:
             self.handle(self._inbox.pop(0))
         if self.idle:
             self.handle(Poll(self._world.now))
+            if self.member.state is MemberState.STABLE and self.member.assignment:
+                self.stall(self.processing_ms)
 
     def _poll_again(self, process: int) -> None:
         if process == self.process and self.running:
@@ -143,7 +146,7 @@ class Host:
         """Something arrives for a process of this host."""
         if process != self.process or not self.running:
             return
-        reads = self.member.state.in_generation or (self.idle and self._world.now >= self._stalled_until)
+        reads = self.member.state.in_generation or (self.idle and self._world.now >= self.busy_until)
         if not reads and isinstance(event, Answered):
             self._inbox.append(event)  # nobody reads the socket now
             return

@@ -33,7 +33,8 @@ class Settling:
         world = self._simulation
         # What was begun in the chaos comes to its end first: restarts, stalls, messages on their way.
         ends = max((each.at_ms + each.amount for each in world.plan.disruptions), default=0)
-        until(max(world.now, ends) + _LAST_MESSAGES)
+        busy = max(host.busy_until for host in world.hosts)
+        until(max(world.now, ends, busy) + _LAST_MESSAGES)
         start, bound = world.now, self._bound()
         while True:
             problem = self._problem()

@@ -29,6 +29,7 @@ class Fault(Enum):
     TWIN = "gets a second process of its instance id"
     GROW = "sees a topic get more partitions"
     FAIL_OVER = "loses its coordinator"
+    SLOW = "needs long for what each poll returns"
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,15 @@ class _Numbered:
     def protocol(self, group_id: str, tied: Sequence[str]) -> str:
         return min(tied)
 
+    def uuid(self) -> str:
+        return self.member_id("")
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return min(tied)
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return keys
+
 
 class Both:
     """The core and the model after the same events. ``after`` leaves this object as it is."""
@@ -253,7 +262,7 @@ def _bare(key: TimerKey) -> TimerKey:
 
 
 def _untimed(record: Record) -> object:
-    value = record.value
+    value = record.group_metadata
     return None if value is None else replace(value, current_state_timestamp=0)
 
 

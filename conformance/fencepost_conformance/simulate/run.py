@@ -77,6 +77,15 @@ class RandomChoices:
     def protocol(self, group_id: str, tied: object) -> str:
         return self._rng.choice(list(tied))  # type: ignore[call-overload,no-any-return]
 
+    def uuid(self) -> str:
+        return self.member_id("uuid")
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._rng.choice(tied)
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return self._rng.sample(keys, len(keys))
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -345,6 +354,8 @@ class Simulation:
                     self.later(self._rng.randint(0, amount), lambda to=each: self.fetch_metadata(to))  # type: ignore[misc]
             case Fault.FAIL_OVER:
                 self.fail_over(amount)
+            case Fault.SLOW:
+                host.processing_ms = amount
 
     def _restart(self, host: Host, after_ms: int) -> None:
         def restart() -> None:
@@ -360,6 +371,7 @@ class Simulation:
         for host in self.hosts:
             host.listener_fails = False
             host.listener_delay_ms = 0
+            host.processing_ms = 0
         if self.active:
             self._replicate(self.tenure, len(self.core.log))
 
