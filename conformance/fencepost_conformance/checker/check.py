@@ -12,6 +12,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile, Settings
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_traces
+from .door import while_loading
 from .history import Event, History, histories
 from .search import Exhausted, Limits, Search
 from .text import answer_text, request_text
@@ -21,19 +22,25 @@ from .verdict import Outcome, Refusal, Verdict
 _SHOWN = 8
 
 
-def _alive_before(history: History) -> Event | None:
-    """The first answer that shows that the group existed before the trace began, None if there is none.
+def _alive_before(history: History) -> tuple[Event | None, Event | None]:
+    """The first answer that shows that the group existed before the trace began, and the first that may show it.
 
     A member id that no answer of the trace handed out and that the coordinator knows was handed out earlier. Only the
-    first answer of a group is asked: later ones are the checker's to judge.
+    first answer of a coordinator that has loaded is asked: later ones are the checker's to judge. A Heartbeat that is
+    answered NONE before that speaks of such a member, or of a coordinator that loads (C-HB-03).
     """
-    first = next((event for event in history.events if event.answered), None)
-    if first is None:
-        return None
-    named: str = getattr(first.op.body, "member_id", "")
-    code = getattr(first.op.answer, "error_code", None)
-    known = code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION)
-    return first if named and known else None
+    may_show: Event | None = None
+    for event in history.events:
+        if not event.answered or event.op.answer is None:
+            continue
+        named: str = getattr(event.op.body, "member_id", "")
+        code = getattr(event.op.answer, "error_code", None)
+        known = code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION)
+        shows = event if named and known else None
+        if not while_loading(event.op.answer):
+            return shows, may_show
+        may_show = may_show or shows
+    return may_show, may_show
 
 
 def _first_impossible(search: Search, history: History, settings: Settings, profile: Profile, limits: Limits) -> int:
@@ -130,7 +137,7 @@ def check_trace(
     groups = histories(trace)
     for history in groups.values():
         events += len(history.events)
-        alive = _alive_before(history)
+        alive, perhaps_alive = _alive_before(history)
         if history.foreign is not None or alive is not None:
             at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
             outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"
@@ -141,7 +148,10 @@ def check_trace(
             outcome, line, reason = "undecided", _line(trace, 0), f"group {history.group_id!r}: {given_up}"
             continue
         steps += cost
-        if refusal is not None:
+        if refusal is not None and perhaps_alive is not None:
+            outcome, line = "undecided", _line(trace, perhaps_alive.line)
+            reason = f"group {history.group_id!r} seems to have been alive before the trace began"
+        elif refusal is not None:
             refusals.append(replace(refusal, line=_line(trace, refusal.line)))
     if refusals:
         outcome = "refused"

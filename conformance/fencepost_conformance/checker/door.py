@@ -8,6 +8,7 @@ from typing import Final
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
+    HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -47,18 +48,30 @@ def _invalid(settings: Settings, version: int, body: RequestBody) -> tuple[Respo
     return None
 
 
+#: What a coordinator answers a Heartbeat while it loads, whoever asks (C-HB-03).
+_BEAT_WHILE_LOADING: Final = HeartbeatResponse(ErrorCode.NONE)
+
+
+def while_loading(answer: Answer) -> bool:
+    """May a broker answer this that is not, or not yet, the coordinator (F-RT-01, F-RT-02, C-HB-03)?"""
+    return answer == _BEAT_WHILE_LOADING or getattr(answer, "error_code", None) in NOT_HERE
+
+
 def at_the_door(
-    settings: Settings, group: Group | None, version: int, body: RequestBody, answer: Answer | None
+    settings: Settings, group: Group | None, version: int, body: RequestBody, answer: Answer | None, *, loading: bool
 ) -> tuple[Answer, str] | None:
     """The answer that a request gets without touching the group, and the rule; None if it gets to the group.
 
     ``answer`` is the one that was seen. It decides what cannot be known otherwise: that a client has no right, or that
-    the broker was not yet the coordinator (only while there is no group).
+    the broker was not yet the coordinator (only while there is no group). ``loading``: no answer seen so far says that
+    the broker is the coordinator.
     """
     error = getattr(answer, "error_code", None)
     if answer is not None and error is _DENIED:
         return answer, "C-JOIN-02"
     if answer is not None and error in NOT_HERE and group is None:
         return answer, "F-RT-02"
+    if loading and group is None and isinstance(body, HeartbeatRequest) and answer == _BEAT_WHILE_LOADING:
+        return answer, "C-HB-03"
     invalid = _invalid(settings, version, body)
     return None if invalid is None else (seen(version, invalid[0]), invalid[1])

@@ -38,7 +38,7 @@ from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
 
 from .answers import seen
 from .commits import Commit, CommitAnswer, expected
-from .door import at_the_door
+from .door import at_the_door, while_loading
 from .foresight import Foresight
 from .history import Answer, Event, History, Op
 from .ids import NewIds
@@ -126,6 +126,15 @@ class Search:
             for op in self.ops.values()
             if op.answer is not None and op.answer_line <= last_line and op.id != self.probe
         }
+        #: The first event by which the broker must be the coordinator; it may be loading until then (C-HB-03).
+        self.loaded = next(
+            (
+                number
+                for number, event in enumerate(self.events)
+                if event.answered and event.op.answer is not None and not while_loading(event.op.answer)
+            ),
+            len(self.events),
+        )
         self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
         self.ids = NewIds(self.ops.values(), self.known)
         self.foresight = Foresight(self.events, self.known, blind=not reduced)
@@ -248,7 +257,9 @@ class Search:
             yield from self._commit(at, config, op, op.body)
             return
         answer = self.known.get(op.id) if op.id == self.probe else op.answer
-        turned_away = at_the_door(self.model.settings, config.state.group, op.version, op.body, answer)
+        turned_away = at_the_door(
+            self.model.settings, config.state.group, op.version, op.body, answer, loading=at <= self.loaded
+        )
         if turned_away is not None:
             yield from self._turn_away(at, config, op, turned_away)
             return

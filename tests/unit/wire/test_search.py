@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.checker.search import Limits
 from fencepost_conformance.falsify.falsehoods import KINDS, falsehoods
+from fencepost_conformance.trace.convert import wire_body
+from fencepost_conformance.trace.lines import ConnectedLine, ReceivedLine, SentLine
 
 from .simulated import Simulation
 
@@ -48,3 +55,60 @@ def test_a_refusal_tells_what_could_have_been_seen_and_why() -> None:
     assert refusal.seen.endswith("was answered ILLEGAL_GENERATION")
     assert refusal.allowed == ("NONE",)
     assert "C-HB-12" in refusal.rules
+
+
+def stranger(at_ms: int, connection: int, error: ErrorCode) -> tuple[ConnectedLine, SentLine, ReceivedLine]:
+    """A Heartbeat of somebody who is no member, and its answer."""
+    common: dict[str, Any] = {
+        "at_ms": at_ms,
+        "connection": connection,
+        "correlation_id": 1,
+        "api_key": 12,
+        "api_version": 4,
+    }
+    beat = HeartbeatRequest("g", 3, "stranger", None)
+    return (
+        ConnectedLine(at_ms=at_ms, connection=connection),
+        SentLine(**common, client_id="stranger", body=wire_body(beat)),
+        ReceivedLine(**common, body=wire_body(HeartbeatResponse(error))),
+    )
+
+
+def test_a_heartbeat_is_answered_none_while_the_coordinator_loads() -> None:
+    """C-HB-03: whoever asks; and again, until some answer shows that it has loaded."""
+    trace = Simulation(2, clients=3).run()
+    loading = stranger(0, 901, ErrorCode.NONE) + stranger(0, 902, ErrorCode.NONE)
+    verdict = check_trace(replace(trace, lines=loading + trace.lines))
+    assert verdict.outcome == "accepted", (verdict.reason, verdict.refusals)
+
+
+@pytest.mark.parametrize("after", [1, 4, 40])
+def test_a_stranger_is_not_answered_none_by_a_coordinator_that_has_loaded(after: int) -> None:
+    """C-HB-05, C-HB-08. ``after``: so many answers were seen before."""
+    trace = Simulation(2, clients=3).run()
+    answered = [at for at, line in enumerate(trace.lines) if isinstance(line, ReceivedLine)]
+    at = answered[after - 1] + 1
+    late = stranger(trace.lines[at - 1].at_ms, 901, ErrorCode.NONE)
+    verdict = check_trace(replace(trace, lines=trace.lines[:at] + late + trace.lines[at:]))
+    assert verdict.outcome == "refused"
+    assert verdict.refusals[0].line == at + 3
+    assert verdict.refusals[0].allowed == ("UNKNOWN_MEMBER_ID",)
+
+
+def test_a_group_that_nobody_has_joined_is_known_to_be_missing() -> None:
+    """C-HB-05: the answer to the first stranger shows that the coordinator has loaded."""
+    trace = Simulation(2, clients=3).run()
+    lines = stranger(0, 901, ErrorCode.UNKNOWN_MEMBER_ID) + stranger(0, 902, ErrorCode.NONE)
+    verdict = check_trace(replace(trace, lines=lines + trace.lines))
+    assert verdict.outcome == "refused"
+    assert verdict.refusals[0].line == len(lines)
+
+
+def test_a_group_that_was_alive_is_not_taken_for_one_that_loads() -> None:
+    """After a first Heartbeat that either would explain, only a group that was alive before explains the second."""
+    trace = Simulation(2, clients=3).run()
+    at = next(at for at, line in enumerate(trace.lines) if isinstance(line, ReceivedLine)) + 1
+    late = stranger(trace.lines[at - 1].at_ms, 902, ErrorCode.NONE)
+    lines = stranger(0, 901, ErrorCode.NONE) + trace.lines[:at] + late + trace.lines[at:]
+    verdict = check_trace(replace(trace, lines=lines))
+    assert (verdict.outcome, verdict.line) == ("undecided", 3)
