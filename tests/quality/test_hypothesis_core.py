@@ -65,6 +65,15 @@ class Smallest:
     def protocol(self, group_id, tied):
         return min(tied)
 
+    def uuid(self):
+        return self.member_id("")
+
+    def assignor(self, group_id, tied):
+        return min(tied)
+
+    def order(self, group_id, keys):
+        return keys
+
 
 class Coordinator(RuleBasedStateMachine):
     """The watched core raises ``Broken`` with the rule's id; the rules here only make things happen."""

@@ -43,6 +43,15 @@ class WatchedChoices:
     def protocol(self, group_id: str, tied: Sequence[str]) -> str:
         return self._noted("protocol", group_id, tied, self._inner.protocol(group_id, tied))
 
+    def uuid(self) -> str:
+        return self._inner.uuid()
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._inner.assignor(group_id, tied)
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return self._inner.order(group_id, keys)
+
     def _noted(self, kind: str, group_id: str, among: Sequence[str], answer: str) -> str:
         number = sum(call.event == self.event for call in self.calls)
         answer = self._given.get((self.event, number), answer)

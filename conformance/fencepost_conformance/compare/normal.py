@@ -42,7 +42,7 @@ def _by_member(rows: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def normal_record(record: Record) -> Record:
     """The record with its members in order of their ids."""
-    value = record.value
+    value = record.group_metadata
     if value is None or len(value.members) < 2:
         return record
     return Record(record.key, replace(value, members=tuple(sorted(value.members, key=lambda row: row.member_id))))

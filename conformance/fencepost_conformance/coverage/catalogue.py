@@ -42,6 +42,7 @@ _ERRORS: dict[str, tuple[str, ...]] = {
 _EVENTS = (
     "Request", "TimerFired", "Appended", "AppendFailed", "LoadStarted", "Load", "LoadFailed", "Unload",
 )  # fmt: skip
+_TIMERS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION, TimerKind.OPERATION)
 
 
 def _all_features() -> Iterable[str]:
@@ -50,10 +51,12 @@ def _all_features() -> Iterable[str]:
     yield from (f"transition {source} → {target}" for source, targets in _TRANSITIONS.items() for target in targets)
     for api, errors in _ERRORS.items():
         yield from (f"error {api} {error}" for error in errors)
-    for kind in TimerKind:
+    for kind in _TIMERS:
         yield from (f"timer {kind.name} {what}" for what in ("set", "moved", "cancelled", "fired"))
     for message, (first, last) in VERSIONS.items():
         api = message.__name__.removesuffix("Request")
+        if api not in _ERRORS:
+            continue
         yield from (f"version {api} {version}" for version in range(first, last + 1))
     yield from (f"append fails {ErrorCode(code).name}" for code in (3, 4, 6, 7, 10, 18, 19, 20, 56))
     yield from (f"rule {rule}" for rule in sorted((*RULES, *UNREACHED_RULES)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
@@ -129,7 +130,7 @@ def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[s
 
 def errors_of(body: m.ResponseBody) -> Iterator[ErrorCode]:
     """Every error code in an answer."""
-    if isinstance(body, m.DescribeGroupsResponse):
+    if isinstance(body, m.DescribeGroupsResponse | ConsumerGroupDescribeResponse):
         yield from (group.error_code for group in body.groups)
     elif isinstance(body, m.DeleteGroupsResponse):
         yield from (row.error_code for row in body.results)

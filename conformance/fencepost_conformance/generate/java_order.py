@@ -12,8 +12,9 @@ what Kafka chose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 from fencepost.sharding import java_hash
 
@@ -44,10 +45,20 @@ def java_order(keys: Sequence[str], size: int | None = None) -> list[str]:
     return sorted(keys, key=bucket)
 
 
-class JavaOrder:
-    """Choices as Kafka makes them; ``ids`` draws member ids from the prefix."""
+class Ids(Protocol):
+    """Draws fresh member ids."""
 
-    def __init__(self, ids: Callable[[str], str]) -> None:
+    def __call__(self, prefix: str) -> str:
+        """For the classic protocol: the prefix and a UUID (G-WIRE-28)."""
+
+    def uuid(self) -> str:
+        """A UUID alone, in Kafka's own text form (G-WIRE-28)."""
+
+
+class JavaOrder:
+    """Choices as Kafka makes them; ``ids`` draws member ids."""
+
+    def __init__(self, ids: Ids) -> None:
         self._ids = ids
 
     def member_id(self, prefix: str) -> str:
@@ -58,3 +69,12 @@ class JavaOrder:
 
     def protocol(self, group_id: str, tied: Sequence[str]) -> str:
         return java_order(tied)[0]
+
+    def uuid(self) -> str:
+        return self._ids.uuid()
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return java_order(tied)[0]
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return java_order(keys)

@@ -27,7 +27,7 @@ from fencepost.protocol.messages import (
     ListGroupsRequest,
     SyncGroupRequest,
 )
-from fencepost.protocol.records import Record
+from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
 
 #: Kafka's number of each API.
@@ -89,7 +89,9 @@ def _load(event: Load) -> list[Any]:
 
 
 def _record(record: Record) -> list[Any]:
-    value = record.value
+    if not isinstance(record.key, GroupMetadataKey):
+        raise TypeError(f"the harness cannot load a record with {record.key} yet")
+    value = record.group_metadata
     if value is None:
         return [GROUP_METADATA, record.key.group, None]
     members = [

@@ -34,7 +34,7 @@ def check_load(settings: Settings, profile: Profile, log: Sequence[Record]) -> N
     """Raises ``Broken`` if a coordinator that loads this log does not know exactly the groups in it."""
     session = CoreSession(settings, profile, JavaOrder(MemberIds()))
     session.feed(Load(0, 1, tuple(log)))
-    expected = {record.key.group: record.value for record in log}
+    expected = {record.key.group: record.group_metadata for record in log}
     for name, value in expected.items():
         group = session.groups.get(name)
         if value is None:

@@ -86,7 +86,7 @@ def run_over_wire(plan: Plan, target: TargetName, advance: Callable[[int], None]
 
 async def _all(plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None]) -> None:
     upstream = await inspect(Address(target.host, target.port))
-    settings = replace(Settings(), **upstream.settings)
+    settings = Settings(**upstream.settings)  # type: ignore[arg-type]  # those that are numbers
     ranges = await _versions(target)
     run = os.urandom(4).hex()
     gate = asyncio.Semaphore(_TOGETHER)
@@ -127,7 +127,7 @@ async def _versions(target: TargetName) -> Ranges:
     answer = await _ask(target, "api_versions", 0)
     told = {int(row.api_key): (int(row.min_version), int(row.max_version)) for row in answer.api_keys}
     ranges = {}
-    for name in API_OF_KEY:
+    for name in _REQUEST_OF:
         low, high = told.get(name, (1, 0))
         first, last = m.VERSIONS[_REQUEST_OF[name]]
         ranges[name] = max(low, first), min(high, last)

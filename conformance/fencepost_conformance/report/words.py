@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -160,7 +161,12 @@ def body_words(body: m.RequestBody) -> str:
         return f"{body.group_id or '(empty)'}: {rows or 'nobody'}"
     if isinstance(body, m.ListGroupsRequest):
         return f"states {list(body.states_filter)} types {list(body.types_filter)}"
-    names = body.groups if isinstance(body, m.DescribeGroupsRequest) else body.groups_names
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        return f"{body.group_id or '(empty)'} member {body.member_id or '(none)'} epoch {body.member_epoch}"
+    if isinstance(body, m.DescribeGroupsRequest):
+        names = body.groups
+    else:
+        names = body.groups_names if isinstance(body, m.DeleteGroupsRequest) else body.group_ids
     return ", ".join(name or "(empty)" for name in names)
 
 
@@ -204,7 +210,7 @@ def answer_words(body: m.ResponseBody) -> str:
     if isinstance(body, m.LeaveGroupResponse):
         rows = ", ".join(f"{row.member_id or row.group_instance_id}: {row.error_code.name}" for row in body.members)
         return f"{body.error_code.name}{f' [{rows}]' if rows else ''}"
-    if isinstance(body, m.DescribeGroupsResponse):
+    if isinstance(body, m.DescribeGroupsResponse | ConsumerGroupDescribeResponse):
         return "; ".join(
             f"{row.error_code.name} {row.group_id} {row.group_state} {len(row.members)} members" for row in body.groups
         )
@@ -216,9 +222,11 @@ def answer_words(body: m.ResponseBody) -> str:
 
 
 def record_words(record: Record) -> str:
-    value = record.value
-    if value is None:
+    if record.value is None:
         return f"{record.key.group}: tombstone"
+    value = record.group_metadata
+    if value is None:
+        return f"{record.key}: {record.value}"
     rows = ", ".join(f"{row.member_id}={_bytes(row.assignment)}" for row in value.members)
     return f"{record.key.group}: generation {value.generation} protocol {value.protocol} leader {value.leader} [{rows}]"
 

@@ -52,27 +52,40 @@ class _Context:
     end: int
 
 
+class _NotedIds(MemberIds):
+    """Remembers what was drawn last."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: str | None = None
+
+    def __call__(self, prefix: str) -> str:
+        self.last = super().__call__(prefix)
+        return self.last
+
+    def uuid(self) -> str:
+        self.last = super().uuid()
+        return self.last
+
+
 class _Run:
     """A core with the log around it."""
 
     def __init__(self, settings: Settings, profile: Profile) -> None:
-        self._ids = MemberIds()
-        self._drawn: str | None = None
-        self.session = CoreSession(settings, profile, JavaOrder(self._draw))
+        self._ids = _NotedIds()
+        self.session = CoreSession(settings, profile, JavaOrder(self._ids))
         self.end = 0  #: of the log
         self.base = 0  #: of the log before the last step
         self.replicated = 0
-
-    def _draw(self, prefix: str) -> str:
-        self._drawn = self._ids(prefix)
-        return self._drawn
 
     def generations(self) -> dict[str, int]:
         return {name: view.generation_id for name, view in self.session.groups.items()}
 
     def feed(self, event: ev.Event) -> tuple[Observation, str | None]:
         """What the event did and the member id that it drew."""
-        self._drawn = None
+        self._ids.last = None
         seen = self.session.feed(event)
         if isinstance(event, ev.AppendFailed):
             self.end = self.base
@@ -82,7 +95,7 @@ class _Run:
             self.replicated = event.offset
         self.base = self.end
         self.end += len(seen.records)
-        return seen, self._drawn
+        return seen, self._ids.last
 
 
 class References:

@@ -142,9 +142,10 @@ def _smaller(event: Load) -> list[Load]:
     """The load with one record less, or one member less in a record."""
     made = [replace(event, records=event.records[:n] + event.records[n + 1 :]) for n in range(len(event.records))]
     for n, record in enumerate(event.records):
-        for member in record.value.members if record.value else ():
-            assert record.value is not None
-            fewer = tuple(row for row in record.value.members if row is not member)
-            thinner = replace(record, value=replace(record.value, members=fewer))
+        value = record.group_metadata
+        for member in value.members if value else ():
+            assert value is not None
+            fewer = tuple(row for row in value.members if row is not member)
+            thinner = replace(record, value=replace(value, members=fewer))
             made.append(replace(event, records=(*event.records[:n], thinner, *event.records[n + 1 :])))
     return made

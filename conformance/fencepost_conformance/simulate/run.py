@@ -9,7 +9,7 @@ environment is quiet, and the group must settle (12.5).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 

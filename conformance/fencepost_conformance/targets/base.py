@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fencepost.protocol.events import Event, Reply, TimerKey
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import Event, Reply, TaskKey, TimerKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
@@ -17,8 +18,9 @@ class Observation:
     """What a target did with one event.
 
     ``timers``: the net change of the armed timers, key to absolute deadline in ms, or None if it is armed no more; a
-    timer that was re-armed to the same deadline is no change. ``groups``: the groups that the event changed, id to
-    their view afterwards, None if the group is gone. ``error``: the operation failed inside (an internal error, Kafka's
+    timer that was re-armed to the same deadline is no change. ``groups``: the classic groups that the event changed, id
+    to their view afterwards, None if there is no classic group of that id any more; ``consumer_groups``: likewise.
+    ``tasks``: work that was started beside. ``error``: the operation failed inside (an internal error, Kafka's
     exception class name); an outcome too, since some rules say so.
     """
 
@@ -27,6 +29,8 @@ class Observation:
     timers: Mapping[TimerKey, int | None] = field(default_factory=dict)
     groups: Mapping[str, GroupView | None] = field(default_factory=dict)
     error: str | None = None
+    consumer_groups: Mapping[str, ConsumerGroupView | None] = field(default_factory=dict)
+    tasks: tuple[TaskKey, ...] = ()
 
 
 class Target(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from base64 import urlsafe_b64encode
 from functools import lru_cache
 from uuid import UUID
 
@@ -21,8 +22,13 @@ def member_id(prefix: str, n: int) -> str:
     return f"{prefix}-{member_uuid(n)}"
 
 
+def kafka_uuid(n: int) -> str:
+    """The n-th UUID as Kafka writes its own: 22 characters of URL-safe base64 (G-WIRE-28)."""
+    return urlsafe_b64encode(UUID(member_uuid(n)).bytes).rstrip(b"=").decode()
+
+
 class MemberIds:
-    """Draws the fresh member ids of one trace in order: call it with the prefix."""
+    """Draws the fresh member ids of one trace in order: call it with the prefix, or ask for a ``uuid``."""
 
     __slots__ = ("drawn",)
 
@@ -33,3 +39,8 @@ class MemberIds:
         drawn = self.drawn
         self.drawn += 1
         return member_id(prefix, drawn)
+
+    def uuid(self) -> str:
+        drawn = self.drawn
+        self.drawn += 1
+        return kafka_uuid(drawn)

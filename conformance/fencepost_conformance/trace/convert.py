@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from enum import Enum
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.messages import RequestBody, ResponseBody
@@ -16,15 +19,18 @@ from . import lines as ln
 _SETTINGS = {field.name for field in fields(Settings)}
 _SWITCHES = {field.name for field in fields(Profile)} - {"name"}
 _DEFAULTS = Settings()
+_SETTINGS_TYPE = TypeAdapter(Settings)
 
 #: lists that are sets: written sorted, so that a trace has one text
-_SETS = frozenset({"denied", "pending_join", "pending_sync"})
+_SETS = frozenset({"denied", "denied_topics", "pending_join", "pending_sync"})
 
 _PLAIN: tuple[tuple[type, type[ln.Line]], ...] = (
     (ev.TimerFired, ln.TimerFiredLine),
     (ev.Appended, ln.AppendedLine),
     (ev.AppendFailed, ln.AppendFailedLine),
+    (ev.TaskDone, ln.TaskDoneLine),
     (ev.TopicsChanged, ln.TopicsChangedLine),
+    (ev.GroupConfigChanged, ln.GroupConfigChangedLine),
     (ev.LoadStarted, ln.LoadStartedLine),
     (ev.Load, ln.LoadLine),
     (ev.LoadFailed, ln.LoadFailedLine),
@@ -51,7 +57,7 @@ def header(
         name=name,
         profile=profile.name,
         switches={k: getattr(profile, k) for k in sorted(_SWITCHES) if getattr(profile, k) != getattr(base, k)},
-        settings={k: getattr(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)},
+        settings={k: _told(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)},
         seed=seed,
         provenance=provenance or {},
     )
@@ -61,7 +67,16 @@ def settings_of(line: ln.HeaderLine) -> Settings:
     """Raises ``ValueError`` for a setting that does not exist."""
     if unknown := sorted(set(line.settings) - _SETTINGS):
         raise ValueError(f"unknown setting {unknown[0]!r}")
-    return replace(_DEFAULTS, **line.settings)
+    try:
+        return _SETTINGS_TYPE.validate_python(line.settings)
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        raise ValueError(f"setting {first['loc'][0]!r}: {first['msg']}") from None
+
+
+def _told(settings: Settings, name: str) -> ln.Setting:
+    value = getattr(settings, name)
+    return value.value if isinstance(value, Enum) else value  # type: ignore[no-any-return]
 
 
 def profile_of(line: ln.HeaderLine) -> Profile:
@@ -111,6 +126,8 @@ def line_of_observation(seen: Observation) -> ln.ObservedLine:
             )
         ),
         groups=dict(sorted(seen.groups.items())),
+        consumer_groups=dict(sorted(seen.consumer_groups.items())),
+        tasks=seen.tasks,
         error=seen.error,
     )
 
@@ -122,6 +139,8 @@ def observation_of_line(line: ln.ObservedLine) -> Observation:
         timers={part.key: part.deadline_ms for part in line.timers},
         groups=dict(line.groups),
         error=line.error,
+        consumer_groups=dict(line.consumer_groups),
+        tasks=line.tasks,
     )
 
 

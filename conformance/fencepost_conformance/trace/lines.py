@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
 
-from fencepost.protocol import messages
+from fencepost.protocol import consumer_messages, messages
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerKey, Topic
+from fencepost.protocol.events import GroupConfig, TaskKey, TimerKey, Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -27,9 +28,23 @@ GROUP_APIS: dict[str, tuple[int, type, type]] = {
     "DescribeGroups": (15, messages.DescribeGroupsRequest, messages.DescribeGroupsResponse),
     "ListGroups": (16, messages.ListGroupsRequest, messages.ListGroupsResponse),
     "DeleteGroups": (42, messages.DeleteGroupsRequest, messages.DeleteGroupsResponse),
+    "ConsumerGroupHeartbeat": (
+        68,
+        consumer_messages.ConsumerGroupHeartbeatRequest,
+        consumer_messages.ConsumerGroupHeartbeatResponse,
+    ),
+    "ConsumerGroupDescribe": (
+        69,
+        consumer_messages.ConsumerGroupDescribeRequest,
+        consumer_messages.ConsumerGroupDescribeResponse,
+    ),
 }
 API_OF_TYPE: dict[type, str] = {kind: name for name, (_, *kinds) in GROUP_APIS.items() for kind in kinds}
 API_OF_KEY: dict[int, str] = {key: name for name, (key, *_) in GROUP_APIS.items()}
+
+
+#: what a setting can be (``fencepost.protocol.settings.Settings``)
+Setting: TypeAlias = bool | int | str | tuple[str, ...]
 
 
 class Line(BaseModel):
@@ -54,7 +69,7 @@ class HeaderLine(Line):
     name: str = ""
     profile: str = "kafka-4.3"
     switches: dict[str, bool] = {}
-    settings: dict[str, int] = {}
+    settings: dict[str, Setting] = {}
     seed: int | None = None
     provenance: dict[str, str] = {}
 
@@ -63,6 +78,20 @@ class TimerFiredLine(Line):
     type: Literal["timer_fired"] = "timer_fired"
     at_ms: int
     key: TimerKey
+
+
+class TaskDoneLine(Line):
+    type: Literal["task_done"] = "task_done"
+    at_ms: int
+    key: TaskKey
+    failed: bool = False
+
+
+class GroupConfigChangedLine(Line):
+    type: Literal["group_config_changed"] = "group_config_changed"
+    at_ms: int
+    group_id: str
+    config: GroupConfig | None
 
 
 class AppendedLine(Line):
@@ -81,6 +110,7 @@ class TopicsChangedLine(Line):
     type: Literal["topics_changed"] = "topics_changed"
     at_ms: int
     topics: tuple[Topic, ...]
+    version: int = 0
 
 
 class LoadStartedLine(Line):
@@ -118,6 +148,7 @@ class _RequestLine(Line):
     client_id: str
     client_host: str
     denied: frozenset[str] = frozenset()
+    denied_topics: frozenset[str] = frozenset()
 
 
 class _ReplyPart(Line):
@@ -175,6 +206,8 @@ class ObservedLine(Line):
     replies: tuple[_AnyReply, ...] = ()
     timers: tuple[TimerPart, ...] = ()
     groups: dict[str, GroupView | None] = {}
+    consumer_groups: dict[str, ConsumerGroupView | None] = {}
+    tasks: tuple[TaskKey, ...] = ()
     error: str | None = None
 
 
@@ -222,9 +255,11 @@ WireLine: TypeAlias = ConnectedLine | SentLine | ReceivedLine | DisconnectedLine
 EventLine: TypeAlias = (
     _RequestLine
     | TimerFiredLine
+    | TaskDoneLine
     | AppendedLine
     | AppendFailedLine
     | TopicsChangedLine
+    | GroupConfigChangedLine
     | LoadStartedLine
     | LoadLine
     | LoadFailedLine
@@ -237,9 +272,11 @@ _ANY: TypeAdapter[Line] = TypeAdapter(
             HeaderLine,
             _union(list(REQUEST_LINES.values()), "api"),
             TimerFiredLine,
+            TaskDoneLine,
             AppendedLine,
             AppendFailedLine,
             TopicsChangedLine,
+            GroupConfigChangedLine,
             LoadStartedLine,
             LoadLine,
             LoadFailedLine,

@@ -17,3 +17,12 @@ class RandomChoices:
 
     def protocol(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
+
+    def uuid(self) -> str:
+        return str(uuid4())
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return tied[0]
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return keys

@@ -62,7 +62,7 @@ def loaded(step: Step, event: Load) -> None:
 
 
 def _readable(record: Record) -> bool:
-    value = record.value
+    value = record.group_metadata
     if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
         try:
             read_topics(member.subscription for member in value.members)

@@ -27,10 +27,11 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
 def apply(groups: dict[str, Group], record: Record, incarnation: int) -> None:
     """F-REPLAY-01, for one record."""
     name = record.key.group
-    if record.value is None:
+    value = record.group_metadata
+    if value is None:
         groups.pop(name, None)
     else:
-        groups[name] = _group(name, record.value, incarnation)
+        groups[name] = _group(name, value, incarnation)
 
 
 def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGroup:

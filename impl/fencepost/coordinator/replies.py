@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
     DeletedGroup,
+    DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribedGroup,
     DescribeGroupsRequest,
@@ -53,8 +61,12 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
             if error is ErrorCode.NOT_COORDINATOR:
                 return ListGroupsResponse(ErrorCode.NONE)  # C-ADM-05: a partition just lost is skipped
             return ListGroupsResponse(error)
-        case body:
+        case DeleteGroupsRequest() as body:
             return deletion_response(request, dict.fromkeys(body.groups_names, error))
+        case ConsumerGroupHeartbeatRequest():
+            return ConsumerGroupHeartbeatResponse(error)
+        case ConsumerGroupDescribeRequest() as body:
+            return ConsumerGroupDescribeResponse(tuple(DescribedConsumerGroup(error, name) for name in body.group_ids))
 
 
 def described_refusal(name: str) -> DescribedGroup:

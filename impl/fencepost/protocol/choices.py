@@ -1,4 +1,4 @@
-"""What the protocol leaves open and the host decides: fresh member ids, the next leader, ties of a vote.
+"""What the protocol leaves open and the host decides: fresh member ids, the next leader, ties of a vote, orders.
 
 The coordinator asks; it never draws. Handing in the answers keeps a step a function of its arguments, and lets a
 comparison with another coordinator follow that coordinator's choices instead of calling them differences (NOT-10).
@@ -6,7 +6,7 @@ comparison with another coordinator follow that coordinator's choices instead of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
@@ -19,3 +19,22 @@ class Choices(Protocol):
 
     def protocol(self, group_id: str, tied: Sequence[str]) -> str:
         """One of the protocol names with equally many votes (C-JOIN-63), in the order of their first vote."""
+
+    def uuid(self) -> str:
+        """A new member id that consists of a random UUID alone (G-WIRE-28)."""
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        """One of the server assignors with equally many votes (M-TGT-02), sorted by name."""
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        """The members in the order in which an assignor goes through them (A-UHOM-01); they come sorted by id."""
+
+
+class Functions(Protocol):
+    """What the standard library does not have; pure functions that the host hands in."""
+
+    def hash64(self, data: bytes) -> int:
+        """XXH3, 64 bits, signed (M-META-07)."""
+
+    def matcher(self, regex: str) -> Callable[[str], bool] | None:
+        """Whether the whole of a topic name matches (M-RX-01, RE2 syntax); None if the regex does not compile."""

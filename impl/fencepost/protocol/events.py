@@ -28,11 +28,15 @@ from .records import Record
 
 
 class TimerKind(Enum):
-    """Which timer of a group or member (C-TMR-01…05); the value is the prefix of Kafka's own timer key."""
+    """Which timer of a group or member (C-TMR-01…05, M-TMR-01…03)."""
 
     JOIN = "join"  #: join phase or initial delay of a group (C-TMR-01, C-TMR-11)
     SYNC = "sync"  #: pending syncs of a group (C-TMR-02)
     SESSION = "heartbeat"  #: session of a member or pending id (C-TMR-03…05)
+    CONSUMER_SESSION = "consumer-session"  #: session of a member of a consumer group, of either protocol (M-TMR-01)
+    CONSUMER_REBALANCE = "consumer-rebalance"  #: time to give up what is to be revoked (M-TMR-02)
+    CONSUMER_JOIN = "consumer-join"  #: time for a classic member of a consumer group to rejoin (X-TMR-02)
+    CONSUMER_SYNC = "consumer-sync"  #: time for it to send SyncGroup after its join (X-TMR-03)
     OPERATION = "operation"  #: write operation not yet replicated (G-CFG-25, F-RT-09); ``member_id`` is unused
 
 
@@ -57,7 +61,8 @@ class Request:
 
     ``denied`` holds the group ids for which the host's authorizer refuses the right that the API needs (C-JOIN-02,
     C-SYNC-02, C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09). ``client_host`` is the text of the socket's address, with a
-    slash before it in Kafka (G-WIRE-29).
+    slash before it in Kafka (G-WIRE-29). ``denied_topics`` are the names of the topics that the caller may not describe
+    (M-VAL-02, M-DESC-01, M-RX-06).
     """
 
     at_ms: int
@@ -67,6 +72,7 @@ class Request:
     client_host: str
     body: RequestBody
     denied: frozenset[str] = frozenset()
+    denied_topics: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,50 @@ class AppendFailed:
     error: ErrorCode
 
 
+class TaskKind(Enum):
+    """Work that the coordinator has done beside its own thread."""
+
+    REGEX = "regex"  #: the topics that the regular expressions of a group match (M-RX-03, M-RX-04)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """At most one task under a key is under way."""
+
+    kind: TaskKind
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDone:
+    """A task that an outcome started has run, and its result is taken up. ``failed``: it came to nothing.
+
+    What it works on was fixed when it was started (M-RX-04), so the coordinator computes the result itself.
+    """
+
+    at_ms: int
+    key: TaskKey
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """Dynamic configuration of one group (G-CFG-28), in ms; None: not set."""
+
+    consumer_session_timeout_ms: int | None = None
+    consumer_heartbeat_interval_ms: int | None = None
+    consumer_assignment_interval_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfigChanged:
+    """The group's dynamic configuration is now this one (M-CFG-01); ``config`` None: it has none any more."""
+
+    at_ms: int
+    group_id: str
+    config: GroupConfig | None
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic as the metadata image has it: partition count, and per partition the racks of its replicas."""
@@ -103,10 +153,11 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class TopicsChanged:
-    """The new image of all topics."""
+    """The new image of all topics; ``version`` grows with every image (M-RX-03)."""
 
     at_ms: int
     topics: tuple[Topic, ...]
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +192,17 @@ class Unload:
 
 
 Event: TypeAlias = (
-    Request | TimerFired | Appended | AppendFailed | TopicsChanged | LoadStarted | Load | LoadFailed | Unload
+    Request
+    | TimerFired
+    | TaskDone
+    | Appended
+    | AppendFailed
+    | TopicsChanged
+    | GroupConfigChanged
+    | LoadStarted
+    | Load
+    | LoadFailed
+    | Unload
 )
 
 
@@ -171,8 +232,11 @@ TimerCommand: TypeAlias = SetTimer | CancelTimer
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step asks for, each in order: append records, send replies, set or cancel timers."""
+    """What a step asks for, each in order: append records, send replies, set or cancel timers, do work beside.
+
+    For each of ``tasks`` the driver delivers one ``TaskDone``, later, unless the partition is lost before."""
 
     records: tuple[Record, ...] = ()
     replies: tuple[Reply, ...] = ()
     timers: tuple[TimerCommand, ...] = ()
+    tasks: tuple[TaskKey, ...] = ()

@@ -1,4 +1,5 @@
-"""Requests and responses of the classic group APIs, in Kafka's field names (snake case).
+"""Requests and responses of the group APIs, in Kafka's field names (snake case); those of KIP-848 are in
+``consumer_messages``.
 
 These are the *contents* of the messages, free of wire encoding. Fields that an API version does not carry hold the
 default that Kafka's generated classes give them (G-WIRE-01…04, 12…14). Times are milliseconds. Byte strings are opaque
@@ -10,6 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from .errors import ErrorCode
 
 
@@ -217,6 +224,8 @@ RequestBody: TypeAlias = (
     | DescribeGroupsRequest
     | ListGroupsRequest
     | DeleteGroupsRequest
+    | ConsumerGroupHeartbeatRequest
+    | ConsumerGroupDescribeRequest
 )
 ResponseBody: TypeAlias = (
     JoinGroupResponse
@@ -226,9 +235,11 @@ ResponseBody: TypeAlias = (
     | DescribeGroupsResponse
     | ListGroupsResponse
     | DeleteGroupsResponse
+    | ConsumerGroupHeartbeatResponse
+    | ConsumerGroupDescribeResponse
 )
 
-#: Versions that the coordinator accepts, first and last (G-WIRE-01…04, 12…14).
+#: Versions that the coordinator accepts, first and last (G-WIRE-01…04, 10…14).
 VERSIONS: dict[type, tuple[int, int]] = {
     JoinGroupRequest: (0, 9),
     SyncGroupRequest: (0, 5),
@@ -237,4 +248,6 @@ VERSIONS: dict[type, tuple[int, int]] = {
     DescribeGroupsRequest: (0, 6),
     ListGroupsRequest: (0, 5),
     DeleteGroupsRequest: (0, 2),
+    ConsumerGroupHeartbeatRequest: (0, 1),
+    ConsumerGroupDescribeRequest: (0, 1),
 }

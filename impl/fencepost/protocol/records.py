@@ -1,9 +1,29 @@
-"""Log records of groups: a key, and a value or None (a tombstone). F-REC-02, F-REC-12, F-REC-20."""
+"""Log records of groups: a key, and a value or None (a tombstone). F-REC-02, F-REC-12, F-REC-20.
+
+Those of consumer groups are in ``consumer_records``. Every key has the group's id in ``group``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from .consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +57,37 @@ class GroupMetadataValue:
     members: tuple[GroupMetadataMember, ...] = ()
 
 
-RecordKey: TypeAlias = GroupMetadataKey
-RecordValue: TypeAlias = GroupMetadataValue
+RecordKey: TypeAlias = (
+    GroupMetadataKey
+    | ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupCurrentMemberAssignmentKey
+    | ConsumerGroupRegularExpressionKey
+)
+RecordValue: TypeAlias = (
+    GroupMetadataValue
+    | ConsumerGroupMetadataValue
+    | ConsumerGroupPartitionMetadataValue
+    | ConsumerGroupMemberMetadataValue
+    | ConsumerGroupTargetAssignmentMetadataValue
+    | ConsumerGroupTargetAssignmentMemberValue
+    | ConsumerGroupCurrentMemberAssignmentValue
+    | ConsumerGroupRegularExpressionValue
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``value is None`` is a tombstone (G-VOC-18)."""
+    """``value is None`` is a tombstone (G-VOC-18); otherwise it is of the type that belongs to the key's."""
 
     key: RecordKey
     value: RecordValue | None
+
+    @property
+    def group_metadata(self) -> GroupMetadataValue | None:
+        """The classic group that the record describes; None for a tombstone, and for records of other kinds."""
+        value = self.value
+        return value if isinstance(value, GroupMetadataValue) else None

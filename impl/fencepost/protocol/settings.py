@@ -1,17 +1,37 @@
 """Broker settings and profiles.
 
 A profile is a set of named switches. Each switch stands for one fault or one difference between releases, cites its
-rule, and is read by the coordinator and by the model alike. ``True`` means: do as that release of Kafka does.
+rule, and is read by the coordinator and by the model alike. ``True`` means: do as that release of Kafka does. A switch
+``fault_*`` is a fault, and what ``intended`` does instead is in ``docs/divergences.md``; one ``old_*`` is what releases
+before 4.3 do otherwise.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+
+
+class MigrationPolicy(StrEnum):
+    """Which conversions between the protocols are allowed (X-POL-01…04)."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Broker configuration that classic groups use. Times in milliseconds."""
+    """Broker configuration that groups use. Times in milliseconds."""
 
     group_min_session_timeout_ms: int = 6_000  # G-CFG-01
     group_max_session_timeout_ms: int = 1_800_000  # G-CFG-02
@@ -19,6 +39,22 @@ class Settings:
     group_max_size: int = 2_147_483_647  # G-CFG-04
     offsets_commit_timeout_ms: int = 5_000  # G-CFG-25: the timeout of every write operation
     new_member_join_timeout_ms: int = 300_000  # G-CFG-26, a constant in Kafka
+    consumer_protocol_enabled: bool = True  # G-CFG-29
+    group_consumer_session_timeout_ms: int = 45_000  # G-CFG-10
+    group_consumer_min_session_timeout_ms: int = 45_000  # G-CFG-10; bounds of the group's own value (G-CFG-28)
+    group_consumer_max_session_timeout_ms: int = 60_000  # G-CFG-10
+    group_consumer_heartbeat_interval_ms: int = 5_000  # G-CFG-11
+    group_consumer_min_heartbeat_interval_ms: int = 5_000  # G-CFG-11
+    group_consumer_max_heartbeat_interval_ms: int = 15_000  # G-CFG-11
+    group_consumer_max_size: int = 2_147_483_647  # G-CFG-12
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")  # G-CFG-13; the first is the default
+    group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL  # G-CFG-14
+    group_consumer_assignment_interval_ms: int = 1_000  # G-CFG-30
+    group_consumer_min_assignment_interval_ms: int = 0  # G-CFG-31
+    group_consumer_max_assignment_interval_ms: int = 15_000  # G-CFG-31
+    group_consumer_regex_refresh_interval_ms: int = 600_000  # G-CFG-33
+    regex_min_refresh_interval_ms: int = 10_000  # G-CFG-33, a constant in Kafka
+    metadata_refresh_interval_ms: int = 2_147_483_647  # G-CFG-27, a constant in Kafka
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +77,75 @@ class Profile:
     fault_deletion_waits_twice: bool = False  # C-ADM-09, the share-group phase
     fault_failed_deletion_lists_twice: bool = False  # C-ADM-05, F-RT-08
     fault_sync_load_is_thrown: bool = False  # K-ERR-02, the consumer's side of D-01
+    # consumer groups
+    fault_empty_group_dropped_from_memory: bool = False  # C-JOIN-15
+    fault_static_rejoin_unreleased: bool = False  # M-STATIC-02, L-06
+    fault_relabelled_instance_stays: bool = False  # M-STATIC-13, F-REPLAY-07
+    fault_new_instance_has_no_target: bool = False  # M-HB-07, LIV-16
+    fault_stale_subscription_type: bool = False  # M-TGT-05, M-TGT-06, LIV-13
+    fault_resolved_regex_change_no_bump: bool = False  # LIV-15
+    # mixed groups
+    fault_upgrade_without_protocol: bool = False  # X-UP-07
+    fault_upgrade_answers_before_checks: bool = False  # X-UP-03, X-UP-06, X-UP-09
+    fault_upgrade_without_bump: bool = False  # X-UP-15, LIV-16
+    fault_classic_members_starve: bool = False  # X-HB-03, X-SYNC-05, LIV-14
+    fault_downgrade_reads_unread_metadata: bool = False  # X-DOWN-09
+    fault_downgrade_loses_bump: bool = False  # X-DOWN-23
+    fault_downgrade_leaves_timers: bool = False  # X-DOWN-06, X-DOWN-33
+    # releases before 4.3
+    old_epochs_start_at_zero: bool = False  # V-30, V-31 (4.0–4.2)
+    old_checks_after_load: bool = False  # V-29 (4.0)
+    old_known_member_at_zero_fenced: bool = False  # V-32 (4.0, 4.1)
+    old_regex_removal_keeps_epoch: bool = False  # V-33 (4.0)
+    old_partition_metadata: bool = False  # V-34…37, V-66, V-71, V-72 (4.0)
+    old_no_periodic_regex_refresh: bool = False  # V-10 (4.0)
+    old_no_assignment_interval: bool = False  # V-11, V-38…41, V-73 (4.0–4.2)
+    old_group_config_unclamped: bool = False  # V-12 (4.0–4.2)
+    old_whole_target: bool = False  # V-50, V-51 (4.0, 4.1): no restriction to the subscription, no prune
+    old_prune_keeps_previous_epoch: bool = False  # V-51 (4.2)
+    old_revocation_advances_epoch: bool = False  # V-52 (4.0, 4.1)
+    old_no_assignment_epochs: bool = False  # V-53…55, V-74 (4.0–4.2)
+    old_describe_without_pending: bool = False  # V-16 (4.0–4.2)
+    old_disabled_policy_accepts_joins: bool = False  # V-60 (4.0–4.2)
+    old_classic_members_follow_group_epoch: bool = False  # V-61 (4.0–4.2)
+    old_downgrade_rebalances_by_subscription: bool = False  # V-65 (4.0–4.2)
 
 
-KAFKA_4_3 = Profile(
-    name="kafka-4.3",
-    fault_new_member_added_survives=True,
-    fault_refusal_leaves_join_phase=True,
-    fault_static_return_counts_as_new=True,
-    fault_duplicate_protocol_accepted=True,
-    fault_parked_fail_early=True,
-    fault_replacement_keeps_pending_sync=True,
-    fault_second_replacement_mixes_undo=True,
-    fault_leave_forgets_parked_sync=True,
-    fault_every_leader_sync_appends=True,
-    fault_timeout_undoes_memory=True,
-    fault_timers_outlive_reverted_group=True,
-    fault_bad_subscription_is_thrown=True,
-    fault_deletion_waits_twice=True,
-    fault_failed_deletion_lists_twice=True,
-    fault_sync_load_is_thrown=True,
+_FAULTS: dict[str, bool] = {field.name: True for field in fields(Profile) if field.name.startswith("fault_")}
+
+KAFKA_4_3 = replace(Profile(name="kafka-4.3"), **_FAULTS)  # type: ignore[arg-type]  # switches only, all bool
+KAFKA_4_2 = replace(
+    KAFKA_4_3,
+    name="kafka-4.2",
+    fault_classic_members_starve=False,  # V-62
+    old_epochs_start_at_zero=True,
+    old_no_assignment_interval=True,
+    old_group_config_unclamped=True,
+    old_prune_keeps_previous_epoch=True,
+    old_no_assignment_epochs=True,
+    old_describe_without_pending=True,
+    old_disabled_policy_accepts_joins=True,
+    old_classic_members_follow_group_epoch=True,
+    old_downgrade_rebalances_by_subscription=True,
 )
-KAFKA_4_2 = replace(KAFKA_4_3, name="kafka-4.2")
-KAFKA_4_1 = replace(KAFKA_4_3, name="kafka-4.1")
-KAFKA_4_0 = replace(KAFKA_4_3, name="kafka-4.0", fault_deletion_waits_twice=False)  # no share groups to ask for
+KAFKA_4_1 = replace(
+    KAFKA_4_2,
+    name="kafka-4.1",
+    fault_resolved_regex_change_no_bump=False,  # there is no prune (LIV-15)
+    old_known_member_at_zero_fenced=True,
+    old_whole_target=True,
+    old_prune_keeps_previous_epoch=False,
+    old_revocation_advances_epoch=True,
+)
+KAFKA_4_0 = replace(
+    KAFKA_4_1,
+    name="kafka-4.0",
+    fault_deletion_waits_twice=False,  # no share groups to ask for
+    old_checks_after_load=True,
+    old_regex_removal_keeps_epoch=True,
+    old_partition_metadata=True,
+    old_no_periodic_regex_refresh=True,
+)
 INTENDED = Profile(name="intended")
 
 PROFILES = {profile.name: profile for profile in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, INTENDED)}

@@ -13,7 +13,7 @@ from .subscription import CONSUMER, outcomes
 
 def fails_load(profile: Profile, record: Record) -> bool:
     """Whether the record makes the load fail (F-LOAD-02): the topics of a subscription in it cannot be read."""
-    value = record.value
+    value = record.group_metadata
     return (
         profile.fault_bad_subscription_is_thrown
         and value is not None
@@ -27,7 +27,7 @@ def load_group(record: Record) -> Group | None:
 
     The record replaces whatever was there before. Members keep only the selected protocol (C-TMR-13).
     """
-    value = record.value
+    value = record.group_metadata
     if value is None:
         return None
     members = [

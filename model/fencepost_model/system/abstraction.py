@@ -136,7 +136,7 @@ def metadata_value(metadata: Metadata) -> TlaValue:
 
 
 def record_value(logged: Record) -> TlaValue:
-    value = logged.value
+    value = logged.group_metadata
     if value is None:
         raise ValueError("the closed system writes no tombstones")
     members = frozenset(

@@ -72,7 +72,7 @@ def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
     for number, _, _ in _each_client(system):
 
         def holds(record: Record, client: Client, number: int = number) -> bool:
-            value = record.value
+            value = record.group_metadata
             if client.state != "stable" or value is None or client.generation < value.generation:
                 return True
             return client.generation == value.generation and any(
@@ -139,7 +139,8 @@ def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
     """INV-GEN-02."""
 
     def generation(record: Record) -> int:
-        return record.value.generation if record.value is not None else 0
+        value = record.group_metadata
+        return value.generation if value is not None else 0
 
     yield StepInvariant(
         "TheLoggedGenerationNeverFalls",
@@ -262,12 +263,13 @@ def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
 
     def grant(record: Record) -> tuple[int, dict[str, frozenset[str]]]:
         found: dict[str, frozenset[str]] = {}
-        if record.value is None:
+        value = record.group_metadata
+        if value is None:
             return 0, found
-        for member in record.value.members:
+        for member in value.members:
             holder = member.group_instance_id or member.member_id
             found[holder] = found.get(holder, frozenset()) | decode_partitions(member.assignment)
-        return record.value.generation, {holder: owned for holder, owned in found.items() if owned}
+        return value.generation, {holder: owned for holder, owned in found.items() if owned}
 
     def leases(values: Sequence[frozenset[tuple[str, int, frozenset[str]]]]) -> set[tuple[str, int, frozenset[str]]]:
         return {

@@ -126,7 +126,7 @@ def _operation(operation: Operation, requests: Mapping[int, int], names: Names) 
 
 
 def _record(record: Record, names: Names) -> Record:
-    value = record.value
+    value = record.group_metadata
     if value is None:
         return record
     members = tuple(

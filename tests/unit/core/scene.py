@@ -44,6 +44,15 @@ class FirstOf:
     def protocol(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
 
+    def uuid(self) -> str:
+        return self.member_id("uuid")
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return tied[0]
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return keys
+
 
 class Scene:
     def __init__(self, profile: Profile = INTENDED, *, log: str = "at once", running: bool = True, **settings: int):

@@ -1,0 +1,92 @@
+"""What can be seen of a consumer group from outside: G-DATA-20…33, without what is derived from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .consumer_messages import TopicPartitions
+from .consumer_records import AssignedPartitions, ClassicMemberMetadata
+
+
+class ConsumerGroupState(Enum):
+    """States of a consumer group by the names that Kafka shows (M-ST-01…05)."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class MemberState(Enum):
+    """States of a member with the byte that stands for each in the log (M-MS-01…04)."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+
+class SubscriptionType(Enum):
+    """Whether all members subscribe to the same topics (G-DATA-22, M-TGT-05)."""
+
+    HOMOGENEOUS = "Homogeneous"
+    HETEROGENEOUS = "Heterogeneous"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMemberView:
+    """One member (G-DATA-29). Topics in the order of their ids, partitions ascending; ``assignment_epochs`` None where
+    the release has none. An unset regex is ``""``."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    subscribed_topic_names: tuple[str, ...]
+    subscribed_topic_regex: str
+    server_assignor: str | None
+    member_epoch: int
+    previous_member_epoch: int
+    state: MemberState
+    assigned: tuple[AssignedPartitions, ...]
+    pending_revocation: tuple[AssignedPartitions, ...]
+    classic: ClassicMemberMetadata | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRegex:
+    """G-DATA-31. ``topics`` by name; ``timestamp`` in ms."""
+
+    regex: str
+    topics: tuple[str, ...]
+    version: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupView:
+    """One consumer group. ``members`` and ``target`` are sorted by member id, ``static_members`` by instance id,
+    ``regexes`` by regex. ``partition_epochs`` are (topic id, partition, epoch) of what is held (M-PE-01).
+
+    ``refresh_deadline``: time in ms and group epoch of M-META-01, or None for "expired". ``legacy_metadata``: a
+    PartitionMetadata record is in the log (G-DATA-33).
+    """
+
+    group_id: str
+    state: ConsumerGroupState
+    group_epoch: int
+    metadata_hash: int
+    assignment_epoch: int
+    assignment_timestamp: int
+    subscription_type: SubscriptionType
+    members: tuple[ConsumerMemberView, ...]
+    static_members: tuple[tuple[str, str], ...]
+    target: tuple[tuple[str, tuple[TopicPartitions, ...]], ...]
+    partition_epochs: tuple[tuple[bytes, int, int], ...]
+    regexes: tuple[ResolvedRegex, ...]
+    refresh_deadline: tuple[int, int] | None
+    legacy_metadata: bool
