@@ -23,7 +23,7 @@ from fencepost.protocol.view import GroupView
 
 from .classic.coordinator import CoordinatorState, Step
 from .classic.state import Group
-from .classic.view import view
+from .classic.view import shows, view
 from .deadlines import TimerChanges
 from .versions import carried
 
@@ -64,14 +64,14 @@ def disagreements(
 def _replies(
     expected: Sequence[Reply], observed: Sequence[Reply], versions: Mapping[int, int], found: list[Mismatch]
 ) -> None:
-    if not expected and not observed:
-        return
-    ours = {reply.request_id: carried(reply.body, versions[reply.request_id]) for reply in expected}
     theirs = {reply.request_id: reply.body for reply in observed}
-    for request in ours.keys() | theirs.keys():
-        mine, other = ours.get(request), theirs.get(request)
-        if mine != other and (mine is None or other is None or plain(mine) != plain(other)):
+    for reply in expected:
+        request = reply.request_id
+        mine, other = carried(reply.body, versions[request]), theirs.pop(request, None)
+        if mine != other and (other is None or plain(mine) != plain(other)):
             found.append(Mismatch(f"reply to {request}", mine, other))
+    for request, other in theirs.items():
+        found.append(Mismatch(f"reply to {request}", None, other))
 
 
 def plain(body: ResponseBody) -> ResponseBody:
@@ -138,18 +138,17 @@ _UNCHANGED = "unchanged"
 def _groups(
     before: CoordinatorState, after: CoordinatorState, observed: Mapping[str, GroupView | None], found: list[Mismatch]
 ) -> None:
-    if not observed and before.slots == after.slots:
+    for group_id, seen in observed.items():
+        group = after.group(group_id)
+        if not (seen is None if group is None else seen is not None and shows(seen, group_id, group)):
+            found.append(Mismatch(f"group {group_id}", _seen(group_id, group), seen))
+    if before.slots is after.slots:
         return
     old = {slot.group_id: slot.group for slot in before.slots}
     new = {slot.group_id: slot.group for slot in after.slots}
-    for group_id in old.keys() | new.keys() | observed.keys():
+    for group_id in old.keys() | new.keys():
         was, is_ = old.get(group_id), new.get(group_id)
-        if group_id in observed:
-            seen = observed[group_id]
-            mine = None if is_ is None else view(group_id, is_)
-            if mine != seen:
-                found.append(Mismatch(f"group {group_id}", mine, seen))
-        elif was is not is_ and _seen(group_id, was) != _seen(group_id, is_):
+        if was is not is_ and group_id not in observed and _seen(group_id, was) != _seen(group_id, is_):
             found.append(Mismatch(f"group {group_id}", _seen(group_id, is_), _UNCHANGED))
 
 

@@ -21,23 +21,22 @@ class TimerChanges(NamedTuple):
 
 def after_step(deadlines: Deadlines, event: Event, step: Step) -> TimerChanges:
     """Applies a step's commands. The timer that fired is no longer armed, unless the step armed it again."""
-    cancelled = list(deadlines) if step.cancels_all else []
+    commands = step.outcome.timers
     fired = event.key if isinstance(event, TimerFired) else None
-    if not step.outcome.timers and not cancelled and fired is None:
+    if not commands and fired is None and not step.cancels_all:
         return TimerChanges(deadlines, {})
-    after = dict(deadlines)
-    net: dict[TimerKey, int | None] = dict.fromkeys(cancelled)
+    after = {} if step.cancels_all else deadlines.copy()
+    net: dict[TimerKey, int | None] = dict.fromkeys(deadlines) if step.cancels_all else {}
     if fired is not None:
         net[fired] = None
-    for key in net:
-        after.pop(key, None)
-    for command in step.outcome.timers:
+        after.pop(fired, None)
+    for command in commands:
         key = command.key
-        deadline = event.at_ms + command.delay_ms if isinstance(command, SetTimer) else None
-        if deadline is None:
-            after.pop(key, None)
-        else:
-            after[key] = deadline
+        deadline = None
+        if isinstance(command, SetTimer):
+            deadline = after[key] = event.at_ms + command.delay_ms
+        elif after.pop(key, None) is None:
+            continue  # it was not armed
         if deadlines.get(key) == deadline:
             net.pop(key, None)
         else:

@@ -50,8 +50,7 @@ class Candidate(NamedTuple):
     deadlines: Deadlines
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(NamedTuple):
     """A result that the model would have accepted, and how the observation differs from it."""
 
     step: Step
@@ -72,7 +71,7 @@ class Verdict:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        steps = self.taken or [alternative.step for alternative in self.alternatives]
+        steps = self.taken or tuple(alternative.step for alternative in self.alternatives)
         return tuple(dict.fromkeys(rule for step in steps for rule in step.rules))
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from fencepost.protocol.messages import (
     DescribeGroupsResponse,
+    JoinGroupMember,
     JoinGroupResponse,
     ListGroupsResponse,
     ResponseBody,
@@ -20,11 +21,19 @@ from fencepost.protocol.messages import (
 def carried(body: ResponseBody, version: int) -> ResponseBody:
     """The answer as a client that asked with this version sees it. LeaveGroup is not changed here (G-WIRE-23)."""
     if isinstance(body, JoinGroupResponse):
-        if version < 5 and body.members:
-            body = replace(body, members=tuple(replace(row, group_instance_id=None) for row in body.members))
-        if version < 7 and body.protocol_type is not None:
-            body = replace(body, protocol_type=None)
-        return body if version >= 9 or not body.skip_assignment else replace(body, skip_assignment=False)
+        members = body.members
+        if version >= 9 or (body.protocol_type is None and not body.skip_assignment and not members):
+            return body
+        return JoinGroupResponse(
+            body.error_code,
+            body.generation_id,
+            body.protocol_type if version >= 7 else None,
+            body.protocol_name,
+            body.leader,
+            False,
+            body.member_id,
+            members if version >= 5 else tuple(JoinGroupMember(row.member_id, None, row.metadata) for row in members),
+        )
     if isinstance(body, SyncGroupResponse):
         if version >= 5 or (body.protocol_type is None and body.protocol_name is None):
             return body

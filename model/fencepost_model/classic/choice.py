@@ -7,7 +7,7 @@ far the most frequent kind, costs one run, and the text of a step stays free of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -38,14 +38,18 @@ class Chooser:
         return ",".join(self.labels)
 
 
-def every(run: Callable[[Chooser], T]) -> Iterator[tuple[str, T]]:
+def every(run: Callable[[Chooser], T]) -> list[tuple[str, T]]:
     """All results of ``run``, each with the label of its choices; the order is that of the options."""
+    found: list[tuple[str, T]] = []
     paths: list[tuple[int, ...]] = [()]
     while paths:
         path = paths.pop()
         chooser = Chooser(path)
         result = run(chooser)
-        yield chooser.label, result
+        found.append((chooser.label, result))
+        if not chooser.sizes:
+            continue
         taken = path + (0,) * (len(chooser.sizes) - len(path))
         for at in range(len(path), len(chooser.sizes)):
             paths.extend((*taken[:at], option) for option in range(chooser.sizes[at] - 1, 0, -1))
+    return found

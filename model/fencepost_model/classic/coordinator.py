@@ -7,6 +7,7 @@ deadline; a caller that wants to know which timers are armed adds up the command
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fencepost.protocol.events import (
@@ -69,7 +70,10 @@ class CoordinatorState(NamedTuple):
     relisted: frozenset[tuple[int, str]] = frozenset()
 
     def group(self, group_id: str) -> Group | None:
-        return next((slot.group for slot in self.slots if slot.group_id == group_id), None)
+        for slot in self.slots:
+            if slot.group_id == group_id:
+                return slot.group
+        return None
 
 
 class Step(NamedTuple):
@@ -110,6 +114,8 @@ class ClassicModel:
                 return (self._only(state, (body[0],), body[1]),)
             if is_read(event.body):
                 return (self._only(state, (read(state, event),), ("C-ADM-08",)),)
+        elif isinstance(event, TimerFired | Appended | AppendFailed):
+            pass
         elif isinstance(event, TopicsChanged):
             return (self._only(state, (), ()),)
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
@@ -119,14 +125,10 @@ class ClassicModel:
                 phase=NOT_OWNED, leader_epoch=event.leader_epoch, handled=state.handled + 1, written=None
             )
             return (Step("", failed, Outcome(), ("F-LOAD-02",), failed=True),)
-        elif state.phase != ACTIVE and not isinstance(event, Load) and not self._unloads(state, event):
-            return (self._only(state, (), ("F-RT-02",)),)
-        elif not isinstance(event, Load | TimerFired | Appended | AppendFailed) and not self._unloads(state, event):
-            return (self._only(state, (), ("F-LOAD-03",)),)
-        return tuple(
-            self._close(state, event, label, work)
-            for label, work in every(lambda chooser: self._run(state, event, new_id, chooser))
-        )
+        elif not isinstance(event, Load) and not self._unloads(state, event):
+            return (self._only(state, (), ("F-LOAD-03" if state.phase == ACTIVE else "F-RT-02",)),)
+        runs = every(lambda chooser: self._run(state, event, new_id, chooser))
+        return tuple([self._close(state, event, label, work) for label, work in runs])
 
     # ---- events without choices ---------------------------------------------------------------------------------
 
@@ -212,7 +214,7 @@ class ClassicModel:
         after = CoordinatorState(
             phase=phase,
             leader_epoch=epoch,
-            slots=() if work.lost else tuple(sorted(s for s in work.slots.values() if s != (s.group_id, None, None))),
+            slots=() if work.lost else _sorted(state.slots, work.slots),
             operations=tuple(work.operations),
             undurable=0 if work.lost else work.undurable,
             durable=durable,
@@ -223,22 +225,32 @@ class ClassicModel:
         )
         outcome = Outcome(
             records=tuple(work.records),
-            replies=tuple(Reply(request, body) for request, body in work.replies),
+            replies=tuple([Reply(request, body) for request, body in work.replies]),
             timers=() if work.lost else self._timers(work),
         )
         return Step(label, after, outcome, tuple(work.rules), work.lost, work.failed)
 
     def _timers(self, work: Work) -> tuple[TimerCommand, ...]:
-        commands: list[TimerCommand] = []
-        for group_id, timer, delay in work.armed():
-            key = TimerKey(_KINDS[timer.kind], group_id, timer.member_id)
-            commands.append(CancelTimer(key) if delay is None else SetTimer(key, delay))
+        commands = [_command(group_id, timer, delay) for group_id, timer, delay in work.armed()]
         for operation in work.closed:
             commands.append(CancelTimer(TimerKey(TimerKind.OPERATION, operation=operation)))
-        open_ = {operation.id for operation in work.operations}
         for operation in work.opened:
-            if operation not in open_:
-                continue
-            key = TimerKey(TimerKind.OPERATION, operation=operation)
-            commands.append(SetTimer(key, self.settings.offsets_commit_timeout_ms))
+            if any(operation == each.id for each in work.operations):
+                key = TimerKey(TimerKind.OPERATION, operation=operation)
+                commands.append(SetTimer(key, self.settings.offsets_commit_timeout_ms))
         return tuple(commands)
+
+
+@lru_cache(maxsize=1 << 12)
+def _command(group_id: str, timer: Timer, delay: int | None) -> TimerCommand:
+    """Sets the timer, or cancels it if ``delay`` is None."""
+    key = TimerKey(_KINDS[timer.kind], group_id, timer.member_id)
+    return CancelTimer(key) if delay is None else SetTimer(key, delay)
+
+
+def _sorted(before: tuple[Slot, ...], slots: dict[str, Slot]) -> tuple[Slot, ...]:
+    """The slots that hold something, by group; the same tuple if the step changed none."""
+    after = tuple(slots.values())
+    if after == before:
+        return before
+    return tuple(sorted([slot for slot in after if slot.group is not None or slot.delay is not None]))

@@ -45,6 +45,7 @@ class Draft:
         "chooser",
         "delay",
         "generation",
+        "group",
         "group_id",
         "leader",
         "members",
@@ -81,6 +82,7 @@ class Draft:
         self.rules = sinks.rules
         self.now = sinks.now
         self.group_id = group_id
+        self.group = group
         (
             self.state,
             self.previous,
@@ -102,7 +104,8 @@ class Draft:
         self.callback: Callback | None = None
 
     def close(self) -> Group:
-        return Group(
+        """The group as it is now; the same object if nothing changed, which is quick to compare and to look up."""
+        group = Group(
             self.state,
             self.previous,
             self.generation,
@@ -116,6 +119,7 @@ class Draft:
             self.timestamp,
             self.skew,
         )
+        return self.group if group == self.group else group
 
     # ---- what the step says -------------------------------------------------------------------------------------
 
@@ -176,15 +180,15 @@ class Draft:
 
     def awaiting(self) -> int:
         """Members with a stored join future, answered or not (G-DATA-08, C-ST-23)."""
-        return sum(member.join is not None for member in self.members.values())
+        return sum([member.join is not None for member in self.members.values()])
 
     def all_joined(self) -> bool:
         """C-ST-23."""
-        return not self.pending_join and all(member.join is not None for member in self.members.values())
+        return not self.pending_join and None not in [member.join for member in self.members.values()]
 
     def rebalance_timeout(self) -> int:
         """C-ST-22: the maximum over the members, 0 without any (negative values cannot lower it)."""
-        return max([0, *(member.rebalance_timeout for member in self.members.values())])
+        return max([0, *[member.rebalance_timeout for member in self.members.values()]])
 
     def arm_session(self, member: Member) -> None:
         """C-TMR-04: the member's own session timeout."""
@@ -211,7 +215,7 @@ class Draft:
 
     def support(self, name: str) -> int:
         """How often the members list a protocol; a name listed twice counts twice (C-JOIN-72)."""
-        count = sum(protocol.name == name for member in self.members.values() for protocol in member.protocols)
+        count = sum([protocol.name == name for member in self.members.values() for protocol in member.protocols])
         return count + dict(self.skew).get(name, 0) if self.skew else count
 
     def select_protocol(self) -> str:

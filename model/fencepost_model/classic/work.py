@@ -156,14 +156,20 @@ class Work:
 
     def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
         """Every timer that the step set (its length in ms) or cancelled (None), by group."""
-        for group_id, timers in [*self.loose, *((group_id, draft.armed) for group_id, draft in self.drafts.items())]:
+        for group_id, timers in self.loose:
             for timer, delay in timers.items():
                 yield group_id, timer, delay
+        for draft in self.drafts.values():
+            for timer, delay in draft.armed.items():
+                yield draft.group_id, timer, delay
 
     def finish(self) -> None:
         """Closes the drafts into ``slots``."""
         for group_id, draft in self.drafts.items():
-            self.slots[group_id] = Slot(group_id, draft.close(), draft.delay)
+            group = draft.close()
+            slot = self.slots.get(group_id)
+            if slot is None or slot.group is not group or slot.delay != draft.delay:
+                self.slots[group_id] = Slot(group_id, group, draft.delay)
 
     # ---- operations ---------------------------------------------------------------------------------------------
 
