@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from fencepost.protocol import events as ev
+from fencepost.protocol.messages import LeaveGroupRequest
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.generate.generator import Generated, generate
@@ -46,6 +47,17 @@ def test_a_seed_is_the_same_trace_in_any_process(hash_seed: str) -> None:
 def test_the_core_never_raises(traces: list[Generated]) -> None:
     assert [trace.failure for trace in traces if trace.failure] == []
     assert all(len(trace.events) == len(trace.observations) >= 150 for trace in traces)
+
+
+def test_requests_to_leave_may_name_nobody(traces: list[Generated]) -> None:
+    """C-LEAVE-27: in groups of every kind, and from version 3 on, which is the first that can."""
+    empty = [
+        event
+        for trace in traces
+        for event in trace.events
+        if isinstance(event, ev.Request) and isinstance(event.body, LeaveGroupRequest) and not event.body.members
+    ]
+    assert {event.version for event in empty} == {3, 4, 5}
 
 
 def test_other_profiles_have_traces_of_their_own() -> None:

@@ -120,7 +120,8 @@ LEAVE: Rules = {
     "C-LEAVE-23": lambda s: bool(s.seen.records),
     "C-LEAVE-24": lambda s: any(_gone_members(s)),
     "C-LEAVE-25": lambda s: bool(s.gone),
-    "C-LEAVE-27": lambda s: (len(set(s.body.members)) < len(s.body.members) and _left(s)) or not s.body.members,
+    "C-LEAVE-27": lambda s: (len(set(s.body.members)) < len(s.body.members) and _left(s))
+    or (not s.body.members and s.error is E.NONE),
     "C-LEAVE-28": lambda s: _left(s) and any(sync.group_id == s.group_id for sync in s.leader_syncs),
 }  # fmt: skip
 

@@ -151,9 +151,9 @@ def heartbeat(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.
 
 
 def leave(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.RequestBody]:
-    """Batches with the same id twice, pending ids, removal by instance id (C-LEAVE-10…14, 27)."""
+    """Batches with the same id twice, of nobody, pending ids, removal by instance id (C-LEAVE-10…14, 27)."""
     version = rng.randint(0, 5)
-    count = 1 if version <= 2 else rng.choice((1, 1, 2, 3))
+    count = 1 if version <= 2 else rng.choice((0, 1, 1, 1, 2, 2, 3))
     entries = [
         m.LeaveGroupMember(
             "" if version >= 3 and rng.random() < 0.3 else member_id(rng, world, client),

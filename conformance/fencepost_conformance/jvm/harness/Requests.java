@@ -84,7 +84,10 @@ final class Requests {
             .setGroupInstanceId(body.get(3).textValue());
     }
 
-    /** Kafka's builder puts the one member of a request below v3 where it belongs (G-WIRE-23). */
+    /**
+     * Kafka's builder puts the one member of a request below v3 where it belongs (G-WIRE-23). It makes no request without
+     * members; a broker that reads one from the wire has no such check (C-LEAVE-27).
+     */
     static LeaveGroupRequest leave(JsonNode body, short version) {
         JsonNode members = body.get(1);
         List<MemberIdentity> identities = new ArrayList<>(members.size() / 3);
@@ -94,7 +97,13 @@ final class Requests {
                 .setGroupInstanceId(members.get(i + 1).textValue())
                 .setReason(members.get(i + 2).textValue()));
         }
-        return new LeaveGroupRequest.Builder(body.get(0).textValue(), identities).build(version);
+        String group = body.get(0).textValue();
+        if (identities.isEmpty() && version >= 3) {
+            LeaveGroupRequest request = new LeaveGroupRequest.Builder(group, List.of(new MemberIdentity())).build(version);
+            request.data().setMembers(identities);
+            return request;
+        }
+        return new LeaveGroupRequest.Builder(group, identities).build(version);
     }
 
     static ListGroupsRequestData list(JsonNode body) {
