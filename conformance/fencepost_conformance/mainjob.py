@@ -41,7 +41,7 @@ class Finding:
 
 
 def stages(out: Path) -> list[Stage]:
-    spark = ("conform", "--engine", "spark", "--traces", "1500")
+    spark = ("conform", "--engine", "spark", "--traces", "4000")
     return [
         Stage("model, explored exhaustively", ("check",)),
         Stage("model against TLA+, graph by graph", ("check", "--engine", "tlc"), needs_jdk=True),

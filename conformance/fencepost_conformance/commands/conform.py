@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -25,10 +26,10 @@ def conform(  # noqa: PLR0917 — options of a command line
     target: Annotated[str, typer.Option(help="core, kafka:RELEASE, broker:RELEASE or HOST:PORT")] = "core",
     profile: Annotated[str | None, typer.Option(help=f"{', '.join(sorted(PROFILES))}; default: the target's")] = None,
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
-    steps_per_trace: Annotated[int, typer.Option(min=1, help="events in each trace")] = 150,
+    steps_per_trace: Annotated[int, typer.Option(min=1, help="events in each trace")] = 60,
     seed: Annotated[int, typer.Option(help="the first seed; the others follow it")] = 0,
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
-    workers: Annotated[int, typer.Option(min=1, help="processes (local) or cores (spark)")] = 1,
+    workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     out: Annotated[Path | None, typer.Option("-o", help="directory for rows, report.html, junit.xml, failures")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
@@ -41,7 +42,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     began = time.monotonic()
     try:
         with progress(target, total=traces) as meter:
-            summary = ENGINES[engine](plan, workers, out, meter.advance)
+            summary = ENGINES[engine](plan, workers or os.cpu_count() or 1, out, meter.advance)
         seconds = time.monotonic() - began
         if out is not None:
             write_report(out, summary, seconds)

@@ -29,7 +29,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
     target: Annotated[str, typer.Option(help="core or kafka:RELEASE")] = "core",
     profile: Annotated[str | None, typer.Option(help="of a seed's trace; default: the target's")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="events of a seed's trace")] = 150,
+    steps: Annotated[int, typer.Option(min=1, help="events of a seed's trace")] = 60,
     model: Annotated[bool, typer.Option(help="let the model follow")] = True,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
