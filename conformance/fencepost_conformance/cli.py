@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib
 import sys
 
+from .stdout import survive_closed_pipe
+
 COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
     "conform": "Run random traces against a target and compare every step",
@@ -27,6 +29,8 @@ def usage() -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``fencepost``. Exit status 0 held, 1 found something, 2 could not run."""
+    if arguments is None:
+        survive_closed_pipe()
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] in ("-h", "--help"):
         print(usage())

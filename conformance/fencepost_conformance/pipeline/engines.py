@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..console import CannotRun
+from ..jvm import harness
 from ..targets.registry import TargetName, parse_target
 from .local import run_local
 from .plan import Plan
@@ -23,6 +24,7 @@ def _local(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
     target = parse_target(plan.job.target)
     if target.kind == "broker":
         return _broker(plan, target, advance)
+    _require_harness(target)
     del out  # rows are not kept: a local run is quick to do again
     summary = Summary(plan.job)
     for rows in run_local(plan, workers):
@@ -41,8 +43,15 @@ def _broker(plan: Plan, target: TargetName, advance: Callable[[int], None]) -> S
         return run_over_wire(plan, TargetName("broker", host="127.0.0.1", port=broker.port), advance)
 
 
+def _require_harness(target: TargetName) -> None:
+    """Fetch and compile what the workers will need, once, before any of them starts. Raises ``CannotRun``."""
+    if target.kind == "kafka":
+        harness.command(target.release)
+
+
 def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], None]) -> Summary:
-    if parse_target(plan.job.target).kind == "broker":
+    target = parse_target(plan.job.target)
+    if target.kind == "broker":
         raise CannotRun("a broker is played against by one process; use --engine local")
     try:
         from .spark import run_spark, spark_session  # noqa: PLC0415 — optional
@@ -52,6 +61,7 @@ def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
         ) from None
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
+    _require_harness(target)
     with tempfile.TemporaryDirectory(prefix="fencepost-spark-") as scratch:
         try:
             session = spark_session(workers, Path(scratch))
