@@ -233,13 +233,17 @@ JoinExpired(g) ==
      THEN World([g EXCEPT !.newMemberAdded = FALSE, !.delaysLeft = @ - 1])
      ELSE CompleteJoin(World(fired))
 
-\* C-SYNC-20
+\* C-STATIC-16 mended: an entry that moved may be of a member that has only just
+\* come back. Its JoinGroup is parked, so it is not late (as in C-TMR-07).
+Overdue(g) == g.pendingSync \ Joined(g)
+
+\* C-SYNC-20; whoever is parked has joined the rebalance that follows.
 SyncExpired(g) ==
-  LET late == g.pendingSync
+  LET late == Overdue(g)
       fired == [g EXCEPT !.syncTimer = FALSE]
       rest == [Remove(fired, late \cap DOMAIN g.members) EXCEPT
                  !.sessionTimers = @ \ late]  \* also of an id replaced meanwhile
-  IN IF late = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
+  IN IF g.pendingSync = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
      THEN World(fired) ELSE PrepareRebalance(World(rest))
 
 \* C-ST-07, F-REPLAY-01, F-LOAD-06, F-SURV-02, F-SURV-03

@@ -149,6 +149,11 @@ AReturningStaticMemberIsNotRefused ==
        /\ group.state \in {"CompletingRebalance", "Stable"}
        => \A y \in replies' \ replies : y.error # "GROUP_MAX_SIZE_REACHED"]_vars
 
+\* F-UNLOAD-01: a new coordinator displaces nobody, so nobody is told that it was.
+AFailOverFencesNobody ==
+  [][CoordinatorFailsOver =>
+       \A y \in replies' \ replies : y.error = "NOT_COORDINATOR"]_vars
+
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Liveness, under FairSpec. The environment has finitely many faults, so  *)

@@ -44,6 +44,7 @@ ThreePartitions == <<"p1", "p2", "p3">>
 AllDynamic   == [c \in Clients |-> ""]
 FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
 SameInstance == [c \in Clients |-> "i1"]  \* two processes, one instance id
+LastDynamic  == [c \in Clients |-> IF c = "c3" THEN "" ELSE "i1"]
 
 (***************************************************************************)
 (* What the environment may do. Risk of a short list: none of the other    *)
@@ -73,6 +74,7 @@ Everything == EverythingButTheNetwork \cup WhatTheNetworkDoes
 Crashes   == {"ClientStarts", "ClientCrashes"}
 Stalls    == {"ClientStarts", "SessionTimerFiresEarly"}
 SlowJoins == {"ClientStarts", "JoinTimerFiresEarly"}
+SlowSyncs == {"ClientStarts", "SyncTimerFiresEarly"}
 FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
 
 \* Two SyncGroups of one leader and a new coordinator in between.

@@ -78,9 +78,27 @@ CompleteJoinWithoutRearming(w) ==
 NobodyIsPendingAfterOne(g, m) ==
   [g EXCEPT !.pendingSync = @ \ {m}, !.syncTimer = FALSE]
 
+\* For Overdue: who has only just come back is late too (C-STATIC-16).
+WhoeverIsPendingIsOverdue(g) == g.pendingSync
+
 \* For SessionExpired: a member goes without a rebalance (C-TMR-07).
 SessionExpiresSilently(g, id) ==
   World(Remove([g EXCEPT !.sessionTimers = @ \ {id}], {id}))
+
+\* For Unloaded: open replacements are undone first (C-STATIC-06), although the
+\* member may be in a later generation and wait for something else by then.
+UnloadedAfterUndoing(g) ==
+  LET open == {unreplicated[i] : i \in 1..Len(unreplicated)}
+      Replaced(m) == \E e \in open : e.memberId = m
+      Later(m)    == \E e \in open : /\ e.memberId = m
+                                     /\ e.record.generationId # g.generationId
+      M == DOMAIN g.members
+      JoinOf(m) == IF Later(m) THEN "no" ELSE g.members[m].awaitingJoin
+      SyncOf(m) == g.members[m].awaitingSync
+      ToJoin(m) == JoinError(JoinOf(m), "NOT_COORDINATOR", "")
+      ToSync(m) == SyncReply(SyncOf(m), IF Replaced(m) THEN "FENCED_INSTANCE_ID"
+                                        ELSE "NOT_COORDINATOR", {})
+  IN ReplyAll(ReplyAll(World(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
 
 \* For Expecting: a client that never stops waiting (K-ERR-13).
 AlwaysExpecting(c) == TRUE

@@ -421,6 +421,55 @@ def test_timeout_of_a_replacement(faulty: bool) -> None:
 
 
 @BOTH
+def test_the_sync_timer_spares_who_has_just_come_back(faulty: bool) -> None:
+    """C-STATIC-16, C-SYNC-20: the entry that moved is of a member that is owed an answer itself."""
+    play = Play(profile(faulty, "fault_replacement_keeps_pending_sync"), instant=False)
+    play.newcomer("a")
+    play.join(new_id="s", instance="i")
+    while play.group.state == PREPARING:
+        play.do(Fire(JOIN))
+    play.sync("a", 1, "a", "s")
+    play.do(Durable(play.state.undurable))
+    assert play.group.state == STABLE
+    play.join(new_id="s2", instance="i")
+    back = play.asked
+    assert play.group.pending_sync == {"s" if faulty else "s2"}
+    play.do(Fire(SYNC))
+    assert (play.group.state, play.member("s2").join) == (PREPARING, back)
+    play.join("a")
+    assert (play.group.state, play.group.generation) == (COMPLETING, 2)
+    play.do(Durable(1))  # C-STATIC-17(iii)
+    play.do(Fire(SYNC))
+    assert play.group.state == EMPTY
+
+
+@BOTH
+def test_a_lost_partition_and_a_replacement_of_an_earlier_generation(faulty: bool) -> None:
+    """C-STATIC-06, F-UNLOAD-01: undoing the replacement first would fence a client that nobody displaced."""
+    play = Play(profile(faulty, "fault_timeout_undoes_memory"), instant=False).static("s", "i")
+    play.join(new_id="s2", instance="i")
+    play.join(new_id="a")
+    play.join("a")  # the last that was missing
+    assert (play.group.state, play.group.generation) == (COMPLETING, 2)
+    play.sync("s2", 2, "s2", instance="i")
+    waits = play.asked
+    answers = play.do(Lose())
+    assert error(answers[waits]) is (ErrorCode.FENCED_INSTANCE_ID if faulty else ErrorCode.NOT_COORDINATOR)
+
+
+def test_a_lost_partition_answers_a_later_join_of_a_replaced_member() -> None:
+    play = Play(instant=False).static("s", "i")
+    play.join(new_id="s2", instance="i")
+    play.join(new_id="a")
+    play.join("a")
+    play.sync("a", 2)
+    play.join("s2", instance="i", protocols=(Protocol("range", b"y"),))
+    waits = play.asked
+    assert play.group.state == PREPARING
+    assert error(play.do(Lose())[waits]) is ErrorCode.NOT_COORDINATOR
+
+
+@BOTH
 def test_timers_of_a_reverted_group(faulty: bool) -> None:
     """C-TMR-12: the old delay timer ends a phase that never was, and a generation is used up."""
     play = Play(profile(faulty, "fault_timers_outlive_reverted_group"), instant=False)

@@ -97,9 +97,17 @@ def timed_out(step: Step, number: int) -> None:
 
 
 def fail_all(step: Step, error: ErrorCode) -> None:
-    """F-UNLOAD-01."""
+    """F-UNLOAD-01; mended, a replacement is not undone, as its record may survive (memory follows the log)."""
     for number, operation in list(step.operations.items()):
-        _fail(step, number, operation, error)
+        callback, request = operation.callback, operation.request
+        if isinstance(callback, MemberReplaced) and not step.profile.fault_timeout_undoes_memory:
+            group = _group_of(step, callback)
+            if group is not None and request is not None:
+                static.part(step, group, callback, request, error)
+                step.keep(group)
+            _close(step, number)
+        else:
+            _fail(step, number, operation, error)
 
 
 def _succeed(step: Step, operation: Operation) -> None:

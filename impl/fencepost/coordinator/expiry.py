@@ -62,10 +62,23 @@ def _session(step: Step, group: GroupDraft, member_id: str) -> None:
 
 
 def _sync(step: Step, group: GroupDraft) -> None:
-    """C-SYNC-20: members that joined and never synced are out."""
+    """C-SYNC-20: members that joined and never synced are out; the rebalance is for all."""
     if group.state in (GroupState.EMPTY, GroupState.PREPARING_REBALANCE) or not group.pending_sync:
         return  # C-SYNC-20b
-    for member_id in sorted(group.pending_sync):
+    for member_id in sorted(_overdue(group)):
         membership.remove(step, group, member_id)
         step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id))
     rebalance.prepare(step, group)
+
+
+def _overdue(group: GroupDraft) -> frozenset[str]:
+    """Who owes a SyncGroup, without those that are owed an answer themselves.
+
+    Such is a static member that has just come back in Stable, and whose entry moved with it (C-STATIC-16 mended). It
+    is not late, as in C-TMR-07, and by its JoinGroup it has joined the rebalance.
+    """
+    return frozenset(
+        member_id
+        for member_id in group.pending_sync
+        if (member := group.members.get(member_id)) is None or member.join is None
+    )

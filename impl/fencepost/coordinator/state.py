@@ -116,7 +116,6 @@ class MemberReplaced(NamedTuple):
     old_session_timeout: int
     new_protocols: tuple[Protocol, ...]
     leader_before: str | None
-    old_pending_sync: bool
 
 
 class DeletionDue(NamedTuple):

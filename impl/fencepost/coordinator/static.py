@@ -27,7 +27,6 @@ def replace(
 ) -> None:
     """C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11)."""
     leader_before = group.leader
-    pending_sync = old_id in group.pending_sync
     instance_id = group.members[old_id].instance_id
     assert instance_id is not None
     old = _exchange(step, group, instance_id, old_id, new_id)
@@ -48,7 +47,6 @@ def replace(
             old.session_timeout,
             body.protocols,
             leader_before,
-            pending_sync,
         )
     else:
         rebalance.prepare_or_complete(step, group)  # C-STATIC-08…10
@@ -101,7 +99,25 @@ def written(step: Step, group: GroupDraft, done: MemberReplaced, request: Reques
 
 
 def undo(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:
-    """C-STATIC-06: the member is back under its old id, with what it offered before."""
+    """C-STATIC-06: the record failed, so the member is back under its old id, with what it offered before."""
+    if _put_back(step, group, done):
+        _refuse(step, group, done, request, error)
+
+
+def part(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:
+    """F-UNLOAD-01, mended: the record may yet survive, and the group ends anyway; only who asked is told.
+
+    Kafka puts the old id back first (C-STATIC-06). If the member is in a later round by then, that answers its
+    SyncGroup FENCED_INSTANCE_ID, which ends a client that nobody displaced.
+    """
+    member = group.members.get(done.new_id)
+    if member is not None and member.join == request.id:
+        group.put(member._replace(join=None))
+        _refuse(step, group, done, request, error)
+
+
+def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
+    """Whether there still is a member to put back."""
     member = group.members.get(done.new_id)
     if member is not None and not member.restored:
         group.put(
@@ -116,11 +132,15 @@ def undo(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, 
         group.count(done.new_protocols, -1)  # C-STATIC-18: counted off although it is not this member that counts
         group.count(done.old_protocols, 1)
     if member is None:
-        return
+        return False
     old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
     group.put(old)
     step.arm_session(group, old)
     step.stray(TimerKey(TimerKind.SESSION, group.group_id, done.new_id))
+    return True
+
+
+def _refuse(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:
     step.reply(
         request.id,
         JoinGroupResponse(

@@ -114,11 +114,20 @@ def _miscount(d: Draft, callback: Replaced) -> None:
     d.skew = tuple(sorted((name, count) for name, count in counts.items() if count))
 
 
-def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode) -> None:
-    """The record of C-STATIC-03 failed: C-STATIC-06, 18. ``request`` is None if it has an answer already."""
+def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
+    """The record of C-STATIC-03 failed: C-STATIC-06, 18. ``request`` is None if it has an answer already.
+
+    ``lost``: the partition went (F-UNLOAD-01). The record may survive that, so memory that follows the log is left as
+    it is: whatever the member waits for by now, in a later round, the end of the group answers.
+    """
+    if lost and not d.profile.fault_timeout_undoes_memory:
+        for each in list(d.members.values()):
+            if request is not None and each.join == request:
+                d.put(each._replace(join=None))
+                _tell(d, request, callback, error)
+        return
     d.rule("C-STATIC-06")
     member = d.members.get(callback.new_id)
-    old_leader, generation = callback.old_leader, d.generation
     if member is None:
         _miscount(d, callback)
         return
@@ -140,13 +149,17 @@ def not_replaced(d: Draft, request: int | None, callback: Replaced, error: Error
             d.operations[at] = operation._replace(callback=other._replace(detached=True))
     if not d.profile.fault_replacement_keeps_pending_sync and callback.new_id in d.pending_sync:
         d.pending_sync = (d.pending_sync - {callback.new_id}) | {callback.old_id}
+    _tell(d, request, callback, error)
+
+
+def _tell(d: Draft, request: int | None, callback: Replaced, error: ErrorCode) -> None:
     d.reply(
         request,
         JoinGroupResponse(
             error_code=of_metadata_append(error),
-            generation_id=generation,
+            generation_id=d.generation,
             protocol_type=d.protocol_type,
             protocol_name=d.protocol_name,
-            leader=old_leader or "",
+            leader=callback.old_leader or "",
         ),
     )

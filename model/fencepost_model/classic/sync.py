@@ -119,7 +119,16 @@ def sync_timer(d: Draft) -> None:
         d.rule("C-SYNC-20b")
         return
     d.rule("C-SYNC-20")
-    for member_id in sorted(d.pending_sync):
+    for member_id in sorted(overdue(d)):
         d.remove(member_id)
         d.cancel(Timer("session", member_id))
     prepare(d, "sync_expired")
+
+
+def overdue(d: Draft) -> frozenset[str]:
+    """Pending syncs of ids that nobody waits under.
+
+    A member that came back in Stable waits for its record, and its entry moved to it (C-STATIC-16 mended). It is not
+    late, as in C-TMR-07, and being parked it has joined the rebalance that follows.
+    """
+    return d.pending_sync - {member.member_id for member in d.members.values() if member.join is not None}

@@ -243,7 +243,7 @@ class Work:
                 if isinstance(callback, Assigned):
                     not_assigned(draft, callback, error)
                 elif isinstance(callback, Replaced):
-                    not_replaced(draft, None if operation.answered else operation.id, callback, error)
+                    not_replaced(draft, None if operation.answered else operation.id, callback, error, lost=self.lost)
             except (InternalError, IllegalTransition):
                 self.rules.append("C-STATIC-18")
         if any(request == operation.id for request, _ in self.replies) or operation.request is None:

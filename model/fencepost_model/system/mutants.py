@@ -16,11 +16,11 @@ from unittest.mock import patch
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, SyncGroupRequest
 
-from ..classic import Arrive, Durable, live, rebalance, requests, sync, work
+from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, work
 from ..classic import join as joining
 from ..classic.draft import Draft
 from ..classic.group import GroupState
-from ..classic.state import JOIN_TIMER, SYNC_TIMER
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Replaced
 from ..machines import EMPTY, PREPARING
 from . import closed
 from .coordinator import FIRST_RECORD, Coordinator, Result
@@ -155,9 +155,24 @@ def _cancels_for_all() -> Patches:
     return _everywhere("synced", synced)
 
 
+def _returning_is_late() -> Patches:
+    """C-STATIC-16: who has only just come back is late too."""
+    return _everywhere("overdue", lambda d: d.pending_sync)
+
+
 def _expires_silently() -> Patches:
     """C-TMR-07: a member goes without a rebalance."""
     return _everywhere("session_timer", lambda d, member_id: d.remove(member_id))
+
+
+def _undoes_when_lost() -> Patches:
+    """C-STATIC-06 where a partition goes: open replacements are undone first, whatever the member waits for by now."""
+    original = static.not_replaced
+
+    def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
+        original(d, request, callback, error, lost=False)
+
+    return _everywhere("not_replaced", not_replaced)
 
 
 def _waits_for_ever() -> Patches:
@@ -178,7 +193,9 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Refused <- RefusesNobody": _refuses_nobody,
     "CompleteJoin <- CompleteJoinWithoutRearming": _does_not_rearm,
     "NotPending <- NobodyIsPendingAfterOne": _cancels_for_all,
+    "Overdue <- WhoeverIsPendingIsOverdue": _returning_is_late,
     "SessionExpired <- SessionExpiresSilently": _expires_silently,
+    "Unloaded <- UnloadedAfterUndoing": _undoes_when_lost,
     "Expecting <- AlwaysExpecting": _waits_for_ever,
 }
 

@@ -14,10 +14,11 @@ from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
-from ..explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ..explore.interface import Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
+from .fairness import fairness
 from .values import Client, Lane, SyncRequest, decode_partitions
 
 if TYPE_CHECKING:
@@ -233,6 +234,16 @@ def a_returning_static_member_is_not_refused(system: ClosedSystem) -> Iterable[P
         yield StepInvariant("AReturningStaticMemberIsNotRefused", reads, holds, frozenset({"CoordinatorGetsJoin"}))
 
 
+def a_fail_over_fences_nobody(system: ClosedSystem) -> Iterable[Part]:
+    """F-UNLOAD-01: whoever waits is sent to the new coordinator."""
+    for lane in system.lanes:
+        yield StepInvariant("AFailOverFencesNobody", (lane,), _sent_elsewhere, frozenset({"CoordinatorFailsOver"}))
+
+
+def _sent_elsewhere(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+    return all(reply.error == "NOT_COORDINATOR" for reply in after[0].replies - before[0].replies)
+
+
 def the_group_settles(system: ClosedSystem) -> Iterable[Part]:
     """LIV-05, 06: under quiet, everybody is stable in the generation and every partition has an owner."""
 
@@ -334,37 +345,11 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
         ),
     ),
     "AReturningStaticMemberIsNotRefused": a_returning_static_member_is_not_refused,
+    "AFailOverFencesNobody": a_fail_over_fences_nobody,
     "TheGroupSettles": the_group_settles,
     "EveryWaitEnds": every_wait_ends,
     "TheGroupKeepsOwnership": the_group_keeps_ownership,
 }
-
-
-def fairness(system: ClosedSystem) -> tuple[Fairness, ...]:
-    """Messages arrive, timers run out, clients go on. Nothing is fair about the environment."""
-    whole = (
-        "AppendSucceeds",
-        "CoordinatorGetsJoin",
-        "CoordinatorGetsSync",
-        "CoordinatorGetsLeave",
-        "ClientGetsJoinReply",
-        "ClientGetsSyncReply",
-        "JoinTimerFires",
-        "SyncTimerFires",
-    )
-
-    def covering(*words: str) -> Callable[[Label], bool]:
-        return lambda label: label[: len(words)] == words
-
-    found = [Fairness(name, covering(name)) for name in whole]
-    each = [
-        (action, c)
-        for action in ("ClientSendsJoin", "ClientHeartbeats", "ClientTimesOut")
-        for c in system.config.clients
-    ]
-    each += [("SessionTimerFires", member) for member in system.config.member_ids]
-    found += [Fairness(" ".join(pair), covering(*pair)) for pair in each]
-    return tuple(found)
 
 
 def properties_of(system: ClosedSystem, names: Sequence[str], *, fair: bool = False) -> Properties:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, LoadStarted, Unload
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 from fencepost.protocol.view import GroupState
 
 from .scene import GROUP, Scene
@@ -27,6 +28,59 @@ def rebalancing() -> tuple[Scene, list[str], str]:
     assert scene.joined(parked).generation_id == 2
     assert scene.now_in is GroupState.COMPLETING_REBALANCE
     return scene, old, newcomer
+
+
+def replaced(profile: Profile) -> tuple[Scene, str, str]:
+    """A static member whose replacement is not replicated yet, and a newcomer, both told of generation 2."""
+    scene = Scene(profile)
+    first = scene.join(instance="i")
+    scene.pass_time(3_000)
+    old = scene.joined(first).member_id
+    scene.sync(old, 1, {old: b"all"})
+    scene.log = "later"
+    back = scene.join(instance="i")
+    newcomer, _ = scene.newcomer()
+    assert scene.joined(back).generation_id == 2
+    return scene, scene.joined(back).member_id, newcomer
+
+
+def test_a_parked_sync_of_a_replaced_member_is_sent_to_the_new_coordinator() -> None:
+    """C-STATIC-06, F-UNLOAD-01: Kafka undoes the replacement first, which fences a client that nobody displaced."""
+    for profile, code in ((KAFKA_4_3, ErrorCode.FENCED_INSTANCE_ID), (INTENDED, ErrorCode.NOT_COORDINATOR)):
+        scene, member_id, _ = replaced(profile)
+        waits = scene.sync(member_id, 2, {member_id: b"all"}, group_instance_id="i")
+        scene.feed(Unload(scene.now, None))
+        assert scene.synced(waits).error_code is code
+
+
+def test_a_later_join_of_a_replaced_member_is_answered_when_the_partition_goes() -> None:
+    """Undoing the replacement would forget it (C-STATIC-06); in Kafka its own operation answers it (C-JOIN-70)."""
+    for profile in (KAFKA_4_3, INTENDED):
+        scene, member_id, newcomer = replaced(profile)
+        scene.sync(newcomer, 2)
+        waits = scene.join(member_id, "range", data=b"changed", instance="i")
+        assert scene.now_in is GroupState.PREPARING_REBALANCE
+        scene.feed(Unload(scene.now, None))
+        assert scene.joined(waits).error_code is ErrorCode.NOT_COORDINATOR
+
+
+def test_a_replacement_that_still_waits_is_told_once_when_the_partition_goes() -> None:
+    for profile in (KAFKA_4_3, INTENDED):
+        for rebalances in (False, True):
+            scene = Scene(profile)
+            first, (second, *_) = scene.join(instance="i"), scene.newcomer()
+            scene.pass_time(6_000)
+            leader = scene.joined(first).member_id
+            scene.sync(second, 1)
+            scene.sync(leader, 1, {leader: b"L", second: b"F"})
+            scene.log = "later"
+            back = scene.join(instance="i")
+            if rebalances:
+                scene.newcomer()
+            assert scene.now_in is (GroupState.PREPARING_REBALANCE if rebalances else GroupState.STABLE)
+            assert back not in scene.answers
+            scene.feed(Unload(scene.now, None))
+            assert scene.joined(back).error_code is ErrorCode.NOT_COORDINATOR
 
 
 def test_a_generation_that_was_not_logged_is_lost() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.events import TimerFired, TimerKey, TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 from fencepost.protocol.view import GroupState
 
@@ -160,6 +160,47 @@ def test_pending_sync_moves_with_the_member_unless_kafka_does_it() -> None:
         expected = {old} if profile is KAFKA_4_3 else set()
         assert scene.group().pending_sync == expected  # C-STATIC-16
         assert (scene.timer(TimerKind.SYNC) is None) is (profile is INTENDED)
+
+
+def test_the_sync_timer_spares_a_member_that_has_just_come_back() -> None:
+    """C-STATIC-16, C-SYNC-20: it owes a SyncGroup, but is owed an answer itself; the rebalance has its JoinGroup."""
+    scene = Scene()
+    leads, _ = scene.newcomer()
+    static = scene.join(instance="i")
+    scene.pass_time(6_000)
+    old = scene.joined(static).member_id
+    scene.sync(leads, 1, {leads: b"L", old: b"S"})
+    scene.log = "later"
+    back = scene.join(instance="i")
+    new = dict(scene.group().static_members)["i"]
+    assert scene.group().pending_sync == {new}
+    scene.feed(TimerFired(scene.now, TimerKey(TimerKind.SYNC, GROUP)))
+    assert scene.now_in is GroupState.PREPARING_REBALANCE
+    assert scene.member(new).awaiting_join
+    scene.join(leads)
+    assert (scene.joined(back).member_id, scene.joined(back).generation_id) == (new, 2)
+    scene.replicate()  # C-STATIC-17(iii)
+    assert scene.group().pending_sync == {leads, new}
+    scene.pass_time(5_000)
+    assert scene.now_in is GroupState.COMPLETING_REBALANCE
+
+
+def test_the_sync_timer_removes_a_member_that_came_back_and_was_told() -> None:
+    """C-SYNC-20: whatever became of the record, nobody waits under the id any more."""
+    for log, wait in (("at once", 0), ("never", 5_000)):
+        scene = Scene()
+        leads, _ = scene.newcomer()
+        static = scene.join(instance="i")
+        scene.pass_time(6_000)
+        old = scene.joined(static).member_id
+        scene.sync(leads, 1, {leads: b"L", old: b"S"})
+        scene.log = log
+        back = scene.join(instance="i")
+        scene.pass_time(wait)
+        assert back in scene.answers
+        scene.feed(TimerFired(scene.now, TimerKey(TimerKind.SYNC, GROUP)))
+        assert scene.now_in is GroupState.PREPARING_REBALANCE
+        assert scene.group().static_members == ()
 
 
 def test_a_static_return_at_capacity() -> None:
