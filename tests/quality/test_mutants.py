@@ -59,6 +59,7 @@ def test_a_survivor_is_an_error(monkeypatch, capsys):
 
     monkeypatch.setattr(suite, "BOUNDS", Bounds(transitions=0))
     monkeypatch.setattr(suite, "TRACES", 0)
+    monkeypatch.setattr(suite, "SCENES", {})
     monkeypatch.setattr(suite, "SIMULATIONS", 0)
     monkeypatch.setattr(suite, "LOADS", 0)
     monkeypatch.setattr(suite, "WALKS", 0)

@@ -1,10 +1,10 @@
 """What is run against a mutant, until something notices.
 
-Six checks, all but the first over seeds. The *product* takes every transition of a bounded configuration on the core
-and on the model. The *model* follows random traces that the coordinator was driven through, event by event. *Loading*
-the log of such a trace must bring back what was written. *Simulations* of whole groups check the properties of section
-12. The *member's model* takes the same inputs as the member. The *assignors* must have their properties for random
-groups. Every mutant gets the same, and the program without a fault must pass all of it.
+Seven checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
+on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
+such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
+check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
+their properties for random groups. Every mutant gets the same, and the program without a fault must pass all of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from random import Random
 
 from fencepost.member import MemberSettings
 from fencepost.member.assignors.range import RangeAssignor
-from fencepost.protocol.settings import INTENDED
+from fencepost.protocol.settings import INTENDED, Settings
 
 from ..compare.model import follow
 from ..generate.generator import generate
@@ -24,9 +24,11 @@ from ..simulate import Broken, draw_plan, simulate
 from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Disagreement, Input, Pair
 from ..simulate.product import Bounds, explore
+from ..targets.core import Core
 from .assignor_rules import check_assignors
 from .mutant import Mutant, Side, planted
 from .replay_rules import check_load, written
+from .scenes import SCENES
 
 TRACES, TRACE_STEPS = 120, 120
 LOADS = 40
@@ -86,6 +88,17 @@ def traces() -> Iterator[Kill]:
         followed = follow(generated.settings, generated.profile, generated.events, generated.observations)
         if followed.refused is not None:
             yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+
+
+def scenes() -> Iterator[Kill]:
+    for number, (name, events) in enumerate(SCENES.items()):
+        observations, raised = Core().run_until_raised(Settings(), INTENDED, events)
+        followed = follow(Settings(), INTENDED, events, observations)
+        if followed.refused is not None:
+            text = f"{name}: {followed.refused}"
+            yield Kill("scene", _first(followed.rules), followed.steps + 1, number, text)
+        elif raised is not None:
+            yield Kill("scene", "an internal error", len(observations), number, f"{name}: {raised}")
 
 
 def product() -> Iterator[Kill]:
@@ -177,8 +190,8 @@ def _first(rules: Sequence[str]) -> str:
 
 Check = Callable[[], Iterator[Kill]]
 CHECKS: dict[Side, tuple[Check, ...]] = {
-    Side.COORDINATOR: (product, traces, simulations, loads),
+    Side.COORDINATOR: (product, traces, scenes, simulations, loads),
     Side.MEMBER: (walks, simulations),
     Side.ASSIGNOR: (groups,),
 }
-ALL_CHECKS: tuple[Check, ...] = (product, simulations, traces, loads, walks, groups)
+ALL_CHECKS: tuple[Check, ...] = (product, simulations, traces, scenes, loads, walks, groups)

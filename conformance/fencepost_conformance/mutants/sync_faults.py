@@ -171,6 +171,14 @@ def _sync_timer_spares_static_members(patches: Patches) -> None:
     original = patches.attribute(expiry, "_sync", fired)
 
 
+def _returning_member_is_late(patches: Patches) -> None:
+    patches.attribute(expiry, "_overdue", lambda group: group.pending_sync)
+
+
+def _undone_when_lost(patches: Patches) -> None:
+    patches.attribute(static, "part", static.undo)
+
+
 def _load_forgets_instances(patches: Patches) -> None:
     def group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGroup:
         loaded: ClassicGroup = original(name, value, incarnation)
@@ -268,6 +276,16 @@ FAULTS = (
     Mutant(
         "sync-timer-spares-static", C, "C-SYNC-20", "static members that never send SyncGroup are not removed",
         _sync_timer_spares_static_members,
+    ),
+    Mutant(
+        "returning-member-is-late", C, "C-STATIC-16",
+        "the sync timer removes a static member that has just come back, and nobody answers it",
+        _returning_member_is_late,
+    ),
+    Mutant(
+        "undone-when-lost", C, "F-UNLOAD-01",
+        "a lost partition undoes replacements first, which answers their members wrongly or not at all",
+        _undone_when_lost,
     ),
     Mutant(
         "load-forgets-instances", C, "INV-MEM-02", "after a fail-over instance ids are not known",

@@ -1,0 +1,49 @@
+"""Runs made by hand, for what random ones meet in one of a thousand: the core takes them, the model must follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fencepost.protocol.events import Appended, Event, Load, Request, TimerFired, TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupRequest, Protocol, RequestBody, SyncGroupAssignment, SyncGroupRequest
+
+from ..targets.ids import member_id
+
+_VERSIONS: Final = {JoinGroupRequest: 9, SyncGroupRequest: 5}
+
+
+def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
+    return Request(at_ms, number, _VERSIONS[type(body)], "client", "/127.0.0.1", body)
+
+
+def _join(number: int, at_ms: int, member: str = "", instance: str | None = None) -> Request:
+    body = JoinGroupRequest("g", 100_000, 60_000, member, instance, "consumer", (Protocol("range", b""),))
+    return _ask(number, at_ms, body)
+
+
+def _returns_before_the_sync_timer() -> Sequence[Event]:
+    """A static member that never synced is replaced; the sync timer fires while the replacement's record is open."""
+    leader, absent = member_id("client", 0), member_id("static", 1)
+    shares = (SyncGroupAssignment(leader, b"1"), SyncGroupAssignment(absent, b"2"))
+    delay = TimerKey(TimerKind.JOIN, "g")
+    return (
+        Load(0, 1, ()),
+        _join(1, 1),
+        Appended(2, 1),
+        _join(2, 3, leader),
+        _join(3, 4, instance="static"),
+        TimerFired(3_003, delay),
+        TimerFired(6_003, delay),
+        _ask(4, 6_004, SyncGroupRequest("g", 1, leader, None, "consumer", "range", shares)),
+        Appended(6_005, 2),
+        _join(5, 66_002, instance="static"),
+        TimerFired(66_003, TimerKey(TimerKind.SYNC, "g")),
+        Appended(66_004, 3),
+    )
+
+
+#: name → the events; member ids are those that ``JavaOrder(MemberIds())`` makes
+SCENES: Final[Mapping[str, Sequence[Event]]] = {
+    "a static member returns before the sync timer": _returns_before_the_sync_timer(),
+}
