@@ -34,9 +34,10 @@ def test_two_ids_and_one_generation_completely():
         Bounds(ids=3, prompt=True, transitions=12_000),
         Bounds(ids=3, transitions=12_000),
         Bounds(ids=3, static=False, transitions=8_000, max_size=3),
-        Bounds(ids=3, prompt=True, deletes=False, profile=KAFKA_4_3, transitions=8_000),
+        Bounds(ids=3, prompt=True, profile=KAFKA_4_3, transitions=8_000),
+        Bounds(ids=3, profile=KAFKA_4_3, transitions=8_000),
     ],
-    ids=["prompt", "slow log", "dynamic", "kafka"],
+    ids=["prompt", "slow log", "dynamic", "kafka", "kafka, slow log"],
 )
 def test_core_and_model_agree(bounds):
     explored = explore(bounds)
@@ -55,6 +56,15 @@ def test_core_and_model_agree(bounds):
     }
     assert reached <= set(explored.inputs)
     assert {"NONE", "MEMBER_ID_REQUIRED", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS"} <= set(explored.answers)
+
+
+@pytest.mark.parametrize("ids", [1, 2])
+def test_deletions_behind_a_late_write_agree(ids):
+    """C-ADM-09: several at once, each of which first waits for the write."""
+    explored = explore(Bounds(ids=ids, generation=1, static=False, depth=60, profile=KAFKA_4_3, transitions=8_000))
+    assert explored.problem is None, (explored.trail, explored.problem)
+    assert explored.inputs["is deleted"] > 100
+    assert explored.inputs["append fails"] >= 50
 
 
 @pytest.mark.parametrize(

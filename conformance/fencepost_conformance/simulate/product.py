@@ -67,7 +67,6 @@ class Bounds:
     max_size: int = 2
     static: bool = True
     prompt: bool = False
-    deletes: bool = True
     settings: Settings = field(
         default_factory=lambda: Settings(group_min_session_timeout_ms=1, group_initial_rebalance_delay_ms=10)
     )
@@ -126,6 +125,8 @@ class Both:
         self.log: tuple[Record, ...] = ()
         self.replicated = 0
         self.last: tuple[Record, ...] = ()
+        self.deletions: frozenset[int] = frozenset()  #: requests to delete that are not answered
+        self.as_one = True  #: ``last`` was appended at once, so that one failure can be of all of it
         self.owned = False
         self.requests = 0
         self.answers: tuple[str, ...] = ()
@@ -154,8 +155,13 @@ class Both:
         if not verdict.ok:
             raise Broken("E2", str(verdict))
         self._keep_log(event, seen)
+        # Deletions that go on together are appended one by one (C-ADM-09); AppendFailed cannot say which one failed.
+        self.as_one = not (isinstance(event, Appended) and len(self.deletions) > 1)
         if isinstance(event, Request):
             self.requests = event.id
+            if isinstance(event.body, DeleteGroupsRequest):
+                self.deletions |= {event.id}
+        self.deletions -= {reply.request_id for reply in seen.replies}
         self.answers = tuple(getattr(reply.body, "error_code", ErrorCode.NONE).name for reply in seen.replies)
         group = self.core.groups.get(GROUP)
         if group is not None and self.bounds.profile is INTENDED:  # a release has its faults
@@ -177,7 +183,7 @@ class Both:
 
     def events(self) -> Iterator[tuple[str, Event]]:
         """Everything that may happen now, with a name."""
-        if self.last:  # directly after the step that wrote, or never
+        if self.last and self.as_one:  # directly after the step that wrote, or never
             yield "append fails", AppendFailed(self.now, ErrorCode.NOT_ENOUGH_REPLICAS)
         if not self.owned:
             yield "loads", Load(self.now, 1 + len(self.log), self.log[: self.replicated])
@@ -218,7 +224,7 @@ class Both:
                 yield f"{name} syncs late", self._sync(generation - 1, name, instance, shares)
             yield f"{name} heartbeats", HeartbeatRequest(GROUP, generation, name, instance)
             yield f"{name} leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name),))
-        if group.state is GroupState.EMPTY and self.bounds.deletes:
+        if group.state is GroupState.EMPTY:
             yield "is deleted", DeleteGroupsRequest((GROUP,))
 
     def _join(self, member_id: str, instance: str | None, protocols: tuple[Protocol, ...]) -> JoinGroupRequest:
@@ -243,7 +249,7 @@ class Both:
             tuple(written.items()),
             tuple(replicated.items()),
             len(self.log) - self.replicated,
-            bool(self.last),
+            bool(self.last) and self.as_one,
             self.owned,
             self.choices.made,
         )
