@@ -30,7 +30,9 @@ class MemberSpec(NamedTuple):
 class GroupSpec(NamedTuple):
     """The group. ``members`` in the order in which the host goes through them (``Choices.order``, A-UHOM-01);
     ``subscription_type`` as the group remembers it, which may be stale (M-TGT-06); ``topics``: the number of
-    partitions of each existing topic, by topic id, in any order."""
+    partitions of each existing topic, by topic id. The order of ``topics``, and of the topics in ``assigned``, counts
+    only where Java's hash tables put two topic ids into one bucket: Kafka then goes by the order of the subscribed
+    names and of the rows in the record."""
 
     members: Mapping[str, MemberSpec]
     subscription_type: SubscriptionType
