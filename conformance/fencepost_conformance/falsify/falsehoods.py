@@ -8,6 +8,7 @@ impossible event can be: not before the altered line, and not after the line tha
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -293,11 +294,16 @@ def join_swapped(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def join_forgotten(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member that never joined this generation syncs with it (C-JOIN-44, C-SYNC-08)."""
+    """A member that never joined this generation syncs with it (C-JOIN-44, C-SYNC-08).
+
+    One that joined it twice, the second time unchanged (C-JOIN-51, C-JOIN-55), is in it without the second.
+    """
+    times = Counter((join.member, join.generation) for join in _joined(all_))
     for join in _joined(all_):
         sync = _sync_of(all_, join)
         if (
             sync is not None
+            and times[join.member, join.generation] == 1
             and join.ask["member_id"]
             and not join.ask["group_instance_id"]
             and join.sent > all_[0].sent
