@@ -108,7 +108,7 @@ def _records(expected: Sequence[Record], observed: Sequence[Record], found: list
 
 
 def _plain_record(record: Record) -> Record:
-    value = record.value
+    value = record.group_metadata
     if value is None or len(value.members) < 2:
         return record
     return Record(record.key, replace(value, members=tuple(sorted(value.members, key=lambda row: row.member_id))))

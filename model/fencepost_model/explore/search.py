@@ -9,8 +9,10 @@ numbers follow the order of actions and sources only, counts and counter-example
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,7 +23,7 @@ from .graph import Graph, Step, sorted_edges
 from .index import Ids, Index
 from .interface import Label, StepInvariant, System, Value
 from .symmetry import Canonical
-from .tables import Column, Folder, Memo, Steps, Tables
+from .tables import Column, Folder, Memo, Steps, Tables, together
 
 #: States expanded at once. Large enough that NumPy's cost a call vanishes, small enough to stay in the cache.
 BLOCK = 1 << 14
@@ -91,7 +93,21 @@ def explore(
     An interruption from the keyboard ends it early with what was found, never with an exception.
     """
     options = Options(limits or Limits(), transitions, symmetry, stop_at_violation, watch, block)
-    return _Search(system, options).run()
+    with uncollected():
+        return _Search(system, options).run()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector: values are trees and stay, and looking through them time and again for
+    cycles took a sixth of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,49 +227,29 @@ class _Search:
 
     def _expand(self, first: int, upto: int) -> None:
         columns = self.tables.with_views([column.view[first:upto] for column in self.graph.columns])
-        found: list[Steps] = []
-        for table in self.tables.tables:
-            steps = table.steps(columns)
-            if steps is not None:
-                self._check_steps(columns, steps, first)  # on the real successors, whose names fit the label
-                if self.canonical is not None:
-                    steps.columns = self.canonical(steps.columns)
-                found.append(steps)
+        found = [steps for table in self.tables.tables if (steps := table.steps(columns)) is not None]
         self._check_ends(first, upto, found)
         if not found:
             return
-        keys = np.concatenate([self.folder.fold(steps.columns) for steps in found])
-        self.generated += keys.size
-        targets, new = self.visited.number(keys)
-        self._count(found)
+        steps = together(found)
+        self._check_steps(columns, steps, first)  # on the real successors, whose names fit the label
+        if self.canonical is not None:
+            steps.columns = self.canonical(steps.columns)
+        targets, new = self.visited.number(self.folder.fold(steps.columns))
+        self.generated += targets.size
+        self._count(steps)
         before = self.graph.states
-        ends = np.cumsum([steps.source.size for steps in found])
-        cuts = np.searchsorted(new, ends)
-        begin = cut = 0
-        for steps, end, upper in zip(found, ends.tolist(), cuts.tolist(), strict=True):
-            fresh = new[cut:upper] - begin
-            parents = (steps.source[fresh] + first).astype(np.int32)
-            self._append([column[fresh] for column in steps.columns], parents, steps.label[fresh])
-            begin, cut = end, upper
-        begin = 0
-        for steps, end in zip(found, ends.tolist(), strict=True):
-            if self.keep:
-                for kept, part in zip(
-                    self.kept,
-                    ((steps.source + first).astype(np.int32), steps.label, targets[begin:end]),
-                    strict=True,
-                ):
-                    kept.append(part)
-            begin = end
+        sources = (steps.source + first).astype(np.int32)
+        self._append([column[new] for column in steps.columns], sources[new], steps.label[new])
+        if self.keep:
+            for kept, part in zip(self.kept, (sources, steps.label, targets), strict=True):
+                kept.append(part)
         self._check_states(before)
 
-    def _count(self, found: list[Steps]) -> None:
-        size = len(self.tables.labels)
-        if self.taken.size < size:
-            self.taken = np.concatenate([self.taken, np.zeros(size - self.taken.size, dtype=np.int64)])
-        for steps in found:
-            counts = np.bincount(steps.label)
-            self.taken[: counts.size] += counts
+    def _count(self, steps: Steps) -> None:
+        counts = np.bincount(steps.label, minlength=self.taken.size)
+        counts[: self.taken.size] += self.taken
+        self.taken = counts
 
     def _report(self, name: str, kind: str, trace: Callable[[], list[Step]]) -> None:
         if name not in self.broken:

@@ -163,6 +163,15 @@ class Steps:
     columns: list[Ids]
 
 
+def together(found: Sequence[Steps]) -> Steps:
+    """The steps of several actions, at least one, one after the other."""
+    return Steps(
+        np.concatenate([steps.source for steps in found]),
+        np.concatenate([steps.label for steps in found]),
+        [np.concatenate(columns) for columns in zip(*(steps.columns for steps in found), strict=True)],
+    )
+
+
 class Table:
     """One action's rows and outcomes."""
 

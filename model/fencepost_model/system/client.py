@@ -142,12 +142,16 @@ def leave(lane: Lane) -> Lane | None:
     return after._replace(requests=after.requests | {LeaveRequest("LeaveGroup", False, lane.client.member_id)})
 
 
-def deliverable(config: Config, requests: frozenset[Request]) -> Iterator[Request]:
+def deliverable(config: Config, lane: Lane) -> tuple[Request, ...]:
     """Requests that the coordinator may get next: an older, unheard one cannot be overtaken unless ``reorder``."""
-    late = sum(not request.heard for request in requests)
-    for request in sorted(requests, key=repr):
-        if config.reorder or not request.heard or late == 0:
-            yield request
+    any_late = not all(request.heard for request in lane.requests)
+    may_come = [each for each in lane.requests if config.reorder or not each.heard or not any_late]
+    return tuple(sorted(may_come, key=repr))
+
+
+def deliverable_syncs(config: Config, lane: Lane) -> tuple[SyncRequest, ...]:
+    """The SyncGroups among them, whose record may be refused."""
+    return tuple(request for request in deliverable(config, lane) if isinstance(request, SyncRequest))
 
 
 def held_ids(lane: Lane) -> frozenset[str]:

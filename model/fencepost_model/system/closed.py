@@ -104,16 +104,20 @@ class ClosedSystem:
         self.members = range(self.calm + 3, self.calm + 3 + count)
         self.leases = range(self.calm + 3 + count, self.calm + 3 + 2 * count)
         self.parked = range(self.calm + 3 + 2 * count, self.calm + 3 + 3 * count)
+        self.syncs = range(self.calm + 3 + 3 * count, self.calm + 3 + 4 * count)
+        self.may_fail = self.calm + 3 + 4 * count
         self.views: Sequence[View] = (
             View(COUNTERS, lambda counters: counters.ids_used),
             *(View(lane, clients.held_ids) for lane in self.lanes),
-            *(View(lane, lambda lane: lane.requests) for lane in self.lanes),
+            *(View(lane, partial(clients.deliverable, config)) for lane in self.lanes),
             View(GROUP, self._settled),
             View(GROUP, shape),
             View(LOG, lambda log: log.replicated),
             *(View(lane, lambda lane: lane.client) for lane in self.lanes),
             *(View(lane, told) for lane in self.lanes),
             *(View(GROUP, partial(_parked, number)) for number in range(count)),
+            *(View(lane, partial(clients.deliverable_syncs, config)) for lane in self.lanes),
+            View(COUNTERS, lambda counters: counters.faults_left > 0),
         )
 
     def initial(self) -> Iterable[State]:
@@ -187,16 +191,24 @@ class ClosedSystem:
         found += self._timers("SyncTimerFires", "SyncTimerFiresEarly", self._sync_timer)
         found += self._timers("SessionTimerFires", "SessionTimerFiresEarly", self._session_timers)
         if "OperatorRemovesMember" in allowed:
-            found.append(Action("OperatorRemovesMember", (GROUP,), self._remove_member))
+            found.append(self._fault("OperatorRemovesMember", (GROUP,), self._remove_member))
         if "CoordinatorFailsOver" in allowed:
-            found.append(Action("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
+            found.append(self._fault("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
         return tuple(found)
+
+    def _fault(self, name: str, reads: tuple[int, ...], step: Callable[..., Iterable[Outcome]]) -> Action:
+        """A fault that drives the group machine, asked for only where one is left: most groups come after the last."""
+
+        def outcomes(may_fail: bool, *values: Any) -> Iterable[Outcome]:
+            return step(*values) if may_fail else ()
+
+        return Action(name, (self.may_fail, *reads), outcomes)
 
     def _settled(self, group: GroupState) -> bool:
         return self.config.slow_appends or not group.undurable
 
     def _of_client(self, number: int) -> Iterator[Action]:
-        lane, requests, name = self.lanes[number], self.requests[number], self.config.clients[number]
+        lane, name = self.lanes[number], self.config.clients[number]
         allowed = self.config.allowed
 
         def alone(step: Callable[[Lane], Iterable[tuple[Label, Lane]]], *more: tuple[int, Value]) -> Callable[..., Any]:
@@ -216,7 +228,7 @@ class ClosedSystem:
             "ClientSendsJoin", lambda before: _one(("ClientSendsJoin", name), clients.send_join(self.config, before))
         )
         yield own("ClientGetsReply", partial(self._get_replies, name))
-        reads = (GROUP, self.ids_used, requests)
+        reads = (GROUP, self.ids_used, self.requests[number])
         yield Action("CoordinatorGetsRequest", reads, partial(self._get_requests, number))
         yield Action("ClientHeartbeats", (GROUP, self.members[number]), partial(self._heartbeat, number))
         waits = (self.calm, self.parked[number], lane)
@@ -232,7 +244,7 @@ class ClosedSystem:
             if action in allowed:
                 yield own(action, partial(step, (action, name)), FAULT)
         if "AppendFails" in allowed:
-            yield Action("AppendFails", (GROUP, requests), partial(self._append_fails, number))
+            yield self._fault("AppendFails", (GROUP, self.syncs[number]), partial(self._append_fails, number))
 
     def _get_replies(self, name: str, before: Lane) -> Iterator[tuple[Label, Lane]]:
         for reply in before.replies:
@@ -241,16 +253,17 @@ class ClosedSystem:
                 yield (action, name, reply.error), after
 
     def _get_requests(
-        self, number: int, group: GroupState, ids_used: int, requests: frozenset[Request]
+        self, number: int, group: GroupState, ids_used: int, requests: tuple[Request, ...]
     ) -> Iterator[Outcome]:
         if not self._settled(group):
             return
-        ids = self.config.member_ids
-        for request in clients.deliverable(self.config, requests):
-            new_id = ids[ids_used] if ids_used < len(ids) else ""
-            result = self.coordinator.get(group, number, request, new_id or UNUSED)
-            made = knows(result.group, new_id or UNUSED)
-            if made and not new_id:
+        ids = (*self.config.member_ids, UNUSED)
+        for request in requests:
+            has_no_id = isinstance(request, JoinRequest) and not request.member_id
+            new_id = ids[ids_used] if has_no_id else ""
+            result = self.coordinator.get(group, number, request, new_id)
+            made = has_no_id and knows(result.group, new_id)
+            if made and new_id == UNUSED:
                 continue
             kind = (
                 "Join" if isinstance(request, JoinRequest) else "Sync" if isinstance(request, SyncRequest) else "Leave"
@@ -284,15 +297,14 @@ class ClosedSystem:
         if group.undurable:
             yield self._outcome(("AppendSucceeds",), self.coordinator.replicate(group), (LOG, "replicate"))
 
-    def _append_fails(self, number: int, group: GroupState, requests: frozenset[Request]) -> Iterator[Outcome]:
+    def _append_fails(self, number: int, group: GroupState, syncs: tuple[SyncRequest, ...]) -> Iterator[Outcome]:
         if not self._settled(group):
             return
-        for request in clients.deliverable(self.config, requests):
-            if isinstance(request, SyncRequest):
-                result = self.coordinator.refuse_append(group, number, request)
-                if result is not None:
-                    label = ("AppendFails", self.config.clients[number])
-                    yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
+        for request in syncs:
+            result = self.coordinator.refuse_append(group, number, request)
+            if result is not None:
+                label = ("AppendFails", self.config.clients[number])
+                yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
 
     def _remove_member(self, group: GroupState) -> Iterator[Outcome]:
         if self._settled(group):
@@ -316,16 +328,16 @@ class ClosedSystem:
     ) -> Iterator[Action]:
         """The action of a timer that is due, and, where allowed, of one that fires early."""
 
-        def outcomes(group: GroupState, *held: frozenset[str]) -> Iterator[Outcome]:
+        def outcomes(may_fail: bool, group: GroupState, *held: frozenset[str]) -> Iterator[Outcome]:
             if not self._settled(group):
                 return
             for timer, is_due in timers(group, _alive(group, held)):
-                if is_due or early in self.config.allowed:
+                if is_due or (may_fail and early in self.config.allowed):
                     label = (due if is_due else early, *([timer.member_id] if timer.member_id else []))
                     more = () if is_due else (FAULT,)
                     yield self._outcome(label, self.coordinator.fire(group, timer), *more)
 
-        yield Action(due, (GROUP, *self.held), outcomes)
+        yield Action(due, (self.may_fail, GROUP, *self.held), outcomes)
 
     def _join_timer(self, state: GroupState, alive: frozenset[str]) -> Iterator[tuple[Timer, bool]]:
         if JOIN_TIMER in state.timers:

@@ -93,6 +93,7 @@ class Coordinator:
     config: Config
     _known: dict[tuple[GroupState, tuple[Input, ...]], Result] = field(default_factory=dict, compare=False, repr=False)
     _loaded: dict[Record, GroupState] = field(default_factory=dict, compare=False, repr=False)
+    _asked: dict[tuple[int, Request, str], Arrive] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def machine(self) -> GroupModel:
@@ -107,6 +108,12 @@ class Coordinator:
 
     def request(self, client: int, request: Request, new_id: str) -> Arrive:
         """The request as the group machine gets it."""
+        known = self._asked.get((client, request, new_id))
+        if known is None:
+            known = self._asked[client, request, new_id] = self._request(client, request, new_id)
+        return known
+
+    def _request(self, client: int, request: Request, new_id: str) -> Arrive:
         instance = self.config.instance(client) or None
         body: RequestBody
         if isinstance(request, JoinRequest):
