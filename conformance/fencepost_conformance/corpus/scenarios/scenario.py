@@ -1,0 +1,61 @@
+"""What a scenario is, and what many of them have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..stage import Player, Stage
+
+PYTHON = ("confluent-kafka", "kafka-python", "aiokafka")
+ALL = (*PYTHON, "java")
+#: aiokafka has no cooperative assignor.
+COOPERATIVE = ("confluent-kafka", "kafka-python", "java")
+#: librdkafka's sticky assignor is its cooperative one.
+STICKY = ("kafka-python", "aiokafka", "java")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    name: str
+    play: Callable[[Stage], Awaitable[None]]
+    libraries: tuple[str, ...]
+    assignors: tuple[str, ...]
+    about: str
+    initial_delay_ms: int  #: of the broker
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", "-")
+
+
+SCENARIOS: dict[str, Scenario] = {}
+_Play = Callable[[Stage], Awaitable[None]]
+
+
+def scenario(
+    libraries: tuple[str, ...] = ALL, assignors: tuple[str, ...] = ("range",), initial_delay_ms: int = 500
+) -> Callable[[_Play], _Play]:
+    def register(play: _Play) -> _Play:
+        name = getattr(play, "__name__", "")
+        about = (play.__doc__ or "").strip().removesuffix(".")
+        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms)
+        return play
+
+    return register
+
+
+async def quiet(seconds: float = 1.2) -> None:
+    """Let some heartbeats pass."""
+    await asyncio.sleep(seconds)
+
+
+async def leader_and_follower(stage: Stage, **settings: Any) -> tuple[Player, Player]:
+    """Two members, of which the first was in the group before the second came."""
+    one = await stage.member("one", **settings)
+    await stage.settled(one)
+    two = await stage.member("two", **settings)
+    await stage.settled(one, two)
+    return one, two
