@@ -18,19 +18,10 @@ from fencepost_model.system.manifest import Entry, read_manifest, read_problem
 from fencepost_model.system.mutants import mutated
 from fencepost_model.tlc.compare import Comparison
 from fencepost_model.tlc.dump import ValueNumbers
-from fencepost_model.tlc.run import TlcMissing, find_jar, find_java, run_tlc
+from fencepost_model.tlc.run import run_tlc
 
 SPEC = Path(__file__).parents[2] / "spec"
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC)}
-
-
-@pytest.fixture(scope="module")
-def tlc() -> None:
-    try:
-        find_jar()
-        find_java()
-    except TlcMissing as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.tlc

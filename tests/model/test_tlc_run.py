@@ -29,15 +29,6 @@ AllFull == <>(full = 1..3)
 """
 
 
-@pytest.fixture(scope="module")
-def tlc() -> None:
-    try:
-        find_jar()
-        find_java()
-    except TlcMissing as reason:
-        pytest.skip(str(reason))
-
-
 @pytest.fixture
 def cups(tmp_path: Path, tlc: None) -> Path:
     (tmp_path / "Cups.tla").write_text(MODULE)

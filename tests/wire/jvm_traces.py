@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 import pytest
 
 from fencepost.protocol.events import Event, Load, Reply, Request, TimerKey
@@ -22,6 +25,8 @@ from fencepost_conformance.jvm import harness
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import DEFAULT_VERSION, KafkaJvm
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 RANGE = (Protocol("range", b"\x00m\xff"),)
 LOADED = Load(0, 1, ())
 
@@ -77,15 +82,20 @@ def only(observation: Observation) -> Reply:
     return reply
 
 
+def keep(state: dict[Key, Value], changes: Mapping[Key, Value | None]) -> None:
+    """Bring what is known up to date; None is gone."""
+    for key, value in changes.items():
+        if value is None:
+            state.pop(key)
+        else:
+            state[key] = value
+
+
 def armed(observations: list[Observation]) -> dict[TimerKey, int]:
     """The timers that are armed after these steps."""
     result: dict[TimerKey, int] = {}
     for observation in observations:
-        for key, deadline in observation.timers.items():
-            if deadline is None:
-                result.pop(key)
-            else:
-                result[key] = deadline
+        keep(result, observation.timers)
     return result
 
 
@@ -93,9 +103,5 @@ def groups(observations: list[Observation]) -> dict[str, GroupView]:
     """The groups that exist after these steps."""
     result: dict[str, GroupView] = {}
     for observation in observations:
-        for name, view in observation.groups.items():
-            if view is None:
-                result.pop(name)
-            else:
-                result[name] = view
+        keep(result, observation.groups)
     return result

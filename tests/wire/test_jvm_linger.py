@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import LOADED, join, request, require_harness, run
+from jvm_traces import LOADED, join, keep, request, require_harness, run
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Event, TimerKey, TimerKind
@@ -33,16 +33,8 @@ def stretches(events: tuple[Event, ...], seen: list[Observation]) -> list[Stretc
         records += step.records
         replies += step.replies
         errors += [step.error] if step.error else []
-        for key, deadline in step.timers.items():
-            if deadline is None:
-                timers.pop(key)
-            else:
-                timers[key] = deadline
-        for name, view in step.groups.items():
-            if view is None:
-                groups.pop(name)
-            else:
-                groups[name] = view
+        keep(timers, step.timers)
+        keep(groups, step.groups)
     return result
 
 

@@ -64,7 +64,37 @@ class Client(Protocol):
     def close(self) -> None: ...
 
 
-class Confluent:
+class _Consuming:
+    """What the consumers of all libraries have in common."""
+
+    _consumer: Any
+
+    def owned(self) -> Iterable[tuple[str, int]]:
+        return [(part.topic, part.partition) for part in self._consumer.assignment()]
+
+    def unsubscribe(self) -> None:
+        self._consumer.unsubscribe()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _python_settings(config: MemberConfig) -> dict[str, Any]:
+    """Settings that kafka-python and aiokafka give the same names."""
+    return {
+        "bootstrap_servers": config.bootstrap,
+        "group_id": config.group,
+        "client_id": config.name,
+        "group_instance_id": config.instance_id,
+        "session_timeout_ms": config.session_timeout_ms,
+        "max_poll_interval_ms": config.poll_interval_ms,
+        "heartbeat_interval_ms": config.heartbeat_ms,
+        "auto_offset_reset": "earliest",
+        "metadata_max_age_ms": 1_000,
+    }
+
+
+class Confluent(_Consuming):
     def __init__(self, config: MemberConfig) -> None:
         from confluent_kafka import Consumer  # noqa: PLC0415
 
@@ -105,17 +135,8 @@ class Confluent:
         if message is not None and message.error():
             tell("error", text=str(message.error()))
 
-    def owned(self) -> Iterable[tuple[str, int]]:
-        return [(part.topic, part.partition) for part in self._consumer.assignment()]
 
-    def unsubscribe(self) -> None:
-        self._consumer.unsubscribe()
-
-    def close(self) -> None:
-        self._consumer.close()
-
-
-class KafkaPython:
+class KafkaPython(_Consuming):
     def __init__(self, config: MemberConfig) -> None:
         from kafka import ConsumerRebalanceListener, KafkaConsumer  # noqa: PLC0415
 
@@ -131,16 +152,8 @@ class KafkaPython:
         self.slow = 0.0
         self._listener = Listener()
         self._consumer = KafkaConsumer(
-            bootstrap_servers=config.bootstrap,
-            group_id=config.group,
-            client_id=config.name,
-            group_instance_id=config.instance_id,
-            session_timeout_ms=config.session_timeout_ms,
-            max_poll_interval_ms=config.poll_interval_ms,
-            heartbeat_interval_ms=config.heartbeat_ms,
+            **_python_settings(config),
             partition_assignment_strategy=tuple(_kafka_python_assignors()[name] for name in config.assignors),
-            auto_offset_reset="earliest",
-            metadata_max_age_ms=1_000,
             api_version=tuple(map(int, config.api_version.split("."))) if config.api_version else None,
         )
         self.subscribe(list(config.topics))
@@ -150,15 +163,6 @@ class KafkaPython:
 
     def poll(self) -> None:
         self._consumer.poll(timeout_ms=100)
-
-    def owned(self) -> Iterable[tuple[str, int]]:
-        return [(part.topic, part.partition) for part in self._consumer.assignment()]
-
-    def unsubscribe(self) -> None:
-        self._consumer.unsubscribe()
-
-    def close(self) -> None:
-        self._consumer.close()
 
 
 def _kafka_python_assignors() -> dict[str, Any]:
@@ -175,7 +179,7 @@ def _kafka_python_assignors() -> dict[str, Any]:
     }
 
 
-class AioKafka:
+class AioKafka(_Consuming):
     """Runs its event loop only while it is asked to do something, and all of the time of a ``stall``."""
 
     def __init__(self, config: MemberConfig) -> None:
@@ -205,17 +209,9 @@ class AioKafka:
 
         async def start() -> Any:
             consumer = AIOKafkaConsumer(
-                bootstrap_servers=config.bootstrap,
-                group_id=config.group,
-                client_id=config.name,
-                group_instance_id=config.instance_id,
-                session_timeout_ms=config.session_timeout_ms,
-                max_poll_interval_ms=config.poll_interval_ms,
+                **_python_settings(config),
                 rebalance_timeout_ms=config.poll_interval_ms,
-                heartbeat_interval_ms=config.heartbeat_ms,
                 partition_assignment_strategy=tuple(known[name] for name in config.assignors),
-                auto_offset_reset="earliest",
-                metadata_max_age_ms=1_000,
             )
             consumer.subscribe(topics=list(config.topics), listener=self._listener)
             await consumer.start()
@@ -234,9 +230,6 @@ class AioKafka:
 
     def sleep(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))
-
-    def owned(self) -> Iterable[tuple[str, int]]:
-        return [(part.topic, part.partition) for part in self._consumer.assignment()]
 
     def unsubscribe(self) -> None:
         async def run() -> None:
