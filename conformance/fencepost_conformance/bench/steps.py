@@ -15,7 +15,7 @@ from ..compare.model import follow
 from ..generate.generator import Generated, generate
 from ..generate.java_order import JavaOrder
 from ..targets.ids import MemberIds
-from .measure import Row, pair, single
+from .measure import Row, pair, processor_seconds, single
 
 _TRACES = 60
 _STEPS = 150
@@ -78,7 +78,7 @@ def run_hypothesis(given: list[Generated]) -> int:
 def steps() -> list[Row]:
     given = traces()
     return [
-        single("steps", "core alone", "steps a second", lambda: run_core(given), aim="50,000"),
+        single("steps", "core alone", "steps a second", lambda: run_core(given), aim="50,000", clock=processor_seconds),
         pair(
             "steps",
             "core and model",
@@ -87,6 +87,13 @@ def steps() -> list[Row]:
             work=lambda: run_core_and_model(given),
             other=lambda: run_hypothesis(given),
             aim="50,000",
+            clock=processor_seconds,
         ),
-        single("steps", "making random traces", "steps a second", lambda: sum(len(t.events) for t in traces(20))),
+        single(
+            "steps",
+            "making random traces",
+            "steps a second",
+            lambda: sum(len(t.events) for t in traces(20)),
+            clock=processor_seconds,
+        ),
     ]

@@ -100,7 +100,7 @@ def explore(
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Without the cyclic garbage collector: values are trees and stay, and looking through them time and again for
-    cycles took a sixth of the time."""
+    cycles took up to a sixth of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
