@@ -54,7 +54,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
     parts.append(_bytes(subscription.user_data))
     if version >= 1:
         owned = sorted(subscription.owned_partitions, key=partition_order)
-        parts.append(_partitions(owned))
+        parts.append(encode_partitions(owned))
     if version >= 2:
         parts.append(struct.pack(">i", max(subscription.generation_id, NO_GENERATION)))
     if version >= 3:
@@ -64,7 +64,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
 
 def decode_subscription(data: bytes) -> Subscription:
     """Read a subscription of any version; bytes after the body are ignored. Raises ``SchemaError`` (A-EMB-05)."""
-    reader = _Reader(data)
+    reader = Reader(data)
     version = _usable(reader.int16())
     topics = tuple(reader.array(reader.string))
     user_data = reader.nullable_bytes()
@@ -78,12 +78,12 @@ def decode_subscription(data: bytes) -> Subscription:
 def encode_assignment(assignment: Assignment, version: int = HIGHEST_VERSION) -> bytes:
     """Write an assignment: topics in the order in which they are first met (A-EMB-03, A-EMB-04)."""
     version = _usable(version)
-    return struct.pack(">h", version) + _partitions(assignment.partitions) + _bytes(assignment.user_data)
+    return struct.pack(">h", version) + encode_partitions(assignment.partitions) + _bytes(assignment.user_data)
 
 
 def decode_assignment(data: bytes) -> Assignment:
     """Read an assignment of any version. Raises ``SchemaError`` (A-EMB-05)."""
-    reader = _Reader(data)
+    reader = Reader(data)
     _usable(reader.int16())
     partitions = tuple(_each(reader.topic_partitions()))
     return Assignment(partitions, reader.nullable_bytes())
@@ -111,8 +111,8 @@ def _array(items: Iterable[Item], write: Callable[[Item], bytes]) -> bytes:
     return struct.pack(">i", len(written)) + b"".join(written)
 
 
-def _partitions(partitions: Iterable[TopicPartition]) -> bytes:
-    """Grouped by topic, in the order given (A-EMB-07)."""
+def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
+    """An array of topics with their partitions: grouped by topic, in the order given (A-EMB-07)."""
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
@@ -131,7 +131,7 @@ def _each(rows: Iterable[tuple[str, list[int]]]) -> Iterable[TopicPartition]:
                 yield TopicPartition(topic, partition)
 
 
-class _Reader:
+class Reader:
     """Reads from the front; whatever does not fit is a ``SchemaError``."""
 
     def __init__(self, data: bytes) -> None:
@@ -170,4 +170,5 @@ class _Reader:
         return [read() for _ in range(size)]
 
     def topic_partitions(self) -> list[tuple[str, list[int]]]:
+        """Topics as they are listed, each with its partitions."""
         return self.array(lambda: (self.string(), self.array(self.int32)))

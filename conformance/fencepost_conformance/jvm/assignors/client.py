@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import as_file, files
 
+from fencepost.coordinator.assignors import AssignorError, GroupSpec
 from fencepost.member.assignors.base import GroupMember
 from fencepost.member.consumer_protocol import Assignment, SchemaError, Subscription
 from fencepost.member.partitions import TopicPartition
@@ -18,7 +19,12 @@ from .. import jars
 from ..process import LineProcess
 
 SOURCE = "Assignors.java"
+NOTHING = '""'
 ARTIFACT = "org.apache.kafka:kafka-group-coordinator"  #: brings the clients of its release along
+
+
+class Raised(Exception):
+    """Kafka's assignor raised; the text is the name of the exception."""
 
 
 class KafkaAssignors:
@@ -45,10 +51,10 @@ class KafkaAssignors:
 # --- questions ---
 
 
-def assign(name: str, topics: Iterable[Topic], members: Mapping[str, GroupMember]) -> str:
+def assign(name: str, topics: Iterable[Topic], members: Mapping[str, GroupMember], remembering: str = "-") -> str:
+    """``remembering``: the assignor object to ask, by any name; else a new one."""
     rows = ",".join(
-        f"{_text(member_id)}:{_text(member.group_instance_id)}:{_text(member.subscription.rack_id)}:"
-        + ("|".join(map(_text, member.subscription.topics)) or '""')
+        f"{_text(member_id)}:{_text(member.group_instance_id)}:{_subscription(member.subscription)}"
         for member_id, member in members.items()
     )
     cluster = ",".join(
@@ -56,7 +62,42 @@ def assign(name: str, topics: Iterable[Topic], members: Mapping[str, GroupMember
         + (";".join("|".join(map(_text, sorted(racks))) for racks in topic.racks) if topic.racks else "-")
         for topic in topics
     )
-    return f"assign {name} {cluster or chr(34) * 2} {rows or chr(34) * 2}"
+    return f"assign {name} {cluster or NOTHING} {rows or NOTHING} {remembering}"
+
+
+def _subscription(told: Subscription) -> str:
+    topics = "|".join(map(_text, told.topics)) or NOTHING
+    owned = "|".join(f"{_text(topic)};{number}" for topic, number in told.owned_partitions) or NOTHING
+    return f"{_text(told.rack_id)}:{topics}:{_bytes(told.user_data)}:{owned}:{told.generation_id}"
+
+
+def target(name: str, spec: GroupSpec) -> str:
+    """What a server assignor makes of ``spec``, all its orders kept."""
+    topics = ",".join(f"{topic_id.hex()}:{count}" for topic_id, count in spec.topics.items())
+    members = ",".join(
+        f"{_text(member_id)}:{_text(member.instance_id)}:{_text(member.rack_id)}:"
+        + ("|".join(topic_id.hex() for topic_id in sorted(member.topic_ids)) or NOTHING)
+        + ":"
+        + ("|".join(f"{topic_id.hex()}={';'.join(map(str, sorted(row)))}" for topic_id, row in member.assigned.items())
+           or NOTHING)
+        for member_id, member in spec.members.items()
+    )  # fmt: skip
+    return f"target {name} {spec.subscription_type.name} {topics or NOTHING} {members or NOTHING}"
+
+
+def timed(question: str, rounds: int) -> str:
+    """The nanoseconds that the assignor of an ``assign`` or ``target`` takes, several times in turn."""
+    return f"time {rounds} {question}"
+
+
+def order(names: Iterable[str]) -> str:
+    """The order in which a coordinator whose members came in this order hands them to a server assignor."""
+    return f"order {','.join(map(_text, names)) or NOTHING}"
+
+
+def user_data(name: str, received: Iterable[TopicPartition] | None, generation: int) -> str:
+    """What a member that received this puts into its next subscription; None: it received nothing yet."""
+    return f"user-data {name} {'-' if received is None else _partitions(received)} {generation}"
 
 
 def write_subscription(subscription: Subscription, version: int) -> str:
@@ -82,11 +123,42 @@ def read_assignment(data: bytes) -> str:
 
 
 def shares(answer: str) -> dict[str, tuple[TopicPartition, ...]]:
-    """What ``assign`` was answered: the partitions of each member, in Kafka's order."""
+    """What ``assign`` was answered: the partitions of each member, in Kafka's order. Raises ``Raised``."""
+    if answer.startswith("!"):
+        raise Raised(answer[2:])
     if not answer:
         return {}
     rows = (word.split("=") for word in answer.split(" "))
     return {bytes.fromhex(member).decode(): _read_partitions(share) for member, share in rows}
+
+
+def targets(answer: str) -> dict[str, dict[bytes, tuple[int, ...]]]:
+    """What ``target`` was answered: the partitions of each member by topic id. Raises ``AssignorError``."""
+    if answer.startswith("!"):
+        raise AssignorError(answer)
+    rows = (row.split(":") for row in answer.split(",") if row)
+    return {
+        bytes.fromhex(member).decode(): {
+            bytes.fromhex(topic): tuple(map(int, numbers.split(";")))
+            for topic, numbers in (part.split("=") for part in share.split("|") if part)
+        }
+        for member, share in rows
+    }
+
+
+def seconds(answer: str) -> list[float]:
+    """What ``timed`` was answered."""
+    return [int(word) / 1e9 for word in _good(answer).split(" ")]
+
+
+def names(answer: str) -> list[str]:
+    """What ``order`` was answered."""
+    return [bytes.fromhex(word).decode() for word in answer.split(",") if word]
+
+
+def data(answer: str) -> bytes | None:
+    """What ``user_data`` was answered."""
+    return _read_bytes(_good(answer))
 
 
 def written(answer: str) -> bytes:

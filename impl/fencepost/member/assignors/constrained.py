@@ -1,0 +1,121 @@
+"""Sticky with equal subscriptions (A-STICKY-10…14).
+
+Any member can have any partition, so only numbers count: with n partitions and k members each gets ⌊n/k⌋, and n mod k
+of them one more. Members keep what they held up to that, and what is free is dealt to those who have less. One pass
+over the members and one over the partitions do it; nothing is ever moved twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fencepost.protocol.events import Topic
+
+from ..partitions import TopicPartition, java_order
+from .claims import Claims, missing
+from .near import Nearness
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The shares, and the partitions that go from one member to another, with their new owner (A-STICKY-14)."""
+
+    shares: dict[str, list[TopicPartition]]
+    transferring: dict[TopicPartition, str]
+
+
+def assign(topics: Mapping[str, Topic], claims: Claims, near: Nearness) -> Dealt:
+    """``topics`` sorted by name."""
+    every = [TopicPartition(name, number) for name, topic in topics.items() for number in range(topic.partitions)]
+    deal = _Deal(len(every), claims, near)
+    deal.keep()
+    free = near.fewest_first(missing(every, {name: dict.fromkeys(share) for name, share in deal.shares.items()}))
+    deal.under.sort(key=java_order)
+    deal.even.sort(key=java_order)
+    if near.used:
+        free = deal.deal_near(free)
+    deal.deal(free)
+    return Dealt(deal.shares, deal.transferring)
+
+
+class _Deal:
+    """``under``: who has less than the quota. ``even``: who has the quota and may get one more."""
+
+    def __init__(self, partitions: int, claims: Claims, near: Nearness) -> None:
+        self.quota, self.extras = divmod(partitions, len(claims.held))
+        self.claims = claims
+        self.near = near
+        self.shares: dict[str, list[TopicPartition]] = {name: [] for name in claims.held}
+        self.under: list[str] = []
+        self.even: list[str] = []
+        self.given_up: dict[TopicPartition, str] = {}
+        self.transferring: dict[TopicPartition, str] = {}
+
+    def keep(self) -> None:
+        """A-STICKY-11, members in map order."""
+        for name, held in self.claims.held.items():
+            self.given_up.update((each, name) for each in held if self.near.mismatch(name, each))
+            kept = [each for each in held if each not in self.claims.void and not self.near.mismatch(name, each)]
+            kept.sort(key=lambda each: (each.partition, java_order(each.topic)))
+            size = self.quota
+            if len(kept) < self.quota:
+                self.under.append(name)
+            elif self.extras and len(kept) > self.quota:
+                size += 1
+                self._take_extra()
+            elif self.extras:
+                self.even.append(name)
+            self.shares[name] += kept[:size]
+            self.given_up.update((each, name) for each in kept[size:])
+
+    def _take_extra(self) -> None:
+        self.extras -= 1
+        if not self.extras:
+            self.even.clear()  # nobody else may have one more
+
+    def deal_near(self, free: list[TopicPartition]) -> list[TopicPartition]:
+        """A-STICKY-12b; returns what is near to nobody who has room."""
+        at, left = 0, []
+        for partition in free:
+            place = self.near.next_near(partition, self.under, at)
+            if place is not None:
+                name = self.under[place]
+                self._give(partition, name)
+                if len(self.shares[name]) < self.quota:
+                    place += 1
+                else:
+                    del self.under[place]
+                    if self.extras:
+                        self.even.append(name)
+                at = place % len(self.under) if self.under else 0
+                continue
+            place = self.near.next_near(partition, self.even, 0)
+            if place is None:
+                left.append(partition)
+                continue
+            self._give(partition, self.even.pop(place))
+            self._take_extra()
+        return left
+
+    def deal(self, free: list[TopicPartition]) -> None:
+        """A-STICKY-12: in a circle over who has less, then one each to who may have more."""
+        at = after = 0
+        for partition in free:
+            if self.under:
+                at = at if at < len(self.under) else 0
+                name = self.under[at]
+                self._give(partition, name)
+                if len(self.shares[name]) == self.quota:
+                    del self.under[at]
+                    self.even.append(name)
+                else:
+                    at += 1
+            else:
+                self._give(partition, self.even[after])
+                after += 1
+
+    def _give(self, partition: TopicPartition, name: str) -> None:
+        self.shares[name].append(partition)
+        if self.given_up.get(partition, name) != name or partition in self.claims.void:
+            self.transferring[partition] = name

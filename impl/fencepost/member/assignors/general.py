@@ -1,0 +1,210 @@
+"""Sticky where subscriptions differ (A-STICKY-20…24).
+
+Keep what is held, give what is free to the least loaded subscriber, and then improve: as long as a partition has an
+owner with at least two more than another subscriber of its topic, it moves. Each move makes the loads of two members
+more alike, so this ends. What it reaches need not be the most even assignment there is; but no single move would make
+it more even, and that is what "balanced" means here (A-STICKY-24).
+
+Whether the group is balanced is asked before each partition, and only a move changes the answer; so it is remembered
+until the next move, and looked for by topics and their owners rather than by partitions.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from fencepost.protocol.events import Topic
+
+from ..partitions import TopicPartition, java_order
+from .base import GroupMember
+from .claims import Claims, Held, missing
+from .movements import Movements
+from .near import Nearness
+from .sticky_data import Claim
+
+
+def assign(
+    topics: Mapping[str, Topic],
+    members: Mapping[str, GroupMember],
+    claims: Claims,
+    told: Mapping[str, Claim],
+    near: Nearness,
+    *,
+    faults: bool,
+) -> dict[str, list[TopicPartition]]:
+    """``topics`` sorted by name. With ``faults`` a partition may go back to a previous owner that has unsubscribed,
+    and ``KeyError`` is raised where that owner is out of the game (Kafka faults)."""
+    wants = {name: [topic for topic in members[name].subscription.topics if topic in topics] for name in claims.held}
+    work = _Work(topics, wants, claims.held, near)
+    revoked = work.keep({name: frozenset(members[name].subscription.topics) for name in wants})
+    former = _former_owners(claims, told)
+    if not faults:
+        former = {each: name for each, name in former.items() if each.topic in wants[name]}
+    work.balance(former, only_new_first=not revoked)
+    return {name: list(share) for name, share in work.held.items()}
+
+
+def _former_owners(claims: Claims, told: Mapping[str, Claim]) -> dict[TopicPartition, str]:
+    """Who held a partition last, of those whose claim is older than the newest generation."""
+    last: dict[TopicPartition, tuple[int, str]] = {}
+    for name in claims.held:
+        claim = told[name]
+        if claim.age < claims.newest:
+            for partition in claim.partitions:
+                if partition not in last or claim.age > last[partition][0]:
+                    last[partition] = (claim.age, name)
+    return {partition: name for partition, (_, name) in last.items()}
+
+
+class _Work:
+    """The assignment while it is improved. ``queue``: members that take part, the least loaded first, ties by id."""
+
+    def __init__(
+        self, topics: Mapping[str, Topic], wants: Mapping[str, list[str]], held: dict[str, Held], near: Nearness
+    ) -> None:
+        self.topics = topics
+        self.wants = wants
+        self.held = held
+        self.near = near
+        self.wanted = {name: frozenset(names) for name, names in wants.items()}
+        self.ids = {name: java_order(name) for name in held}
+        self.takers: dict[str, list[str]] = {topic: [] for topic in topics}
+        for name, names in wants.items():
+            for topic in names:
+                self.takers[topic].append(name)
+        by_takers = sorted(topics, key=lambda topic: len(self.takers[topic]))  # then by name
+        self.every = [TopicPartition(topic, n) for topic in by_takers for n in range(topics[topic].partitions)]
+        self.owner = {partition: name for name, share in held.items() for partition in share}
+        self.owners: dict[str, Counter[str]] = {topic: Counter() for topic in topics}
+        self.queue: list[tuple[int, bytes, str]] = []
+        self.movements = Movements()
+        self._balanced: bool | None = None
+
+    def keep(self, subscribed: Mapping[str, frozenset[str]]) -> bool:
+        """A-STICKY-20. Was anything taken from a member that held it?"""
+        revoked = False
+        for name, share in self.held.items():
+            for partition in list(share):
+                if partition.topic not in subscribed[name] or self.near.mismatch(name, partition):
+                    del share[partition]
+                    revoked = True
+                else:
+                    self.owners[partition.topic][name] += 1
+        self.queue = sorted(self._entry(name) for name in self.held)
+        return revoked
+
+    def balance(self, former: Mapping[TopicPartition, str], *, only_new_first: bool) -> None:
+        beginning = not self.held[self.queue[-1][2]]
+        free = missing(self.every, self.held)
+        left = [each for each in free if not self._place(each, near=True)] if self.near.used else free
+        for partition in left:
+            self._place(partition, near=False)  # A-STICKY-21
+        fixed = self._set_aside()
+        before = {name: dict(share) for name, share in self.held.items()}
+        if only_new_first:
+            self._improve([each for each in free if len(self.takers[each.topic]) > 1], former)
+        moved = self._improve([each for each in self.every if len(self.takers[each.topic]) > 1], former)
+        if moved and not beginning and _score(self.held) >= _score(before):
+            self.held.update(before)  # A-STICKY-23
+        self.held.update(fixed)
+
+    def _place(self, partition: TopicPartition, *, near: bool) -> bool:
+        for at, (_, _, name) in enumerate(self.queue):
+            if partition.topic in self.wanted[name] and not (near and self.near.mismatch(name, partition)):
+                del self.queue[at]
+                self._put(partition, name)
+                insort(self.queue, self._entry(name))
+                return True
+        return False
+
+    def _set_aside(self) -> dict[str, Held]:
+        """Members that nothing can be given to or taken from."""
+        fixed: dict[str, Held] = {}
+        for name in self.wants:
+            share = self.held[name]
+            movable = any(len(self.takers[partition.topic]) > 1 for partition in share)
+            if len(share) >= self._most(name) and not movable:
+                self._leave_queue(name)
+                fixed[name] = self.held.pop(name)
+        return fixed
+
+    def _most(self, name: str) -> int:
+        return sum(self.topics[topic].partitions for topic in self.wants[name])
+
+    def _improve(self, partitions: Sequence[TopicPartition], former: Mapping[TopicPartition, str]) -> bool:
+        """A-STICKY-22: over and over, until a pass moves nothing. Did anything move?"""
+        moved, again = False, True
+        while again:
+            again = False
+            for partition in partitions:
+                if self._is_balanced():
+                    break
+                taker = self._better_owner(partition, former)
+                if taker is not None:
+                    self._move(self.movements.better(partition, self.owner[partition], taker), taker)
+                    moved = again = True
+        return moved
+
+    def _better_owner(self, partition: TopicPartition, former: Mapping[TopicPartition, str]) -> str | None:
+        load = len(self.held[self.owner[partition]])
+        last = former.get(partition)
+        if last is not None and load > len(self.held[last]) + 1:
+            return last
+        if not any(load > len(self.held[name]) + 1 for name in self.takers[partition.topic]):
+            return None
+        return next(name for _, _, name in self.queue if partition.topic in self.wanted[name])
+
+    def _is_balanced(self) -> bool:
+        if self._balanced is None:
+            self._balanced = self._look()
+        return self._balanced
+
+    def _look(self) -> bool:
+        """A-STICKY-24."""
+        if not self.queue or self.queue[0][0] >= self.queue[-1][0] - 1:
+            return True
+        highest = {
+            topic: max((len(self.held[name]) for name in owners if name in self.held), default=0)
+            for topic, owners in self.owners.items()
+        }
+        return not any(
+            load != self._most(name) and any(highest[topic] > load + 1 for topic in self.wants[name])
+            for load, _, name in self.queue
+        )
+
+    def _move(self, partition: TopicPartition, taker: str) -> None:
+        owner = self.owner[partition]
+        self._leave_queue(owner)
+        if taker != owner:
+            self._leave_queue(taker)
+        self.movements.record(partition, owner, taker)
+        del self.held[owner][partition]
+        owners = self.owners[partition.topic]
+        owners[owner] -= 1
+        if not owners[owner]:
+            del owners[owner]
+        self._put(partition, taker)
+        for name in {owner, taker}:
+            insort(self.queue, self._entry(name))
+        self._balanced = None
+
+    def _put(self, partition: TopicPartition, name: str) -> None:
+        self.held[name][partition] = None
+        self.owner[partition] = name
+        self.owners[partition.topic][name] += 1
+
+    def _entry(self, name: str) -> tuple[int, bytes, str]:
+        return len(self.held[name]), self.ids[name], name
+
+    def _leave_queue(self, name: str) -> None:
+        del self.queue[bisect_left(self.queue, self._entry(name))]
+
+
+def _score(shares: Mapping[str, Held]) -> int:
+    """The differences of all pairs of loads, summed: each load counts once for every smaller or equal one before it."""
+    loads = sorted(map(len, shares.values()))
+    below = accumulate(loads, initial=0)
+    return sum(load * at - sum_below for at, (load, sum_below) in enumerate(zip(loads, below, strict=False)))

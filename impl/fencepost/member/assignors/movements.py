@@ -1,0 +1,56 @@
+"""Which partitions moved from whom to whom, so that no two members just swap partitions of a topic (A-STICKY-22)."""
+
+from __future__ import annotations
+
+from fencepost.hash_order import grown, in_table, spread
+from fencepost.sharding import java_hash
+
+from ..partitions import TopicPartition
+
+
+class _Moved:
+    """Partitions of one topic that moved between two members, in the order of a hash set, which never shrinks."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic_hash = java_hash(topic)
+        self._most = 0
+        self.partitions: dict[TopicPartition, None] = {}
+
+    def add(self, partition: TopicPartition) -> None:
+        self.partitions[partition] = None
+        self._most = max(self._most, len(self.partitions))
+
+    def first(self) -> TopicPartition:
+        return in_table(
+            self.partitions, lambda each: spread(31 * (31 + each.partition) + self._topic_hash), grown(self._most)
+        )[0]
+
+
+class Movements:
+    """The net movement of each partition since the start."""
+
+    def __init__(self) -> None:
+        self._ways: dict[TopicPartition, tuple[str, str]] = {}
+        self._moved: dict[tuple[str, str, str], _Moved] = {}
+
+    def better(self, partition: TopicPartition, owner: str, taker: str) -> TopicPartition:
+        """What to move instead: a partition of the same topic that came the other way, if there is one."""
+        origin = self._ways[partition][0] if partition in self._ways else owner
+        back = self._moved.get((partition.topic, taker, origin))
+        return partition if back is None else back.first()
+
+    def record(self, partition: TopicPartition, owner: str, taker: str) -> None:
+        origin = owner
+        if partition in self._ways:
+            way = self._ways.pop(partition)
+            origin = way[0]
+            moved = self._moved[partition.topic, *way]
+            del moved.partitions[partition]
+            if not moved.partitions:
+                del self._moved[partition.topic, *way]
+        if origin != taker:
+            self._ways[partition] = (origin, taker)
+            key = (partition.topic, origin, taker)
+            if key not in self._moved:
+                self._moved[key] = _Moved(partition.topic)
+            self._moved[key].add(partition)

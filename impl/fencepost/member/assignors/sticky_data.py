@@ -1,0 +1,78 @@
+"""What the sticky assignors put into a subscription's user data, and what a leader believes (A-STICKY-01, A-STICKY-02).
+
+sticky: an array of topics, each a name and an array of partition numbers, and then the generation, 4 bytes, which old
+clients leave out. cooperative-sticky: the generation alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fencepost.hash_order import texts
+
+from ..consumer_protocol import NO_GENERATION, Reader, SchemaError, Subscription, encode_partitions
+from ..partitions import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a member says it held, and in which generation; None: it does not say."""
+
+    partitions: tuple[TopicPartition, ...]
+    generation: int | None
+
+    @property
+    def age(self) -> int:
+        """The generation to compare by."""
+        return NO_GENERATION if self.generation is None else self.generation
+
+
+def write(partitions: Iterable[TopicPartition], generation: int) -> bytes:
+    """User data of sticky. Topics come in the order of the hash map in which Kafka groups them."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    rows = [partition for topic in texts(topics) for partition in topics[topic]]
+    return encode_partitions(rows) + write_generation(generation)
+
+
+def write_generation(generation: int) -> bytes:
+    """User data of cooperative-sticky."""
+    return struct.pack(">i", generation)
+
+
+def previous(subscription: Subscription) -> Claim:
+    """What a member of sticky held. Its owned partitions say nothing: it is eager and has given them up."""
+    data = subscription.user_data
+    if not data:
+        return Claim((), None)
+    try:
+        return _read(data, aged=True)
+    except SchemaError:
+        pass
+    try:
+        return _read(data, aged=False)
+    except SchemaError:
+        return Claim((), NO_GENERATION)
+
+
+def _read(data: bytes, *, aged: bool) -> Claim:
+    reader = Reader(data)
+    rows = reader.topic_partitions()
+    generation = reader.int32() if aged else None
+    return Claim(tuple(TopicPartition(topic, number) for topic, numbers in rows for number in numbers), generation)
+
+
+def owned(subscription: Subscription) -> Claim:
+    """What a member of cooperative-sticky holds."""
+    if subscription.generation_id != NO_GENERATION:
+        return Claim(subscription.owned_partitions, subscription.generation_id)
+    data, generation = subscription.user_data, None
+    if data is not None:
+        try:
+            generation = Reader(data).int32()
+        except SchemaError:
+            generation = NO_GENERATION
+    return Claim(subscription.owned_partitions, generation)
