@@ -12,7 +12,7 @@ from ..bench.measure import Row
 from ..console import CannotRun, Result, finish, progress
 
 #: Name, and what must be installed for it; each is a function of that name in a module of that name.
-BENCHES = ("steps", "explorer", "kafka", "recorded", "spark")
+BENCHES = ("steps", "explorer", "kafka", "recorded", "spark", "assignors")
 
 
 def bench(

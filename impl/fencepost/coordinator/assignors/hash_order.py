@@ -24,4 +24,7 @@ def of_map(share: Mapping[bytes, frozenset[int]]) -> list[bytes]:
 
 def of_numbers(partitions: frozenset[int]) -> list[int]:
     """A set of partition numbers that was read from a record, whose numbers ascend."""
-    return in_table(sorted(partitions), spread, made_for(len(partitions)))
+    numbers, buckets = sorted(partitions), made_for(len(partitions))
+    if not numbers or numbers[-1] < buckets:
+        return numbers  # each has its own bucket
+    return in_table(numbers, spread, buckets)

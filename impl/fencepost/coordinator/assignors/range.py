@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import accumulate, pairwise
 
 from fencepost.protocol.consumer_view import SubscriptionType
 
@@ -23,10 +23,13 @@ def assign(spec: GroupSpec) -> Target:
         for member in order:
             for topic_id in spec.members[member].topic_ids:
                 subscribers.setdefault(topic_id, []).append(member)
-    for topic_id, takers in subscribers.items():
-        for member, numbers in zip(takers, _ranges(partitions_of(spec, topic_id), len(takers)), strict=True):
-            if numbers:
-                shares[member][topic_id] = tuple(numbers)
+    cuts: dict[tuple[int, int], list[tuple[int, ...]]] = {}  # topics of one shape are cut alike (A-SRANGE-04)
+    for topic_id, takers in sorted(subscribers.items()):
+        shape = partitions_of(spec, topic_id), len(takers)
+        if shape not in cuts:
+            cuts[shape] = _cut(*shape)
+        for member, numbers in zip(takers, cuts[shape], strict=False):
+            shares[member][topic_id] = numbers
     return shares
 
 
@@ -40,11 +43,8 @@ def _in_order(spec: GroupSpec) -> list[str]:
     return sorted(spec.members, key=key)
 
 
-def _ranges(size: int, takers: int) -> Iterable[range]:
-    """A-SRANGE-02: the first ``size mod takers`` ranges are longer by one."""
+def _cut(size: int, takers: int) -> list[tuple[int, ...]]:
+    """A-SRANGE-02: the first ``size mod takers`` ranges are longer by one; empty ones come last and are left out."""
     quota, extras = divmod(size, takers)
-    start = 0
-    for position in range(takers):
-        end = start + quota + (position < extras)
-        yield range(start, end)
-        start = end
+    sizes = (quota + (position < extras) for position in range(min(size, takers)))
+    return [tuple(range(start, end)) for start, end in pairwise(accumulate(sizes, initial=0))]

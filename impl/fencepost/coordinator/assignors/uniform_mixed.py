@@ -105,7 +105,7 @@ class _Work:
 
     def target(self) -> Target:
         shares: list[dict[bytes, list[int]]] = [{} for _ in self.members]
-        for topic_id, owners in self.owners.items():
+        for topic_id, owners in sorted(self.owners.items()):
             for number, owner in enumerate(owners):
                 shares[owner].setdefault(topic_id, []).append(number)
         return {
@@ -122,7 +122,7 @@ class _Levels:
 
     def __init__(self, takers: list[int], loads: list[int]) -> None:
         self._loads = loads
-        self._order = sorted(takers, key=lambda place: (loads[place], place))
+        self._order = sorted(takers, key=loads.__getitem__)  # takers come by place
         self._low = loads[self._order[0]] - 1
         self._high = loads[self._order[-1]] + 1
         self.gap = self._high - self._low - 2
