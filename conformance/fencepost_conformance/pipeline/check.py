@@ -75,6 +75,8 @@ class Checker:
             verdict = Verdict.DIVERGED if found.divergence else Verdict.DIFFERED
         elif trace.failure is not None:
             verdict, difference = Verdict.RAISED, Difference(len(ours), "core", trace.failure, "")
+        elif other is not None and not found.followed and len(other) < len(ours):
+            verdict, difference = Verdict.DIFFERED, Difference(len(other), "trace", "goes on", "ends")
         if self._job.model:
             followed = follow(trace.settings, trace.profile, trace.events, ours[: found.steps])
             if followed.refused is not None:

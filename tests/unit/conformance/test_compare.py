@@ -16,6 +16,8 @@ from fencepost_conformance.compare.difference import compare_step
 from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.java_order import JavaOrder
+from fencepost_conformance.pipeline.check import Checker
+from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.core import Core, CoreSession
 from fencepost_conformance.targets.ids import MemberIds
@@ -146,3 +148,14 @@ def test_a_session_tells_net_changes() -> None:
     fired = session.feed(ev.TimerFired(10_005, pending))
     assert fired.timers[pending] is None
     assert pending not in session.armed
+
+
+def test_a_target_that_stops_in_the_middle_has_not_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stops:
+        def run_many(self, traces: list[tuple[Settings, list[ev.Event]]]) -> list[list[Observation]]:
+            return [Core().run(settings, KAFKA_4_3, events)[:30] for settings, events in traces]
+
+    checker = Checker(Job("core", KAFKA_4_3.name, 50, False))
+    monkeypatch.setattr(checker, "_kafka", Stops())
+    (row,) = checker.check(range(3, 4))
+    assert (row.verdict, row.event, row.right) == ("differed", 30, "ends")
