@@ -11,7 +11,7 @@ collide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -64,3 +64,10 @@ def texts(keys: Iterable[str], size: int = 0) -> list[str]:
     """Strings in a table that was filled one by one; ``size``: the most entries it ever held, if more than now."""
     listed = list(keys)
     return in_table(listed, of_text, grown(max(size, len(listed))))
+
+
+def computed_texts(calls: Sequence[str]) -> list[str]:
+    """Strings that ``computeIfAbsent`` put into a map, asked in this order: a new key goes to the front of its bucket,
+    and the table grows only at the next call."""
+    keys = list(dict.fromkeys(calls))
+    return in_table(reversed(keys), of_text, grown(len(frozenset(calls[:-1]))))

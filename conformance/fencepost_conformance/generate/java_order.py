@@ -1,48 +1,48 @@
-"""The order in which a Java hash map shows its keys, and the choices that Kafka makes by it.
+"""The order in which Java's maps show their keys, and the choices that Kafka makes by it.
 
-Kafka keeps the members of a group in a ``HashMap``. Who leads next is the first key of that map (C-JOIN-45,
-C-JOIN-76), and a tie of the protocol vote goes to the first name of another (C-JOIN-63). Neither is promised to
-anybody (NOT-10), but to follow Kafka step by step the suite guesses it: a table of a power of two buckets that doubles
-when it is three quarters full, keys spread by their hash, and within a bucket the order of insertion, which doubling
-keeps.
+Kafka keeps the members of a group in maps. Who leads next is the first key of a ``HashMap`` (C-JOIN-45, C-JOIN-76), a
+tie of the protocol vote goes to the first name of another (C-JOIN-63), and a server assignor goes through the members
+as a third shows them, which was filled from a ``TimelineHashMap`` (A-UHOM-01). None of this is promised to anybody
+(NOT-10), but to follow Kafka step by step the suite guesses it; ``fencepost.hash_order`` knows how a hash table works.
 
-The guess can be wrong where a map once held more than it does now, since it never shrinks; the comparison then hands in
-what Kafka chose.
+The guess can be wrong where a map once held more than it does now, since it never shrinks, and, of an assignor's
+members, where several share a bucket of both maps or the one who just came shares one with others. The comparison then
+hands in what Kafka chose.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
+from fencepost.hash_order import grown, texts
 from fencepost.sharding import java_hash
 
-_FIRST_BUCKETS = 16
-
-
-@lru_cache(maxsize=65_536)
-def _hash(text: str) -> int:
-    return java_hash(text) & 0xFFFFFFFF
+_GOLDEN = -7_046_029_254_386_353_131  #: Knuth's multiplier, as a signed 64-bit number
 
 
 def buckets_for(size: int) -> int:
     """Buckets of a map that grew to ``size`` entries."""
-    buckets = _FIRST_BUCKETS
-    while size > buckets * 3 // 4:
-        buckets *= 2
-    return buckets
+    return grown(size)
 
 
 def java_order(keys: Sequence[str], size: int | None = None) -> list[str]:
     """The keys, given in order of insertion, as the map shows them. ``size``: the most entries it ever held."""
-    mask = buckets_for(len(keys) if size is None else max(size, len(keys))) - 1
+    return texts(keys, size or 0)
 
-    def bucket(key: str) -> int:
-        spread = _hash(key)
-        return (spread ^ (spread >> 16)) & mask
 
-    return sorted(keys, key=bucket)
+def timeline_order(keys: Sequence[str]) -> list[str]:
+    """The same for Kafka's ``TimelineHashMap``: a table of a power of two slots that doubles before it holds more than
+    four thirds of that, slots by multiplication, and within a slot the newest first."""
+    slots = 2
+    while len(keys) * 3 > slots * 4:
+        slots *= 2
+    shift = 64 - (slots.bit_length() - 1)
+
+    def slot(place: int) -> tuple[int, int]:
+        return (java_hash(keys[place]) * _GOLDEN & 0xFFFF_FFFF_FFFF_FFFF) >> shift, -place
+
+    return [keys[place] for place in sorted(range(len(keys)), key=slot)]
 
 
 class Ids(Protocol):
@@ -77,4 +77,4 @@ class JavaOrder:
         return java_order(tied)[0]
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
-        return java_order(keys)
+        return java_order(timeline_order(keys))

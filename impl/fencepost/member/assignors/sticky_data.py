@@ -7,10 +7,10 @@ clients leave out. cooperative-sticky: the generation alone.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fencepost.hash_order import texts
+from fencepost.hash_order import computed_texts
 
 from ..consumer_protocol import NO_GENERATION, Reader, SchemaError, Subscription, encode_partitions
 from ..partitions import TopicPartition
@@ -29,13 +29,13 @@ class Claim:
         return NO_GENERATION if self.generation is None else self.generation
 
 
-def write(partitions: Iterable[TopicPartition], generation: int) -> bytes:
+def write(partitions: Sequence[TopicPartition], generation: int) -> bytes:
     """User data of sticky. Topics come in the order of the hash map in which Kafka groups them."""
     topics: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition)
-    rows = [partition for topic in texts(topics) for partition in topics[topic]]
-    return encode_partitions(rows) + write_generation(generation)
+    order = computed_texts([partition.topic for partition in partitions])
+    return encode_partitions(partition for topic in order for partition in topics[topic]) + write_generation(generation)
 
 
 def write_generation(generation: int) -> bytes:
