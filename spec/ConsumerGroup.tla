@@ -1,0 +1,204 @@
+---------------------------- MODULE ConsumerGroup ---------------------------
+(***************************************************************************)
+(* How a consumer group (KIP-848) shares partitions: coordinator, members, *)
+(* network and log as one closed system. docs/closed-system.md, part two,  *)
+(* is its contract; Fencepost's model builds the same graph from it.       *)
+(*                                                                         *)
+(* System (ConsumerSystem) is what the protocol does, Environment what     *)
+(* happens to it. Fairness is on System alone.                             *)
+(***************************************************************************)
+EXTENDS ConsumerSystem
+
+Runs(c) == client[c].state \in {"joining", "member"}
+
+(***************************************************************************)
+(* Environment: clients come and go.                                       *)
+(***************************************************************************)
+
+\* WHO an operator. WHEN the client is down and there is an id for it.
+\* DOES start it: a new process with an id of its own (N-HB-08).
+ClientStarts(c) ==
+  /\ "ClientStarts" \in Allowed
+  /\ client[c].state = "down"
+  /\ idsUsed < Len(MemberIds)
+  /\ idsUsed' = idsUsed + 1
+  /\ client' = [client EXCEPT ![c] = Starting(MemberIds[idsUsed + 1], InstanceOf[c])]
+  /\ UNCHANGED <<broker, existing, net, faultsLeft>>
+
+\* WHO a client. WHEN it runs. DOES die without a word.
+ClientCrashes(c) ==
+  /\ Fault("ClientCrashes")
+  /\ Runs(c)
+  /\ client' = [client EXCEPT ![c] = Ended("down")]
+  /\ StopsWaiting(c, {})
+  /\ UNCHANGED world
+
+\* WHO a client. WHEN it runs. DOES leave and end: a dynamic one for good, a
+\* static one for a while (N-TR-07, N-HB-09).
+ClientLeaves(c) ==
+  /\ Fault("ClientLeaves")
+  /\ Runs(c)
+  /\ LET p == client[c]
+     IN StopsWaiting(c, {LeaveRequest(c, p, IF p.instanceId = "" THEN -1 ELSE -2)})
+  /\ client' = [client EXCEPT ![c] = Ended("down")]
+  /\ UNCHANGED world
+
+\* WHO a static client. WHEN it runs. DOES leave for good (N-HB-09).
+ClientQuits(c) ==
+  /\ Fault("ClientQuits")
+  /\ Runs(c)
+  /\ client[c].instanceId # ""
+  /\ StopsWaiting(c, {LeaveRequest(c, client[c], -1)})
+  /\ client' = [client EXCEPT ![c] = Ended("down")]
+  /\ UNCHANGED world
+
+\* WHO a client. WHEN it waits. DOES lose patience, or its connection (N-ERR-06).
+ClientGivesUp(c) ==
+  /\ Fault("ClientGivesUp")
+  /\ client[c].waiting
+  /\ client' = [client EXCEPT ![c] = AfterSilence(@)]
+  /\ StopsWaiting(c, {})
+  /\ UNCHANGED world
+
+\* WHO a client that keeps its member id. WHEN it runs. DOES come back under
+\* another instance id (M-STATIC-01); no Java client does.
+ClientChangesInstance(c) ==
+  /\ Fault("ClientChangesInstance")
+  /\ Runs(c)
+  /\ NewInstanceOf[c] \notin {"", client[c].instanceId}
+  /\ client' = [client EXCEPT ![c] = Starting(@.memberId, NewInstanceOf[c])]
+  /\ StopsWaiting(c, {})
+  /\ UNCHANGED world
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Environment: network, clocks, log, topic.                               *)
+(***************************************************************************)
+
+\* WHO the network. WHEN somebody waits for the answer. DOES lose the request.
+RequestLost ==
+  /\ Fault("RequestLost")
+  /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
+  /\ UNCHANGED <<broker, world, client, replies>>
+
+\* WHO the network. DOES deliver a request once more, some time.
+RequestDuplicated ==
+  /\ Fault("RequestDuplicated")
+  /\ \E r \in {q \in requests : q.heard} :
+       requests' = requests \cup {Duplicate(r)}
+  /\ UNCHANGED <<broker, world, client, replies>>
+
+\* WHO the network. DOES lose a reply.
+ReplyLost ==
+  /\ Fault("ReplyLost")
+  /\ \E y \in replies : replies' = replies \ {y}
+  /\ UNCHANGED <<broker, world, client, requests>>
+
+\* WHO the session timer of m. WHEN its client lives, but stalls. DOES fence it.
+SessionTimerFiresEarly(m) ==
+  /\ Fault("SessionTimerFiresEarly")
+  /\ m \in group.sessionTimers
+  /\ ~Abandoned(m)
+  /\ Becomes(SessionExpired(group, m, existing), {})
+  /\ UNCHANGED <<world, client, requests>>
+
+\* WHO the rebalance timer of m. WHEN its client lives, but is slow to revoke.
+\* DOES M-TMR-02.
+RebalanceTimerFiresEarly(m) ==
+  /\ Fault("RebalanceTimerFiresEarly")
+  /\ m \in DOMAIN group.rebalanceTimers
+  /\ ~Abandoned(m)
+  /\ Becomes(RebalanceExpired(group, m, existing), {})
+  /\ UNCHANGED <<world, client, requests>>
+
+\* What a refused append leaves of g: hard state as before, timers as set
+\* (M-HB-13, INV-ATOM-01).
+Reverted(g) ==
+  [Loaded(Hard(group), group.blocked) EXCEPT
+     !.rebalanceTimers = g.rebalanceTimers,
+     !.sessionTimers = g.sessionTimers \cap DOMAIN group.members]
+
+\* WHO the log. WHEN a heartbeat is to be written. DOES refuse it (F-RT-08).
+AppendFails ==
+  /\ Fault("AppendFails")
+  /\ \E r \in {q \in requests : q.epoch >= 0} :
+       /\ Deliverable(requests, r)
+       /\ requests' = requests \ {r}
+       /\ \E T \in TargetsFor(group, r, existing) :
+            LET w == Beat(group, r, existing, T)
+            IN /\ Writes(w.g)
+               /\ group' = Reverted(w.g)
+       /\ replies' = replies \cup AnswersTo(r, Error("COORDINATOR_NOT_AVAILABLE"))
+  /\ UNCHANGED <<log, unreplicated, world, client>>
+
+\* WHO the log. WHEN a leave is to be written. DOES refuse it; the member stays,
+\* its timers are gone (M-LEAVE-03), and nobody sends the leave again (N-HB-09).
+LeaveIsNotStored ==
+  /\ Fault("LeaveIsNotStored")
+  /\ \E r \in {q \in requests : q.epoch < 0} :
+       /\ requests' = requests \ {r}
+       /\ Writes(Leave(group, r, existing))
+       /\ group' = Reverted(Leave(group, r, existing))
+  /\ UNCHANGED <<log, unreplicated, world, client, replies>>
+
+\* WHO the cluster. DOES make another broker the coordinator: the first k open
+\* batches survive (F-LOAD-01), the rest and all soft state is lost (F-SURV-02, 03).
+CoordinatorFailsOver ==
+  /\ Fault("CoordinatorFailsOver")
+  /\ \E k \in 0..Len(unreplicated) :
+       LET hard == IF k = 0 THEN log ELSE unreplicated[k].hard
+       IN /\ log' = hard
+          /\ group' = Loaded(hard, group.blocked)
+  /\ unreplicated' = << >>
+  /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in Open}
+  /\ UNCHANGED <<world, client, requests>>
+
+\* WHO an operator. WHEN there may be more. DOES add a partition (M-META-03).
+TopicGrows ==
+  /\ Fault("TopicGrows")
+  /\ existing < Len(Partitions)
+  /\ existing' = existing + 1
+  /\ UNCHANGED <<broker, idsUsed, client, net>>
+
+-----------------------------------------------------------------------------
+System ==
+  \/ AppendSucceeds
+  \/ CoordinatorGetsHeartbeat
+  \/ CoordinatorGetsLeave
+  \/ ClientGetsReply
+  \/ IntervalPasses
+  \/ \E c \in Clients : ClientSendsHeartbeat(c)
+  \/ \E c \in Clients : ClientReconciles(c)
+  \/ \E c \in Clients : ClientTimesOut(c)
+  \/ \E m \in Ids : SessionTimerFires(m)
+  \/ \E m \in Ids : RebalanceTimerFires(m)
+
+Environment ==
+  \/ RequestLost
+  \/ RequestDuplicated
+  \/ ReplyLost
+  \/ AppendFails
+  \/ LeaveIsNotStored
+  \/ CoordinatorFailsOver
+  \/ TopicGrows
+  \/ \E c \in Clients : ClientStarts(c)
+  \/ \E c \in Clients : ClientCrashes(c)
+  \/ \E c \in Clients : ClientLeaves(c)
+  \/ \E c \in Clients : ClientQuits(c)
+  \/ \E c \in Clients : ClientGivesUp(c)
+  \/ \E c \in Clients : ClientChangesInstance(c)
+  \/ \E m \in Ids : SessionTimerFiresEarly(m)
+  \/ \E m \in Ids : RebalanceTimerFiresEarly(m)
+
+Next == System \/ Environment
+
+Spec == Init /\ [][Next]_vars
+
+(***************************************************************************)
+(* As long as the system can do something, it does something. Nothing is   *)
+(* fair about the environment, and nothing chooses between steps of the    *)
+(* system. A heartbeat that brings no news is no step, so members that are *)
+(* content do not keep the others waiting.                                 *)
+(***************************************************************************)
+FairSpec == Spec /\ WF_vars(System)
+=============================================================================

@@ -1,0 +1,148 @@
+---------------------------- MODULE ConsumerTypes ---------------------------
+(***************************************************************************)
+(* Constants, value domains and messages of the closed consumer group      *)
+(* (KIP-848). The prose contract is docs/closed-system.md, part two; rule  *)
+(* ids are those of docs/rules/.                                           *)
+(***************************************************************************)
+EXTENDS Integers, Sequences, FiniteSets
+
+(***************************************************************************)
+(* Who takes part.                                                         *)
+(***************************************************************************)
+CONSTANTS
+  Clients,       \* client processes
+  MemberIds,     \* sequence: the ids that clients make for themselves, in order (N-HB-08)
+  Partitions,    \* sequence: the partitions of the one topic that all subscribe to
+  InstanceOf,    \* client -> instance id, "" = dynamic (G-VOC-03)
+  NewInstanceOf  \* client -> the instance id that it may change to, "" = never
+
+(***************************************************************************)
+(* How clients and broker are set up.                                      *)
+(***************************************************************************)
+CONSTANTS
+  Assignor,   \* "range" or "any" (M-TGT-02, NOT-10)
+  FirstParts, \* how many of the partitions exist at the start
+  Interval,   \* is the assignment interval I > 0? (M-TGT-08)
+  TellsWhatComes  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
+
+(***************************************************************************)
+(* Faults that Kafka 4.3 has, and what older releases did otherwise; FALSE *)
+(* is the intended protocol. The names are those of settings.py.           *)
+(***************************************************************************)
+CONSTANTS
+  fault_static_rejoin_unreleased,   \* M-STATIC-02
+  fault_relabelled_instance_stays,  \* M-STATIC-13
+  fault_new_instance_has_no_target, \* M-HB-07
+  old_known_member_at_zero_fenced,  \* M-FENCE-07 (4.0, 4.1)
+  old_revocation_advances_epoch     \* M-REC-19 (4.0, 4.1)
+
+Range(s)  == {s[i] : i \in 1..Len(s)}
+Ids       == Range(MemberIds)
+Parts     == Range(Partitions)
+Instances == ({InstanceOf[c] : c \in Clients}
+              \cup {NewInstanceOf[c] : c \in Clients}) \ {""}
+
+Without(f, S) == [x \in DOMAIN f \ S |-> f[x]]
+Put(f, x, v)  == [y \in DOMAIN f \cup {x} |-> IF y = x THEN v ELSE f[y]]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Domains of the coordinator's side. Partitions that a member holds are a *)
+(* function from partition to assignment epoch (M-PE-06).                  *)
+(***************************************************************************)
+MemberState == {"STABLE", "UNREVOKED", "UNRELEASED"}   \* M-MS-01..03
+
+IsHolding(f) == DOMAIN f \subseteq Parts /\ \A p \in DOMAIN f : f[p] \in Nat
+
+IsMember(m) ==
+  /\ m.instanceId \in Instances \cup {""}
+  /\ m.epoch \in Int /\ m.epoch >= -2        \* e; -2 = away for a while (M-LEAVE-05)
+  /\ m.previousEpoch \in Int /\ m.previousEpoch >= -2   \* M-REC-15
+  /\ m.state \in MemberState
+  /\ IsHolding(m.assigned)                   \* A
+  /\ IsHolding(m.revoking)                   \* R
+
+\* What the log holds of a group (F-REC-04..09).
+IsHard(h) ==
+  /\ h.groupEpoch \in Nat                    \* ge
+  /\ h.assignmentEpoch \in Nat               \* ae
+  /\ h.hashed \in 0..Len(Partitions)         \* partitions that the metadata hash is over (M-META-07)
+  /\ DOMAIN h.members \subseteq Ids
+  /\ \A m \in DOMAIN h.members : IsMember(h.members[m])
+  /\ DOMAIN h.target \subseteq Ids           \* T of each member (M-TGT-04)
+  /\ \A m \in DOMAIN h.target : h.target[m] \subseteq Parts
+  /\ DOMAIN h.instances \subseteq Instances  \* instance id -> member id (G-DATA-20)
+  /\ \A i \in DOMAIN h.instances : h.instances[i] \in Ids
+
+IsGroup(g) ==
+  /\ IsHard(g)
+  /\ DOMAIN g.rebalanceTimers \subseteq Ids  \* member -> its epoch at arming (M-TMR-02)
+  /\ \A m \in DOMAIN g.rebalanceTimers : g.rebalanceTimers[m] \in Int
+  /\ g.sessionTimers \subseteq DOMAIN g.members  \* M-TMR-01
+  /\ g.blocked \in BOOLEAN                   \* the assignment interval runs (M-TGT-09)
+
+\* M-VAL-21: a group that has just come into being.
+NewGroup == [groupEpoch |-> 1, assignmentEpoch |-> 1, hashed |-> 0,
+             members |-> << >>, target |-> << >>, instances |-> << >>]
+
+Hard(g) == [groupEpoch |-> g.groupEpoch, assignmentEpoch |-> g.assignmentEpoch,
+            hashed |-> g.hashed, members |-> g.members, target |-> g.target,
+            instances |-> g.instances]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Domain of the client's side.                                            *)
+(***************************************************************************)
+Client == [state : {"down", "joining", "member", "stopped"},
+           memberId : Ids \cup {""},         \* N-HB-08
+           instanceId : Instances \cup {""},
+           epoch : Nat,                      \* of the last answer; 0 = not in the group
+           owned : SUBSET Parts,             \* what the application believes to own
+           assigned : SUBSET Parts,          \* what it was last told to own
+           reconciling : BOOLEAN,            \* told, but not yet done (N-ST-03)
+           unacknowledged : BOOLEAN,         \* done, but not yet told (N-ST-04)
+           unsure : BOOLEAN,                 \* the next heartbeat tells everything (N-HB-04)
+           waiting : BOOLEAN]                \* a heartbeat is out (N-HB-06)
+
+\* A client that is not running: "down" may start again, "stopped" not.
+Ended(state) ==
+  [state |-> state, memberId |-> "", instanceId |-> "", epoch |-> 0,
+   owned |-> {}, assigned |-> {}, reconciling |-> FALSE,
+   unacknowledged |-> FALSE, unsure |-> FALSE, waiting |-> FALSE]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Messages. Heard means that the sender still waits for the answer. full: *)
+(* all fields are there, so the answer holds the assignment (M-RSP-01);    *)
+(* tellsOwned: owned is not null.                                          *)
+(***************************************************************************)
+Heartbeat(c, p, tells, owned, full) ==
+  [from |-> c, heard |-> TRUE, memberId |-> p.memberId,
+   instanceId |-> p.instanceId, epoch |-> p.epoch,
+   tellsOwned |-> tells, owned |-> owned, full |-> full]
+
+\* N-HB-09; nobody waits for its answer.
+LeaveRequest(c, p, epoch) ==
+  [from |-> c, heard |-> FALSE, memberId |-> p.memberId,
+   instanceId |-> p.instanceId, epoch |-> epoch,
+   tellsOwned |-> FALSE, owned |-> {}, full |-> FALSE]
+
+IsRequest(r) ==
+  /\ r.from \in Clients /\ r.heard \in BOOLEAN
+  /\ r.memberId \in Ids /\ r.instanceId \in Instances \cup {""}
+  /\ r.epoch \in Int /\ r.epoch >= -2
+  /\ r.tellsOwned \in BOOLEAN /\ r.owned \subseteq Parts /\ r.full \in BOOLEAN
+
+Error(error) == [error |-> error, epoch |-> 0, tells |-> FALSE, assignment |-> {}]
+
+\* An answer on its way to c.
+To(c, y) == [to |-> c, error |-> y.error, epoch |-> y.epoch,
+             tells |-> y.tells, assignment |-> y.assignment]
+
+IsReply(y) ==
+  /\ y.to \in Clients
+  /\ y.error \in {"NONE", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH",
+                  "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID",
+                  "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}
+  /\ y.epoch \in Nat /\ y.tells \in BOOLEAN /\ y.assignment \subseteq Parts
+=============================================================================

@@ -1,0 +1,116 @@
+--------------------------- MODULE MCConsumerGroup --------------------------
+(***************************************************************************)
+(* Bounds of the closed consumer group. Each is a named operator that a    *)
+(* configuration assigns to a constant; the comment says what the bound    *)
+(* cuts off. Bounds are constants of a run: no VIEW, no SYMMETRY, no state *)
+(* constraint, so the graph that TLC sees is the whole graph.              *)
+(***************************************************************************)
+EXTENDS ConsumerProperties
+
+(***************************************************************************)
+(* Clients. Two are the least that can disagree. Risk: a partition that    *)
+(* goes by a third; ThreeClients has that, with fewer faults.              *)
+(***************************************************************************)
+OneClient    == {"c1"}
+TwoClients   == {"c1", "c2"}
+ThreeClients == {"c1", "c2", "c3"}
+
+(***************************************************************************)
+(* Member ids. A client for which there is none left does not start. Risk: *)
+(* runs with more restarts than ids are not there.                         *)
+(***************************************************************************)
+OneId    == <<"m1">>
+TwoIds   == <<"m1", "m2">>
+ThreeIds == <<"m1", "m2", "m3">>
+FourIds  == <<"m1", "m2", "m3", "m4">>
+
+(***************************************************************************)
+(* Partitions. Two among two clients: each may lose one and keep one.      *)
+(***************************************************************************)
+OnePartition    == <<"p1">>
+TwoPartitions   == <<"p1", "p2">>
+ThreePartitions == <<"p1", "p2", "p3">>
+
+(***************************************************************************)
+(* Who is static, and who may change its instance id.                      *)
+(***************************************************************************)
+AllDynamic   == [c \in Clients |-> ""]
+FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
+SameInstance == [c \in Clients |-> "i1"]  \* processes that share one instance id
+NobodyChanges == [c \in Clients |-> ""]
+FirstChanges  == [c \in Clients |-> IF c = "c1" THEN "i2" ELSE ""]
+
+(***************************************************************************)
+(* What the environment may do. Risk of a short list: none of the other    *)
+(* faults combines with those listed.                                      *)
+(***************************************************************************)
+StartsOnly == {"ClientStarts"}
+
+WhatClientsDo == {"ClientStarts", "ClientCrashes", "ClientLeaves",
+                  "ClientQuits", "ClientGivesUp"}
+
+WhatTimersDo == {"SessionTimerFiresEarly", "RebalanceTimerFiresEarly"}
+
+WhatTheNetworkDoes == {"RequestLost", "RequestDuplicated", "ReplyLost"}
+
+WhatTheClusterDoes == {"AppendFails", "CoordinatorFailsOver", "TopicGrows"}
+
+EverythingButCopies ==
+  WhatClientsDo \cup WhatTimersDo \cup WhatTheClusterDoes
+  \cup {"RequestLost", "ReplyLost"}
+
+Everything == WhatClientsDo \cup WhatTimersDo \cup WhatTheNetworkDoes
+              \cup WhatTheClusterDoes
+
+\* One fault of one kind, where the point of a configuration is that kind.
+Crashes     == {"ClientStarts", "ClientCrashes"}
+Leaves      == {"ClientStarts", "ClientLeaves"}
+GivingUp    == {"ClientStarts", "ClientGivesUp"}
+Stalls      == {"ClientStarts", "SessionTimerFiresEarly"}
+SlowRevokes == {"ClientStarts", "RebalanceTimerFiresEarly"}
+FailOvers   == {"ClientStarts", "CoordinatorFailsOver"}
+FailedWrites == {"ClientStarts", "AppendFails"}
+LostReplies == {"ClientStarts", "ReplyLost"}
+Copies      == {"ClientStarts", "RequestDuplicated"}
+Growth      == {"ClientStarts", "TopicGrows"}
+FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveIsNotStored"}
+Changes     == {"ClientStarts", "ClientChangesInstance"}
+ChangesAndLeaves == {"ClientStarts", "ClientChangesInstance", "ClientQuits"}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Witnesses: each says "never" of something that must be reachable, so    *)
+(* its configuration must fail. A property that holds because nothing      *)
+(* happens would be caught here.                                           *)
+(***************************************************************************)
+
+\* NOT-01: exclusive processing is not promised.
+NoPartitionIsEverBelievedTwice ==
+  \A c, d \in Clients : c # d => client[c].owned \cap client[d].owned = {}
+
+\* M-ST-04
+NobodyEverOwnsAnything == \A c \in Clients : client[c].owned = {}
+
+\* M-MS-02
+NobodyEverHasToRevoke ==
+  \A m \in Members : group.members[m].state # "UNREVOKED"
+
+\* M-MS-03
+NobodyEverWaitsForAPartition ==
+  \A m \in Members : group.members[m].state # "UNRELEASED"
+
+\* M-STATIC-03: with an assignment epoch of 0 (M-PE-07) and an epoch of its own.
+NobodyEverReturnsToItsPartitions ==
+  \A m \in Live : \A p \in DOMAIN group.members[m].assigned :
+    group.members[m].assigned[p] > 0
+
+\* M-TGT-09: everybody is where it should be, and the group is behind.
+NoBumpEverWaits ==
+  group.blocked => group.assignmentEpoch = group.groupEpoch
+
+\* M-FENCE-04: an answer that was lost costs nothing.
+NoLostAnswerIsEverForgiven ==
+  \A r \in requests : r.epoch > 0 /\ r.memberId \in Members =>
+    LET m == group.members[r.memberId]
+    IN ~ (r.epoch < m.epoch /\ Verdict(group, r) = "known")
+=============================================================================
