@@ -6,8 +6,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    NamedTopicPartitions,
+    TopicPartitions,
+)
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Reply, TimerKey, TimerKind
+from fencepost.protocol.events import Reply, TaskKey, TaskKind, TimerKey, TimerKind
 from fencepost.protocol.messages import (
     DeletedGroup,
     DeleteGroupsResponse,
@@ -28,8 +36,11 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, Gr
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 
 from ..targets.base import Observation
+from . import record_json
+from .consumer_view import consumer_view
 from .encode import GROUP_METADATA
 from .process import ProcessFault
+from .text_form import text_to_bytes, text_to_id
 
 VALUE_VERSION = 3  # F-REC-20
 
@@ -44,13 +55,12 @@ def observations(line: bytes) -> list[Observation]:
     told = json.loads(line)
     if told and isinstance(told[0], str):
         raise ProcessFault(f"the harness could not run a trace: {told[0]}")
-    return [_observation(*row) for row in told]
+    return [_observation(row) for row in told]
 
 
-def _observation(
-    records: list[Any], replies: list[Any], timers: list[Any], groups: list[Any], error: str | None
-) -> Observation:
-    if not (records or replies or timers or groups or error):
+def _observation(row: list[Any]) -> Observation:
+    records, replies, timers, groups, consumer_groups, tasks, error = row
+    if not (records or replies or timers or groups or consumer_groups or tasks or error):
         return _QUIET
     return Observation(
         tuple([_record(*record) for record in records]),
@@ -61,11 +71,9 @@ def _observation(
         },
         {group: None if view is None else _view(group, view) for group, view in groups},
         error,
+        {group: None if view is None else consumer_view(group, view) for group, view in consumer_groups},
+        tuple([TaskKey(TaskKind(kind), group) for kind, group in tasks]),
     )
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("latin-1")
 
 
 def _error(code: int) -> ErrorCode:
@@ -75,9 +83,12 @@ def _error(code: int) -> ErrorCode:
     return found
 
 
-def _record(kind: int, group: str, value: list[Any] | None) -> Record:
+def _record(kind: int, key: list[str], value: Any) -> Record:
     if kind != GROUP_METADATA:
-        raise ProcessFault(f"Kafka wrote a record of type {kind}, which this target cannot show yet")
+        if not record_json.known(kind):
+            raise ProcessFault(f"Kafka wrote a record of type {kind}, which no rule of groups names")
+        return Record(*record_json.read(kind, key, value))
+    (group,) = key
     if value is None:
         return Record(GroupMetadataKey(group), None)
     version, protocol_type, generation, protocol, leader, timestamp, members = value
@@ -86,7 +97,7 @@ def _record(kind: int, group: str, value: list[Any] | None) -> Record:
     rows = tuple(
         [
             GroupMetadataMember(
-                member, instance, client, host, rebalance, session, _bytes(subscribed), _bytes(assigned)
+                member, instance, client, host, rebalance, session, text_to_bytes(subscribed), text_to_bytes(assigned)
             )
             for member, instance, client, host, rebalance, session, subscribed, assigned in members
         ]
@@ -106,13 +117,13 @@ def _join(row: list[Any]) -> JoinGroupResponse:
         leader,
         bool(skip),
         member_id,
-        tuple([JoinGroupMember(member, instance, _bytes(metadata)) for member, instance, metadata in members]),
+        tuple([JoinGroupMember(member, instance, text_to_bytes(metadata)) for member, instance, metadata in members]),
     )
 
 
 def _sync(row: list[Any]) -> SyncGroupResponse:
     error, protocol_type, protocol_name, assignment = row
-    return SyncGroupResponse(_error(error), protocol_type, protocol_name, _bytes(assignment))
+    return SyncGroupResponse(_error(error), protocol_type, protocol_name, text_to_bytes(assignment))
 
 
 def _leave(row: list[Any]) -> LeaveGroupResponse:
@@ -128,7 +139,7 @@ def _describe(row: list[Any]) -> DescribeGroupsResponse:
 def _described(row: list[Any]) -> DescribedGroup:
     error, group, state, protocol_type, protocol, members, message = row
     rows = [
-        DescribedMember(member, instance, client, host, _bytes(metadata), _bytes(assignment))
+        DescribedMember(member, instance, client, host, text_to_bytes(metadata), text_to_bytes(assignment))
         for member, instance, client, host, metadata, assignment in members
     ]
     return DescribedGroup(_error(error), group, state, protocol_type, protocol, tuple(rows), message)
@@ -143,6 +154,35 @@ def _delete(row: list[Any]) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(tuple([DeletedGroup(group, _error(error)) for group, error in row[0]]))
 
 
+def _topics(rows: list[Any]) -> tuple[TopicPartitions, ...]:
+    found = [TopicPartitions(text_to_id(topic), tuple(sorted(partitions))) for topic, partitions in rows]
+    return tuple(sorted(found, key=lambda row: row.topic_id))
+
+
+def _consumer_heartbeat(row: list[Any]) -> ConsumerGroupHeartbeatResponse:
+    error, message, member_id, epoch, interval, assignment = row
+    return ConsumerGroupHeartbeatResponse(
+        _error(error), message, member_id, epoch, interval, None if assignment is None else _topics(assignment)
+    )
+
+
+def _named_topics(rows: list[Any]) -> tuple[NamedTopicPartitions, ...]:
+    found = [NamedTopicPartitions(text_to_id(topic), name, tuple(sorted(ps))) for topic, name, ps in rows]
+    return tuple(sorted(found, key=lambda row: row.topic_id))
+
+
+def _described_consumer(row: list[Any]) -> DescribedConsumerGroup:
+    error, message, group, state, epoch, assignment_epoch, assignor, members = row
+    rows = [
+        DescribedConsumerMember(
+            member, instance, rack, member_epoch, client, host, tuple(sorted(names)), regex,
+            _named_topics(assigned), _named_topics(target), kind,
+        )
+        for member, instance, rack, member_epoch, client, host, names, regex, assigned, target, kind in members
+    ]  # fmt: skip
+    return DescribedConsumerGroup(_error(error), group, state, epoch, assignment_epoch, assignor, tuple(rows), message)
+
+
 _REPLIES: dict[int, Callable[[list[Any]], Any]] = {
     11: _join,
     12: lambda row: HeartbeatResponse(_error(row[0])),
@@ -151,6 +191,8 @@ _REPLIES: dict[int, Callable[[list[Any]], Any]] = {
     15: _describe,
     16: _list,
     42: _delete,
+    68: _consumer_heartbeat,
+    69: lambda row: ConsumerGroupDescribeResponse(tuple([_described_consumer(group) for group in row[0]])),
 }
 
 
@@ -195,8 +237,8 @@ def _member(row: list[Any]) -> MemberView:
         host,
         rebalance,
         session,
-        tuple([Protocol(protocols[i], _bytes(protocols[i + 1])) for i in range(0, len(protocols), 2)]),
-        _bytes(assignment),
+        tuple([Protocol(protocols[i], text_to_bytes(protocols[i + 1])) for i in range(0, len(protocols), 2)]),
+        text_to_bytes(assignment),
         bool(is_new),
         bool(awaiting_join),
         bool(awaiting_sync),

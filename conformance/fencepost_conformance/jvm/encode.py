@@ -6,14 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
     Event,
+    GroupConfig,
+    GroupConfigChanged,
     Load,
     LoadFailed,
     LoadStarted,
     Request,
+    TaskDone,
     TimerFired,
     TopicsChanged,
     Unload,
@@ -30,6 +34,10 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
 
+from . import record_json
+from .settings import kafka_config
+from .text_form import bytes_to_text, id_to_text
+
 #: Kafka's number of each API.
 API_KEYS: dict[type, int] = {
     JoinGroupRequest: 11,
@@ -39,34 +47,35 @@ API_KEYS: dict[type, int] = {
     DescribeGroupsRequest: 15,
     ListGroupsRequest: 16,
     DeleteGroupsRequest: 42,
+    ConsumerGroupHeartbeatRequest: 68,
+    ConsumerGroupDescribeRequest: 69,
 }
 GROUP_METADATA = 2
+_GROUP_CONFIGS = {
+    "consumer_session_timeout_ms": "consumer.session.timeout.ms",
+    "consumer_heartbeat_interval_ms": "consumer.heartbeat.interval.ms",
+    "consumer_assignment_interval_ms": "consumer.assignment.interval.ms",
+}
 
 _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def trace(settings: Settings, events: Sequence[Event], *, views: bool, merged: bool) -> bytes:
     """One line, with its end."""
-    if settings.new_member_join_timeout_ms != Settings().new_member_join_timeout_ms:
-        raise ValueError("Kafka's timeout for a new member is a constant (G-CFG-26); a trace cannot change it")
     told = [
-        settings.group_min_session_timeout_ms,
-        settings.group_max_session_timeout_ms,
-        settings.group_initial_rebalance_delay_ms,
-        settings.group_max_size,
-        settings.offsets_commit_timeout_ms,
+        kafka_config(settings),
+        int(settings.consumer_protocol_enabled),
+        int(views),
+        int(merged),
+        [_EVENTS[type(event)](event) for event in events],
     ]
-    return (_write([told, int(views), int(merged), [_EVENTS[type(event)](event) for event in events]]) + "\n").encode()
-
-
-def _text(data: bytes) -> str:
-    return data.decode("latin-1")
+    return (_write(told) + "\n").encode()
 
 
 def _request(event: Request) -> list[Any]:
     body = event.body
     kind = type(body)
-    return [
+    told = [
         "q",
         event.at_ms,
         event.id,
@@ -77,6 +86,27 @@ def _request(event: Request) -> list[Any]:
         sorted(event.denied),
         _BODIES[kind](body),
     ]
+    if event.denied_topics:
+        told.append(sorted(event.denied_topics))
+    return told
+
+
+def _topics(event: TopicsChanged) -> list[Any]:
+    topics = [
+        [topic.name, id_to_text(topic.topic_id), topic.partitions, [sorted(racks) for racks in topic.racks]]
+        for topic in event.topics
+    ]
+    return ["m", event.at_ms, event.version, topics]
+
+
+def _config(event: GroupConfigChanged) -> list[Any]:
+    config = event.config or GroupConfig()
+    values = {name: getattr(config, field) for field, name in _GROUP_CONFIGS.items()}
+    return ["g", event.at_ms, event.group_id, {name: value for name, value in values.items() if value is not None}]
+
+
+def _task(event: TaskDone) -> list[Any]:
+    return ["k", event.at_ms, event.key.kind.value, event.key.group_id, int(event.failed)]
 
 
 def _timer(event: TimerFired) -> list[Any]:
@@ -90,10 +120,10 @@ def _load(event: Load) -> list[Any]:
 
 def _record(record: Record) -> list[Any]:
     if not isinstance(record.key, GroupMetadataKey):
-        raise TypeError(f"the harness cannot load a record with {record.key} yet")
+        return record_json.write(record.key, record.value)
     value = record.group_metadata
     if value is None:
-        return [GROUP_METADATA, record.key.group, None]
+        return [GROUP_METADATA, [record.key.group], None]
     members = [
         [
             member.member_id,
@@ -102,19 +132,19 @@ def _record(record: Record) -> list[Any]:
             member.client_host,
             member.rebalance_timeout,
             member.session_timeout,
-            _text(member.subscription),
-            _text(member.assignment),
+            bytes_to_text(member.subscription),
+            bytes_to_text(member.assignment),
         ]
         for member in value.members
     ]
     told = [value.protocol_type, value.generation, value.protocol, value.leader, value.current_state_timestamp, members]
-    return [GROUP_METADATA, record.key.group, told]
+    return [GROUP_METADATA, [record.key.group], told]
 
 
 def _join(body: JoinGroupRequest) -> list[Any]:
     protocols: list[str] = []
     for protocol in body.protocols:
-        protocols += (protocol.name, _text(protocol.metadata))
+        protocols += (protocol.name, bytes_to_text(protocol.metadata))
     return [
         body.group_id,
         body.session_timeout_ms,
@@ -130,7 +160,7 @@ def _join(body: JoinGroupRequest) -> list[Any]:
 def _sync(body: SyncGroupRequest) -> list[Any]:
     assignments: list[str] = []
     for assignment in body.assignments:
-        assignments += (assignment.member_id, _text(assignment.assignment))
+        assignments += (assignment.member_id, bytes_to_text(assignment.assignment))
     return [
         body.group_id,
         body.generation_id,
@@ -149,6 +179,22 @@ def _leave(body: LeaveGroupRequest) -> list[Any]:
     return [body.group_id, members]
 
 
+def _consumer_heartbeat(body: ConsumerGroupHeartbeatRequest) -> list[Any]:
+    owned = body.topic_partitions
+    return [
+        body.group_id,
+        body.member_id,
+        body.member_epoch,
+        body.instance_id,
+        body.rack_id,
+        body.rebalance_timeout_ms,
+        body.subscribed_topic_names,
+        body.subscribed_topic_regex,
+        body.server_assignor,
+        None if owned is None else [[id_to_text(row.topic_id), row.partitions] for row in owned],
+    ]
+
+
 _BODIES: dict[type, Callable[[Any], list[Any]]] = {
     JoinGroupRequest: _join,
     SyncGroupRequest: _sync,
@@ -157,13 +203,17 @@ _BODIES: dict[type, Callable[[Any], list[Any]]] = {
     DescribeGroupsRequest: lambda body: [body.groups],
     ListGroupsRequest: lambda body: [body.states_filter, body.types_filter],
     DeleteGroupsRequest: lambda body: [body.groups_names],
+    ConsumerGroupHeartbeatRequest: _consumer_heartbeat,
+    ConsumerGroupDescribeRequest: lambda body: [body.group_ids],
 }
 _EVENTS: dict[type, Callable[[Any], list[Any]]] = {
     Request: _request,
     TimerFired: _timer,
     Appended: lambda event: ["a", event.at_ms, event.offset],
     AppendFailed: lambda event: ["f", event.at_ms, int(event.error)],
-    TopicsChanged: lambda event: ["m", event.at_ms],
+    TaskDone: _task,
+    TopicsChanged: _topics,
+    GroupConfigChanged: _config,
     LoadStarted: lambda event: ["s", event.at_ms, event.leader_epoch],
     Load: _load,
     LoadFailed: lambda event: ["x", event.at_ms, event.leader_epoch],

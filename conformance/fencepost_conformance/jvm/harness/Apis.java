@@ -5,8 +5,12 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.common.message.ConsumerGroupDescribeRequestData;
+import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.DeleteGroupsResponseData;
 import org.apache.kafka.common.message.DeleteGroupsResponseData.DeletableGroupResult;
 import org.apache.kafka.common.message.DescribeGroupsResponseData;
@@ -17,6 +21,8 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.ConsumerGroupDescribeRequest;
+import org.apache.kafka.common.requests.ConsumerGroupHeartbeatRequest;
 import org.apache.kafka.common.requests.DescribeGroupsResponse;
 import org.apache.kafka.common.requests.HeartbeatRequest;
 import org.apache.kafka.common.requests.JoinGroupRequest;
@@ -30,7 +36,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinatorService;
 
 /**
  * What the broker's request layer does around the coordinator, as far as it shapes answers: rights (C-JOIN-02,
- * C-SYNC-01, 02, C-HB-01, C-LEAVE-01, C-ADM-01, 05, 09), doubled ids, and the response classes. The layer itself is
+ * C-SYNC-01, 02, C-HB-01, C-LEAVE-01, C-ADM-01, 05, 09, M-VAL-01, 02, M-DESC-01), doubled ids, and the response classes. The layer itself is
  * part of the broker and not of the coordinator's artifact, so this is ours.
  */
 final class Apis {
@@ -41,21 +47,28 @@ final class Apis {
 
     private final GroupCoordinatorService service;
     private final Hosts hosts;
+    private final TopicRights rights;
+    private final boolean consumerProtocol;
     private final Answers answers;
 
-    Apis(GroupCoordinatorService service, Hosts hosts, Answers answers) {
+    Apis(GroupCoordinatorService service, Hosts hosts, TopicRights rights, boolean consumerProtocol, Answers answers) {
         this.service = service;
         this.hosts = hosts;
+        this.rights = rights;
+        this.consumerProtocol = consumerProtocol;
         this.answers = answers;
     }
 
-    /** A request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body]. */
+    /** A request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body, denied topics]. */
     void handle(JsonNode event) {
         int id = event.get(2).intValue();
         short api = event.get(3).shortValue();
         short version = event.get(4).shortValue();
         Set<String> denied = new LinkedHashSet<>(Requests.texts(event.get(7)));
         JsonNode body = event.get(8);
+        if (event.has(9)) {
+            rights.deny(id, new LinkedHashSet<>(Requests.texts(event.get(9))));
+        }
         RequestContext context =
             Requests.context(id, api, version, event.get(5).textValue(), hosts, event.get(6).textValue());
         CompletableFuture<? extends ApiMessage> answer = switch (ApiKeys.forId(api)) {
@@ -66,6 +79,8 @@ final class Apis {
             case DESCRIBE_GROUPS -> describe(context, Requests.describe(body).groups(), denied);
             case LIST_GROUPS -> list(context, Requests.list(body), denied);
             case DELETE_GROUPS -> delete(context, Requests.delete(body).groupsNames(), denied);
+            case CONSUMER_GROUP_HEARTBEAT -> consumerHeartbeat(context, Requests.consumerHeartbeat(body), version, denied);
+            case CONSUMER_GROUP_DESCRIBE -> consumerDescribe(context, Requests.consumerDescribe(body), version, denied);
             default -> throw new IllegalArgumentException("no group API: " + api);
         };
         answer.whenComplete((data, failed) -> {
@@ -148,6 +163,60 @@ final class Apis {
                     .setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code())));
             return response;
         });
+    }
+
+    private CompletableFuture<? extends ApiMessage> consumerHeartbeat(RequestContext context,
+            ConsumerGroupHeartbeatRequestData data, short version, Set<String> denied) {
+        ConsumerGroupHeartbeatRequest request = new ConsumerGroupHeartbeatRequest.Builder(data, true).build(version);
+        if (!consumerProtocol) {
+            return refused(request, Errors.UNSUPPORTED_VERSION);
+        }
+        if (denied.contains(data.groupId())) {
+            return refused(request, Errors.GROUP_AUTHORIZATION_FAILED);
+        }
+        List<String> names = data.subscribedTopicNames();
+        if (names != null && names.stream().anyMatch(rights.denied(context.correlationId())::contains)) {
+            return refused(request, Errors.TOPIC_AUTHORIZATION_FAILED);
+        }
+        return service.consumerGroupHeartbeat(context, data);
+    }
+
+    private CompletableFuture<? extends ApiMessage> consumerDescribe(RequestContext context,
+            ConsumerGroupDescribeRequestData data, short version, Set<String> denied) {
+        if (!consumerProtocol) {
+            return refused(new ConsumerGroupDescribeRequest.Builder(data, true).build(version),
+                Errors.UNSUPPORTED_VERSION);
+        }
+        ConsumerGroupDescribeResponseData response = new ConsumerGroupDescribeResponseData();
+        List<String> allowed = new ArrayList<>();
+        for (String group : data.groupIds()) {
+            if (denied.contains(group)) {
+                response.groups().add(new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group)
+                    .setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code()));
+            } else {
+                allowed.add(group);
+            }
+        }
+        Set<String> closed = rights.denied(context.correlationId());
+        return service.consumerGroupDescribe(context, allowed).thenApply(described -> {
+            described.forEach(group -> response.groups().add(shows(group, closed) ? hidden(group) : group));
+            return response;
+        });
+    }
+
+    /** Whether a topic that the caller may not describe is in anybody's assignment or target (M-DESC-01). */
+    private static boolean shows(ConsumerGroupDescribeResponseData.DescribedGroup group, Set<String> closed) {
+        return group.members().stream()
+            .flatMap(member -> Stream.of(member.assignment(), member.targetAssignment()))
+            .flatMap(assignment -> assignment.topicPartitions().stream())
+            .anyMatch(topic -> closed.contains(topic.topicName()));
+    }
+
+    private static ConsumerGroupDescribeResponseData.DescribedGroup hidden(
+            ConsumerGroupDescribeResponseData.DescribedGroup group) {
+        return new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group.groupId())
+            .setErrorCode(Errors.TOPIC_AUTHORIZATION_FAILED.code())
+            .setErrorMessage("the caller may not describe a topic of the group");
     }
 
     private static CompletableFuture<? extends ApiMessage> refused(AbstractRequest request, Errors error) {

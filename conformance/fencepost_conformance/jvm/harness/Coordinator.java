@@ -7,11 +7,10 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.concurrent.AbstractExecutorService;
-import java.util.concurrent.TimeUnit;
+import java.util.Properties;
 import java.util.function.Supplier;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.yammer.metrics.core.MetricsRegistry;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
@@ -41,7 +40,7 @@ final class Coordinator {
         new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
     private static final CoordinatorRuntimeMetrics RUNTIME_METRICS =
         Reflect.implement(CoordinatorRuntimeMetrics.class, (proxy, method, arguments) -> Reflect.nothing(method));
-    private static final Map<List<Integer>, Config> CONFIGS = new HashMap<>();
+    private static final Map<String, Config> CONFIGS = new HashMap<>();
     private static final Field CONTEXTS = Reflect.field(CoordinatorRuntime.class, "coordinators");
     private static final Field MANAGER = Reflect.field(GroupCoordinatorShard.class, "groupMetadataManager");
     private static final Field GROUPS = Reflect.field(GroupMetadataManager.class, "groups");
@@ -49,6 +48,8 @@ final class Coordinator {
     private static Field timer;
     private static Field tasks;
     private static Field coordinator;
+    private static Field executor;
+    private static Field background;
     private static Field shard;
 
     /** Settings of a trace as Kafka's classes hold them; the same for all traces with these settings. */
@@ -56,22 +57,25 @@ final class Coordinator {
 
     final GroupCoordinatorService service;
     private final Map<?, ?> contexts;
+    private final String settings;
 
-    private Coordinator(GroupCoordinatorService service, CoordinatorRuntime<?, ?> runtime) {
+    private Coordinator(GroupCoordinatorService service, CoordinatorRuntime<?, ?> runtime, String settings) {
         this.service = service;
+        this.settings = settings;
         this.contexts = (Map<?, ?>) Reflect.get(CONTEXTS, runtime);
     }
 
-    /** Settings: minimum and maximum session timeout, initial delay, maximum size, write timeout. */
-    static Coordinator build(List<Integer> settings, int lingerMs, ManualTime time, EventQueue queue, MemoryLog log,
-            TraceLoader loader, Records records) {
-        Config config = CONFIGS.computeIfAbsent(settings, Coordinator::config);
+    /** Settings: Kafka's names of them, each with its value. */
+    static Coordinator build(JsonNode settings, int lingerMs, ManualTime time, EventQueue queue, MemoryLog log,
+            TraceLoader loader, Records records, Tasks tasks, TopicRights rights) {
+        String named = settings.toString();
+        Config config = CONFIGS.computeIfAbsent(named, key -> config(settings));
         CoordinatorShardBuilderSupplier<GroupCoordinatorShard, CoordinatorRecord> shards = () -> {
             GroupCoordinatorShard.Builder builder = new GroupCoordinatorShard.Builder(config.group(), config.groups());
-            Reflect.fill(builder, Map.of("withAuthorizer", Optional.empty(), "withAuthorizerPlugin", Optional.empty()));
+            Reflect.fill(builder, rights.parts());
             return builder;
         };
-        Duration timeout = Duration.ofMillis(settings.get(4));
+        Duration timeout = Duration.ofMillis(config.group().offsetCommitTimeoutMs());
         Supplier<Integer> cachedBuffer = () -> 1 << 20;
         Map<String, Object> parts = new HashMap<>();
         parts.put("withLogContext", LOG);
@@ -88,7 +92,7 @@ final class Coordinator {
         parts.put("withSerializer", records);
         parts.put("withCompression", Compression.NONE);
         parts.put("withAppendLingerMs", lingerMs);
-        parts.put("withExecutorService", new Inline());
+        parts.put("withExecutorService", tasks);
         parts.put("withCachedBufferMaxBytesSupplier", cachedBuffer);
         CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord> builder =
             new CoordinatorRuntime.Builder<>();
@@ -97,17 +101,14 @@ final class Coordinator {
         GroupCoordinatorService service = (GroupCoordinatorService) Reflect.construct(GroupCoordinatorService.class,
             LOG, config.group(), runtime, METRICS, config.groups(), time);
         service.startup(() -> 1);
-        return new Coordinator(service, runtime);
+        Coordinator built = new Coordinator(service, runtime, named);
+        tasks.lookIn(built::tasks);
+        return built;
     }
 
-    private static Config config(List<Integer> settings) {
-        Map<String, Object> values = Map.of(
-            GroupCoordinatorConfig.GROUP_MIN_SESSION_TIMEOUT_MS_CONFIG, settings.get(0),
-            GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG, settings.get(1),
-            GroupCoordinatorConfig.GROUP_INITIAL_REBALANCE_DELAY_MS_CONFIG, settings.get(2),
-            GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, settings.get(3),
-            GroupCoordinatorConfig.OFFSET_COMMIT_TIMEOUT_MS_CONFIG, settings.get(4)
-        );
+    private static Config config(JsonNode settings) {
+        Map<String, Object> values = new HashMap<>();
+        settings.fields().forEachRemaining(setting -> values.put(setting.getKey(), setting.getValue().asText()));
         Class<?> shareConfig = Reflect.find("org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig");
         ConfigDef definition = new ConfigDef();
         define(definition, GroupCoordinatorConfig.class);
@@ -115,7 +116,9 @@ final class Coordinator {
         AbstractConfig all = new AbstractConfig(definition, values, false);
         GroupCoordinatorConfig group = new GroupCoordinatorConfig(all);
         Object share = Reflect.construct(shareConfig, all);
-        return new Config(group, (GroupConfigManager) Reflect.construct(GroupConfigManager.class, Map.of(), group, share));
+        Method defaults = Reflect.methodWith(GroupCoordinatorConfig.class, "extractGroupConfigMap", 1);
+        return new Config(group, (GroupConfigManager) Reflect.construct(GroupConfigManager.class,
+            Reflect.call(defaults, group, share), group, share));
     }
 
     private static void define(ConfigDef into, Class<?> holder) {
@@ -137,6 +140,8 @@ final class Coordinator {
             timer = Reflect.field(context.getClass(), "timer");
             coordinator = Reflect.field(context.getClass(), "coordinator");
             tasks = Reflect.field(Reflect.get(timer, context).getClass(), "tasks");
+            executor = Reflect.field(context.getClass(), "executor");
+            background = Reflect.field(Reflect.get(executor, context).getClass(), "tasks");
         }
         return context;
     }
@@ -151,6 +156,19 @@ final class Coordinator {
     Map<String, TimerTask> timers() {
         Object context = context();
         return context == null ? Map.of() : (Map<String, TimerTask>) Reflect.get(tasks, Reflect.get(timer, context));
+    }
+
+    /** Background work that the runtime has noted, by Kafka's key. */
+    @SuppressWarnings("unchecked")
+    private Map<String, ?> tasks() {
+        Object context = context();
+        return context == null ? Map.of() : (Map<String, ?>) Reflect.get(background, Reflect.get(executor, context));
+    }
+
+    /** The dynamic configuration of the group is now this one; other traces start without it. */
+    void configure(String group, Properties config) {
+        CONFIGS.remove(settings);
+        service.updateGroupConfig(group, config);
     }
 
     /** All groups in the newest state; none while the partition is not owned. */
@@ -168,36 +186,5 @@ final class Coordinator {
             shard = Reflect.field(snapshottable.getClass(), "coordinator");
         }
         return (Map<?, ?>) Reflect.get(GROUPS, Reflect.get(MANAGER, Reflect.get(shard, snapshottable)));
-    }
-
-    /** Runs background work at once, in the step that asks for it. */
-    private static final class Inline extends AbstractExecutorService {
-        @Override
-        public void execute(Runnable task) {
-            task.run();
-        }
-
-        @Override
-        public void shutdown() { }
-
-        @Override
-        public List<Runnable> shutdownNow() {
-            return List.of();
-        }
-
-        @Override
-        public boolean isShutdown() {
-            return false;
-        }
-
-        @Override
-        public boolean isTerminated() {
-            return false;
-        }
-
-        @Override
-        public boolean awaitTermination(long timeout, TimeUnit unit) {
-            return true;
-        }
     }
 }

@@ -24,6 +24,7 @@ final class ManualTime implements Time, Timer {
     private final EventQueue queue;
     private long now = 0;
     private TimerTask linger;
+    private boolean fails = false;
 
     ManualTime(EventQueue queue) {
         this.queue = queue;
@@ -31,6 +32,11 @@ final class ManualTime implements Time, Timer {
 
     void moveTo(long milliseconds) {
         now = milliseconds;
+    }
+
+    /** Whoever asks for the time next gets an exception: the way in which a background task is made to fail. */
+    void failNext() {
+        fails = true;
     }
 
     @Override
@@ -64,6 +70,10 @@ final class ManualTime implements Time, Timer {
 
     @Override
     public long milliseconds() {
+        if (fails) {
+            fails = false;
+            throw new IllegalStateException("the trace says that the task fails");
+        }
         return now;
     }
 

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
@@ -13,7 +14,7 @@ import org.apache.kafka.coordinator.common.runtime.Serializer;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
 
-/** Records to and from JSON, by way of the bytes that Kafka's own serde makes of them (F-REC-02, F-REC-10…12). */
+/** Records to and from JSON, by way of the bytes that Kafka's own serde makes of them (F-REC-02…16). */
 final class Records implements Serializer<CoordinatorRecord> {
     private static final short GROUP_METADATA = 2;
     private static final short VALUE_VERSION = 3; // F-REC-20
@@ -61,29 +62,29 @@ final class Records implements Serializer<CoordinatorRecord> {
         dropAfter(0);
     }
 
+    /** [type, [group, and what else is in the key], value]. A key is its type and then strings (F-REC-02…16). */
     private void write(Json out, byte[] keyBytes, byte[] value) {
         ByteBuffer key = ByteBuffer.wrap(keyBytes);
         short type = key.getShort();
-        out.open().number(type);
-        if (type != GROUP_METADATA) {
-            out.bytes(keyBytes);
-            if (value == null) {
-                out.none();
-            } else {
-                out.bytes(value);
-            }
-            out.close();
-            return;
+        out.open().number(type).open();
+        while (key.hasRemaining()) {
+            byte[] part = new byte[key.getShort()];
+            key.get(part);
+            out.text(new String(part, StandardCharsets.UTF_8));
         }
-        byte[] group = new byte[key.getShort()];
-        key.get(group);
-        out.text(new String(group, StandardCharsets.UTF_8));
+        out.close();
         if (value == null) {
             out.none();
-        } else {
+        } else if (type == GROUP_METADATA) {
             ByteBuffer buffer = ByteBuffer.wrap(value);
             short version = buffer.getShort();
             write(out, version, new GroupMetadataValue(new ByteBufferAccessor(buffer), version));
+        } else {
+            JsonNode shown = ValueTypes.toJson(type, value);
+            if (shown.has("clientHost")) {
+                ((ObjectNode) shown).put("clientHost", hosts.name(shown.get("clientHost").textValue()));
+            }
+            out.raw(shown.toString().getBytes(StandardCharsets.UTF_8));
         }
         out.close();
     }
@@ -103,13 +104,26 @@ final class Records implements Serializer<CoordinatorRecord> {
     List<CoordinatorRecord> read(JsonNode records) {
         List<CoordinatorRecord> result = new ArrayList<>();
         for (JsonNode record : records) {
-            byte[] group = record.get(1).textValue().getBytes(StandardCharsets.UTF_8);
-            ByteBuffer key = ByteBuffer.allocate(4 + group.length);
-            key.putShort((short) record.get(0).intValue()).putShort((short) group.length).put(group).flip();
+            ByteBuffer key = key(record);
             JsonNode value = record.get(2);
-            result.add(serde.deserialize(key, value.isNull() ? null : value(value)));
+            short type = record.get(0).shortValue();
+            result.add(serde.deserialize(key, value.isNull() ? null
+                : type == GROUP_METADATA ? value(value) : ValueTypes.toBytes(type, value)));
         }
         return result;
+    }
+
+    private static ByteBuffer key(JsonNode record) {
+        List<byte[]> parts = new ArrayList<>();
+        int size = 2;
+        for (JsonNode part : record.get(1)) {
+            byte[] bytes = part.textValue().getBytes(StandardCharsets.UTF_8);
+            parts.add(bytes);
+            size += 2 + bytes.length;
+        }
+        ByteBuffer key = ByteBuffer.allocate(size).putShort(record.get(0).shortValue());
+        parts.forEach(part -> key.putShort((short) part.length).put(part));
+        return key.flip();
     }
 
     private static ByteBuffer value(JsonNode node) {

@@ -45,6 +45,17 @@ final class Reflect {
         }
     }
 
+    /** The one public method of that name with so many parameters. */
+    static Method methodWith(Class<?> type, String name, int parameters) {
+        for (Method method : type.getMethods()) {
+            if (method.getName().equals(name) && method.getParameterCount() == parameters) {
+                method.setAccessible(true);
+                return method;
+            }
+        }
+        throw new IllegalStateException("Kafka's " + type.getName() + " has no method " + name);
+    }
+
     static Object call(Method method, Object owner, Object... arguments) {
         try {
             return method.invoke(owner, arguments);

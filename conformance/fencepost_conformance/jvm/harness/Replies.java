@@ -2,6 +2,8 @@ package fencepost;
 
 import java.nio.ByteBuffer;
 
+import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.DeleteGroupsResponseData;
 import org.apache.kafka.common.message.DescribeGroupsResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
@@ -33,6 +35,8 @@ final class Replies {
             case DESCRIBE_GROUPS -> write(out, new DescribeGroupsResponseData(wire, version));
             case LIST_GROUPS -> write(out, new ListGroupsResponseData(wire, version));
             case DELETE_GROUPS -> write(out, new DeleteGroupsResponseData(wire, version));
+            case CONSUMER_GROUP_HEARTBEAT -> write(out, new ConsumerGroupHeartbeatResponseData(wire, version));
+            case CONSUMER_GROUP_DESCRIBE -> write(out, new ConsumerGroupDescribeResponseData(wire, version));
             default -> throw new IllegalArgumentException("no group API: " + api);
         }
         out.close();
@@ -79,6 +83,52 @@ final class Replies {
             }
             out.close().text(group.errorMessage()).close();
         }
+        out.close();
+    }
+
+    private void write(Json out, ConsumerGroupHeartbeatResponseData data) {
+        out.number(data.errorCode()).text(data.errorMessage()).text(data.memberId()).number(data.memberEpoch())
+            .number(data.heartbeatIntervalMs());
+        if (data.assignment() == null) {
+            out.none();
+            return;
+        }
+        out.open();
+        data.assignment().topicPartitions().forEach(topic -> {
+            out.open().text(topic.topicId().toString()).open();
+            topic.partitions().forEach(out::number);
+            out.close().close();
+        });
+        out.close();
+    }
+
+    private void write(Json out, ConsumerGroupDescribeResponseData data) {
+        out.open();
+        for (ConsumerGroupDescribeResponseData.DescribedGroup group : data.groups()) {
+            out.open().number(group.errorCode()).text(group.errorMessage()).text(group.groupId())
+                .text(group.groupState()).number(group.groupEpoch()).number(group.assignmentEpoch())
+                .text(group.assignorName()).open();
+            for (ConsumerGroupDescribeResponseData.Member member : group.members()) {
+                out.open().text(member.memberId()).text(member.instanceId()).text(member.rackId())
+                    .number(member.memberEpoch()).text(member.clientId()).text(hosts.name(member.clientHost())).open();
+                member.subscribedTopicNames().forEach(out::text);
+                out.close().text(member.subscribedTopicRegex());
+                write(out, member.assignment());
+                write(out, member.targetAssignment());
+                out.number(member.memberType()).close();
+            }
+            out.close().close();
+        }
+        out.close();
+    }
+
+    private static void write(Json out, ConsumerGroupDescribeResponseData.Assignment assignment) {
+        out.open();
+        assignment.topicPartitions().forEach(topic -> {
+            out.open().text(topic.topicId().toString()).text(topic.topicName()).open();
+            topic.partitions().forEach(out::number);
+            out.close().close();
+        });
         out.close();
     }
 

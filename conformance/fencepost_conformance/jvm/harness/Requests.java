@@ -6,6 +6,9 @@ import java.util.List;
 import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.ConsumerGroupDescribeRequestData;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.DeleteGroupsRequestData;
 import org.apache.kafka.common.message.DescribeGroupsRequestData;
 import org.apache.kafka.common.message.HeartbeatRequestData;
@@ -106,6 +109,35 @@ final class Requests {
         return new LeaveGroupRequest.Builder(group, identities).build(version);
     }
 
+    static ConsumerGroupHeartbeatRequestData consumerHeartbeat(JsonNode body) {
+        ConsumerGroupHeartbeatRequestData data = new ConsumerGroupHeartbeatRequestData()
+            .setGroupId(body.get(0).textValue())
+            .setMemberId(body.get(1).textValue())
+            .setMemberEpoch(body.get(2).intValue())
+            .setInstanceId(body.get(3).textValue())
+            .setRackId(body.get(4).textValue())
+            .setRebalanceTimeoutMs(body.get(5).intValue())
+            .setSubscribedTopicNames(body.get(6).isNull() ? null : texts(body.get(6)))
+            .setSubscribedTopicRegex(body.get(7).textValue())
+            .setServerAssignor(body.get(8).textValue())
+            .setTopicPartitions(null);
+        if (!body.get(9).isNull()) {
+            List<ConsumerGroupHeartbeatRequestData.TopicPartitions> owned = new ArrayList<>();
+            for (JsonNode topic : body.get(9)) {
+                List<Integer> partitions = new ArrayList<>();
+                topic.get(1).forEach(partition -> partitions.add(partition.intValue()));
+                owned.add(new ConsumerGroupHeartbeatRequestData.TopicPartitions()
+                    .setTopicId(Uuid.fromString(topic.get(0).textValue())).setPartitions(partitions));
+            }
+            data.setTopicPartitions(owned);
+        }
+        return data;
+    }
+
+    static ConsumerGroupDescribeRequestData consumerDescribe(JsonNode body) {
+        return new ConsumerGroupDescribeRequestData().setGroupIds(texts(body.get(0)));
+    }
+
     static ListGroupsRequestData list(JsonNode body) {
         return new ListGroupsRequestData().setStatesFilter(texts(body.get(0))).setTypesFilter(texts(body.get(1)));
     }
@@ -121,7 +153,7 @@ final class Requests {
     /** The groups that a request names: the ones whose timers it can touch. */
     static void groups(short api, JsonNode body, Set<String> into) {
         ApiKeys key = ApiKeys.forId(api);
-        if (key != ApiKeys.LIST_GROUPS && key != ApiKeys.DESCRIBE_GROUPS && key != ApiKeys.DELETE_GROUPS) {
+        if (key != ApiKeys.CONSUMER_GROUP_DESCRIBE && key != ApiKeys.LIST_GROUPS && key != ApiKeys.DESCRIBE_GROUPS && key != ApiKeys.DELETE_GROUPS) {
             into.add(body.get(0).textValue());
         }
     }

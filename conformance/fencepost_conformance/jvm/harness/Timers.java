@@ -4,17 +4,24 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.coordinator.group.classic.ClassicGroup;
+import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.server.util.timer.TimerTask;
 
 /**
- * Finds and reports armed timers. Kafka's keys are one string (C-TMR-11): "heartbeat-GROUP-MEMBER", "join-GROUP",
- * "sync-GROUP". Groups and members may contain the hyphen themselves, so the groups of the trace tell where to cut.
- * Timers that serve no group (offset expiry, metrics) are left out.
+ * Finds and reports armed timers. Kafka's keys are one string (C-TMR-11, M-TMR-01…03): "heartbeat-GROUP-MEMBER",
+ * "join-GROUP", "sync-GROUP" of classic groups; "session-timeout-GROUP-MEMBER", "rebalance-timeout-GROUP-MEMBER",
+ * "join-GROUP-MEMBER", "sync-GROUP-MEMBER" of consumer groups. Groups and members may contain the hyphen themselves, so
+ * the groups of the trace tell where to cut. Timers that serve no group (offset expiry, metrics) are left out.
  */
 final class Timers {
-    private static final String SESSION = "heartbeat";
+    /** Kafka's prefix of each kind of timer of a member; those without a member are apart. */
+    private static final Map<String, String> OF_MEMBERS = new TreeMap<>(Map.of(
+        "heartbeat", "heartbeat-", "consumer-session", "session-timeout-", "consumer-rebalance", "rebalance-timeout-",
+        "consumer-join", "join-", "consumer-sync", "sync-"));
 
     private record Key(String kind, String group, String member) { }
 
@@ -43,10 +50,9 @@ final class Timers {
             }
             return null;
         }
-        String key = kind + "-" + event.get(3).textValue();
-        if (kind.equals(SESSION)) {
-            key += "-" + event.get(4).textValue();
-        }
+        String ofMember = OF_MEMBERS.get(kind);
+        String group = event.get(3).textValue();
+        String key = ofMember == null ? kind + "-" + group : ofMember + group + "-" + event.get(4).textValue();
         TimerTask task = coordinator.timers().get(key);
         Long deadline = task == null ? null : time.deadline(task);
         return deadline == null || deadline > time.milliseconds() ? null : task;
@@ -103,20 +109,26 @@ final class Timers {
         out.close();
     }
 
+    /** What the key stands for. Where it can be read in several ways, the group and member that exist decide. */
     private Key parse(String key) {
-        int cut = key.indexOf('-');
-        String kind = cut < 0 ? key : key.substring(0, cut);
-        String rest = key.substring(cut + 1);
-        if ((kind.equals("join") || kind.equals("sync")) && groups.contains(rest)) {
-            return new Key(kind, rest, "");
-        }
         Key found = new Key(null, null, null);
-        if (kind.equals(SESSION)) {
-            boolean known = false;
-            for (String group : groups) {
-                if (rest.startsWith(group + "-")) {
-                    Key candidate = new Key(kind, group, rest.substring(group.length() + 1));
-                    boolean member = Views.knows(coordinator.groupsById().get(group), candidate.member());
+        boolean known = false;
+        for (String group : groups) {
+            Object owner = coordinator.groupsById().get(group);
+            if (key.equals("join-" + group) || key.equals("sync-" + group)) {
+                boolean classic = owner instanceof ClassicGroup;
+                if (found.kind() == null || classic && !known) {
+                    found = new Key(key.substring(0, 4), group, "");
+                    known = classic;
+                }
+            }
+            for (Map.Entry<String, String> kind : OF_MEMBERS.entrySet()) {
+                String prefix = kind.getValue() + group + "-";
+                if (key.startsWith(prefix)) {
+                    Key candidate = new Key(kind.getKey(), group, key.substring(prefix.length()));
+                    boolean member = kind.getKey().equals("heartbeat")
+                        ? Views.knows(owner, candidate.member())
+                        : owner instanceof ConsumerGroup consumer && consumer.hasMember(candidate.member());
                     if (found.kind() == null || member && !known) {
                         found = candidate;
                         known = member;

@@ -1,9 +1,8 @@
 package fencepost;
 
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.OptionalInt;
+import java.util.Properties;
 import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -27,6 +26,10 @@ final class Trace {
     private final Hosts hosts = new Hosts();
     private final Records records = new Records(hosts);
     private final Views views = new Views(hosts);
+    private final ConsumerViews consumerViews = new ConsumerViews(hosts);
+    private final Tasks tasks = new Tasks(time);
+    private final TopicRights rights = new TopicRights();
+    private final Metadata metadata = new Metadata();
     private final Replies replies = new Replies(hosts);
     private final Timers timers;
     private final Coordinator coordinator;
@@ -39,16 +42,14 @@ final class Trace {
     private boolean failsNext;
     private String refusal;
 
-    /** A trace: [settings, with views, merged, events]. */
+    /** A trace: [settings, consumer protocol enabled, with views, merged, events]. */
     private Trace(JsonNode trace) {
-        withViews = trace.get(1).intValue() != 0;
-        merged = trace.get(2).intValue() != 0;
-        List<Integer> settings = new ArrayList<>();
-        trace.get(0).forEach(value -> settings.add(value.intValue()));
+        withViews = trace.get(2).intValue() != 0;
+        merged = trace.get(3).intValue() != 0;
         coordinator = Coordinator.build(
-            settings, merged ? 0 : ManualTime.LINGER_MS, time, queue, log, loader, records);
+            trace.get(0), merged ? 0 : ManualTime.LINGER_MS, time, queue, log, loader, records, tasks, rights);
         timers = new Timers(time, coordinator, groups);
-        apis = new Apis(coordinator.service, hosts,
+        apis = new Apis(coordinator.service, hosts, rights, trace.get(1).intValue() != 0,
             (request, api, version, answer) -> {
                 replies.write(answers, request, api, version, answer);
                 given++;
@@ -58,7 +59,7 @@ final class Trace {
     static void run(JsonNode trace, Json out) {
         CountingRandom.reset();
         Trace running = new Trace(trace);
-        JsonNode events = trace.get(3);
+        JsonNode events = trace.get(4);
         out.open();
         for (int i = 0; i < events.size(); i++) {
             JsonNode next = i + 1 < events.size() ? events.get(i + 1) : null;
@@ -79,7 +80,9 @@ final class Trace {
             case "t" -> fire(event);
             case "a" -> replicate(event.get(2).longValue());
             case "f" -> fail(event);
-            case "m" -> { } // classic groups do not look at topics
+            case "m" -> metadata.become(event, coordinator.service);
+            case "k" -> finish(event);
+            case "g" -> configure(event);
             case "s" -> coordinator.service.onElection(0, event.get(2).intValue());
             case "l", "x" -> load(event);
             case "u" -> coordinator.service.onResignation(0,
@@ -102,6 +105,20 @@ final class Trace {
         } else {
             task.run();
         }
+    }
+
+    /** A background task ends: ["k", at, kind, group, failed]. */
+    private void finish(JsonNode event) {
+        if (!tasks.run(event.get(3).textValue(), event.get(4).intValue() != 0)) {
+            refusal = "NoSuchTask";
+        }
+    }
+
+    /** A group's configuration changes: ["g", at, group, {name: value}]. */
+    private void configure(JsonNode event) {
+        Properties config = new Properties();
+        event.get(3).fields().forEachRemaining(item -> config.put(item.getKey(), item.getValue().asText()));
+        coordinator.configure(event.get(2).textValue(), config);
     }
 
     private void replicate(long offset) {
@@ -146,7 +163,7 @@ final class Trace {
             return;
         }
         JsonNode loaded = event.get(3);
-        loaded.forEach(record -> groups.add(record.get(1).textValue()));
+        loaded.forEach(record -> groups.add(record.get(1).get(0).textValue()));
         log.startAt(loaded.size());
         RuntimeException broken = loader.finish(records.read(loaded));
         if (broken != null) {
@@ -187,9 +204,11 @@ final class Trace {
         timers.take(out);
         if (withViews) {
             views.take(out, coordinator.groups());
+            consumerViews.take(out, coordinator.groups());
         } else {
-            out.open().close();
+            out.open().close().open().close();
         }
+        tasks.take(out);
         out.text(refusal == null ? failure : refusal).close();
         refusal = null;
     }

@@ -1,0 +1,99 @@
+package fencepost;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/**
+ * Background work that waits until the trace lets it run. Kafka keys its tasks by one string ("GROUP-regex", M-RX-03);
+ * the runtime has noted a task under its key before it hands over the work, which is how the two are brought together.
+ */
+final class Tasks extends AbstractExecutorService {
+    private static final String REGEX = "-regex";
+
+    private record Held(String key, Object task, Runnable work) { }
+
+    private final ManualTime time;
+    private final List<Held> waiting = new ArrayList<>();
+    private final List<String> started = new ArrayList<>();
+    private Supplier<Map<String, ?>> known = Map::of;
+
+    Tasks(ManualTime time) {
+        this.time = time;
+    }
+
+    /** Where the runtime notes its tasks by key. */
+    void lookIn(Supplier<Map<String, ?>> tasks) {
+        known = tasks;
+    }
+
+    @Override
+    public void execute(Runnable work) {
+        Set<Object> held = new HashSet<>();
+        waiting.forEach(one -> held.add(one.task()));
+        known.get().forEach((key, task) -> {
+            if (!held.contains(task)) {
+                waiting.add(new Held(key, task, work));
+                started.add(key);
+            }
+        });
+    }
+
+    /** Runs the work of ["k", at, kind, group, failed], so that its result is in the queue; false if there is none. */
+    boolean run(String group, boolean fails) {
+        Map<String, ?> tasks = known.get();
+        waiting.removeIf(one -> tasks.get(one.key()) != one.task()); // cancelled when the partition was lost
+        for (Held one : waiting) {
+            if (one.key().equals(group + REGEX)) {
+                waiting.remove(one);
+                if (fails) {
+                    time.failNext();
+                }
+                one.work().run();
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Writes what was started since the last call: [kind, group]. */
+    void take(Json out) {
+        out.open();
+        for (String key : started) {
+            if (!key.endsWith(REGEX)) {
+                throw new IllegalStateException("Kafka started a task that no rule names: " + key);
+            }
+            out.open().text("regex").text(key.substring(0, key.length() - REGEX.length())).close();
+        }
+        started.clear();
+        out.close();
+    }
+
+    @Override
+    public void shutdown() { }
+
+    @Override
+    public List<Runnable> shutdownNow() {
+        return List.of();
+    }
+
+    @Override
+    public boolean isShutdown() {
+        return false;
+    }
+
+    @Override
+    public boolean isTerminated() {
+        return false;
+    }
+
+    @Override
+    public boolean awaitTermination(long timeout, TimeUnit unit) {
+        return true;
+    }
+}

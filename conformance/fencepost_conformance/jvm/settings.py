@@ -1,0 +1,41 @@
+"""Settings by Kafka's own names of them; a release passes over the names that it does not know."""
+
+from __future__ import annotations
+
+from fencepost.protocol.settings import Settings
+
+_NAMES = {
+    "group_min_session_timeout_ms": "group.min.session.timeout.ms",
+    "group_max_session_timeout_ms": "group.max.session.timeout.ms",
+    "group_initial_rebalance_delay_ms": "group.initial.rebalance.delay.ms",
+    "group_max_size": "group.max.size",
+    "offsets_commit_timeout_ms": "offsets.commit.timeout.ms",
+    "group_consumer_session_timeout_ms": "group.consumer.session.timeout.ms",
+    "group_consumer_min_session_timeout_ms": "group.consumer.min.session.timeout.ms",
+    "group_consumer_max_session_timeout_ms": "group.consumer.max.session.timeout.ms",
+    "group_consumer_heartbeat_interval_ms": "group.consumer.heartbeat.interval.ms",
+    "group_consumer_min_heartbeat_interval_ms": "group.consumer.min.heartbeat.interval.ms",
+    "group_consumer_max_heartbeat_interval_ms": "group.consumer.max.heartbeat.interval.ms",
+    "group_consumer_max_size": "group.consumer.max.size",
+    "group_consumer_assignors": "group.consumer.assignors",
+    "group_consumer_migration_policy": "group.consumer.migration.policy",
+    "group_consumer_assignment_interval_ms": "group.consumer.assignment.interval.ms",
+    "group_consumer_min_assignment_interval_ms": "group.consumer.min.assignment.interval.ms",
+    "group_consumer_max_assignment_interval_ms": "group.consumer.max.assignment.interval.ms",
+    "group_consumer_regex_refresh_interval_ms": "group.consumer.regex.refresh.interval.ms",
+}
+#: what Kafka has as constants
+_FIXED = ("new_member_join_timeout_ms", "regex_min_refresh_interval_ms", "metadata_refresh_interval_ms")
+
+
+def kafka_config(settings: Settings) -> dict[str, str | int]:
+    """Kafka's name of each setting, with its value. Raises ``ValueError`` if a constant of Kafka is to be another."""
+    usual = Settings()
+    for name in _FIXED:
+        if getattr(settings, name) != getattr(usual, name):
+            raise ValueError(f"{name} is a constant in Kafka (G-CFG-26, 27, 33); a trace cannot change it")
+    config: dict[str, str | int] = {}
+    for field, name in _NAMES.items():
+        value = getattr(settings, field)
+        config[name] = ",".join(value) if isinstance(value, tuple) else value
+    return config
