@@ -9,6 +9,7 @@ from fencepost.protocol.settings import INTENDED, Profile
 
 from .assignors.base import Assignor, RebalanceProtocol, common_protocol
 from .assignors.range import RangeAssignor
+from .assignors.sticky import CooperativeStickyAssignor
 
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
@@ -27,7 +28,9 @@ class MemberSettings:
     retry_backoff_max_ms: int = 1_000
     auto_commit: bool = False  # G-CFG-45
     rack: str | None = None
-    assignors: tuple[Assignor, ...] = field(default_factory=lambda: (RangeAssignor(),))  # G-CFG-47
+    assignors: tuple[Assignor, ...] = field(
+        default_factory=lambda: (RangeAssignor(), CooperativeStickyAssignor())  # G-CFG-47: together eager
+    )
     profile: Profile = INTENDED
 
     def __post_init__(self) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from fencepost.member import IllegalEvent, MemberState
 from fencepost.member.assignors.base import Assigned, RebalanceProtocol
-from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.round_robin import RoundRobinAssignor
 from fencepost.member.consumer_protocol import Assignment, decode_subscription
 from fencepost.member.events import (
@@ -469,6 +468,7 @@ def test_lookup_backs_off_after_a_retriable_failure_and_throws_a_fatal_one():
     assert desk.poll() is None
 
 
-def test_range_is_the_default():
-    assert Desk().member.assignors == (RangeAssignor(),)
+def test_defaults_are_range_and_cooperative_sticky():
+    assert [each.name for each in Desk().member.assignors] == ["range", "cooperative-sticky"]  # G-CFG-47
+    assert Desk().member.settings.protocol is RebalanceProtocol.EAGER  # A-PROTO-02
     assert Call.LOST.value == "lost"
