@@ -9,6 +9,7 @@ from fencepost.member.assignors.base import Assigned, GroupMember
 from fencepost.member.consumer_protocol import Assignment
 from fencepost.protocol.events import Topic
 
+from . import assignor_sticky_faults
 from .mutant import Mutant, Patches, Side
 
 Topics = Mapping[str, Topic]
@@ -93,4 +94,5 @@ FAULTS = (
         "racks-before-co-partitioning", A, "A-RANGE-06", "topics of equal shape are not kept together",
         _racks_before_co_partitioning,
     ),
+    *assignor_sticky_faults.FAULTS,
 )  # fmt: skip

@@ -12,6 +12,8 @@ from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
 
 from ..simulate.broken import demand
+from .assignor_server_rules import check_server_assignors
+from .assignor_sticky_rules import check_sticky_assignors
 
 Shares = dict[str, tuple[TopicPartition, ...]]
 RACKS = ("r1", "r2", "r3")
@@ -32,6 +34,8 @@ def check_assignors(seed: int) -> None:
         if smaller:
             _check_shares(assignor.name, topics, smaller, _shares(assignor, topics, smaller))
         _check_sizes(assignor.name, topics, members, shares, alike=alike)
+    check_sticky_assignors(seed)
+    check_server_assignors(seed)
 
 
 def _topics(rng: Random, racks: bool) -> dict[str, Topic]:
