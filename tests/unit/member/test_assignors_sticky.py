@@ -1,0 +1,153 @@
+"""sticky and cooperative-sticky: what they believe, keep and withhold; and whole groups that use them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencepost.member.assignors import sticky_data
+from fencepost.member.assignors.base import Assignor, GroupMember, RebalanceProtocol
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
+from fencepost.member.consumer_protocol import Assignment, Subscription
+from fencepost.member.partitions import TopicPartition
+from fencepost.member.settings import MemberSettings
+from fencepost.protocol.events import Topic
+from fencepost_conformance.simulate import draw_plan, simulate
+
+TOPICS = {name: Topic(name, b"", 4) for name in "tu"}
+
+
+def parts(text: str) -> tuple[TopicPartition, ...]:
+    """``t0 u1`` are partition 0 of t and partition 1 of u."""
+    return tuple(TopicPartition(word[0], int(word[1:])) for word in text.split())
+
+
+def owner(held: str = "", topics: str = "tu", generation: int = 1, rack: str | None = None) -> GroupMember:
+    return GroupMember(Subscription(tuple(topics), None, parts(held), generation, rack))
+
+
+def eager(held: str, topics: str = "tu", generation: int = 1, told: int | None = None) -> GroupMember:
+    data = sticky_data.write(parts(held), generation)
+    return GroupMember(Subscription(tuple(topics), data, (), generation if told is None else told))
+
+
+def shares(assignor: Assignor, topics: dict[str, Topic], **members: GroupMember) -> dict[str, str]:
+    assigned = assignor.assign(topics, members).assignments
+    return {
+        name: " ".join(f"{topic}{number}" for topic, number in sorted(share.partitions))
+        for name, share in assigned.items()
+    }
+
+
+STICKY, COOPERATIVE = StickyAssignor(), CooperativeStickyAssignor()
+
+
+def test_protocols() -> None:
+    assert StickyAssignor().protocols == {RebalanceProtocol.EAGER}  # A-PROTO-01
+    assert MemberSettings("g", assignors=(COOPERATIVE,)).protocol is RebalanceProtocol.COOPERATIVE  # A-PROTO-02
+    assert MemberSettings("g", assignors=(RangeAssignor(), COOPERATIVE)).protocol is RebalanceProtocol.EAGER
+
+
+def test_a_member_tells_what_it_was_given_last() -> None:
+    assert STICKY.user_data(frozenset()) is None  # nothing yet
+    after = STICKY.on_assignment(Assignment(parts("u1 t0 u0")), 7)
+    claim = sticky_data.previous(Subscription((), after.user_data(frozenset())))
+    assert (sorted(claim.partitions), claim.generation) == (sorted(parts("u1 t0 u0")), 7)  # A-STICKY-01
+    assert COOPERATIVE.user_data(frozenset()) == b"\xff\xff\xff\xff"
+    assert COOPERATIVE.on_assignment(Assignment(()), 7).user_data(frozenset()) == b"\0\0\0\7"
+
+
+@pytest.mark.parametrize(
+    ("data", "claim"),
+    [
+        (None, sticky_data.Claim((), None)),
+        (b"", sticky_data.Claim((), None)),
+        (sticky_data.write(parts("t1"), 3)[:-4], sticky_data.Claim(parts("t1"), None)),  # version 0
+        (b"\0\0", sticky_data.Claim((), -1)),  # unreadable
+    ],
+)
+def test_user_data_of_old_clients(data: bytes | None, claim: sticky_data.Claim) -> None:
+    assert sticky_data.previous(Subscription((), data, parts("t3"), 9)) == claim  # A-STICKY-01
+
+
+@pytest.mark.parametrize(
+    ("told", "generation"), [((None, 5), 5), ((None, -1), None), ((b"\0\0\0\4", -1), 4), ((b"\0", -1), -1)]
+)
+def test_generation_of_cooperative_members(told: tuple[bytes | None, int], generation: int | None) -> None:
+    subscription = Subscription((), told[0], parts("t3"), told[1])
+    assert sticky_data.owned(subscription) == sticky_data.Claim(parts("t3"), generation)  # A-STICKY-02
+
+
+def test_members_keep_what_they_held() -> None:
+    result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0"), b=owner("t2 t3 u1"))
+    assert result == {"a": "t0 t1 u0 u2", "b": "t2 t3 u1 u3"}
+
+
+def test_what_changes_hands_waits_a_round() -> None:
+    result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 t2 t3 u0 u1 u2 u3"), b=owner())
+    assert result == {"a": "t0 t1 u0 u1", "b": ""}  # A-STICKY-11, A-COOP-01, A-COOP-02
+    assert shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0 u1"), b=owner())["b"] == "t2 t3 u2 u3"
+    assert shares(STICKY, TOPICS, a=eager("t0 t1 t2 t3 u0 u1 u2 u3"), b=eager(""))["b"] == "t2 t3 u2 u3"
+
+
+def test_the_newer_of_two_claims_counts() -> None:
+    result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0 u1", generation=2), b=owner("t0 t1 u2 u3", generation=1))
+    assert result == {"a": "t0 t1 u0 u1", "b": "t2 t3 u2 u3"}  # A-STICKY-04, A-COOP-05
+
+
+def test_two_claims_of_one_generation_are_none() -> None:
+    result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0 u1"), b=owner("t0 t2 u2 u3"))
+    assert result == {"a": "t1 u0 u1", "b": "t2 t3 u2 u3"}  # t0 is withheld
+
+
+def test_the_other_members_generation_is_that_of_its_subscription() -> None:
+    """A-STICKY-04: so a sticky client that does not tell one loses to any later claim."""
+    late = {"a": eager("t0 t1 u0 u1", generation=5, told=-1), "b": eager("t0 t1 u2 u3", generation=4)}
+    assert shares(STICKY, TOPICS, **late)["b"].startswith("t0 t1")
+
+
+def test_the_newest_generation_is_remembered() -> None:
+    assigned = STICKY.assign(TOPICS, {"a": eager("t0", generation=9)})
+    assert isinstance(assigned.assignor, StickyAssignor)
+    assert assigned.assignor.newest == 9  # A-STICKY-05
+    assert assigned.assignor.assign(TOPICS, {"a": eager("t0", generation=3)}).assignor == assigned.assignor
+
+
+def test_different_subscriptions() -> None:
+    topics = {name: Topic(name, b"", size) for name, size in (("t", 1), ("u", 2), ("v", 3))}
+    members = {"a": owner(topics="t"), "b": owner(topics="tu"), "c": owner(topics="tuv")}
+    assert shares(STICKY, topics, **members) == {"a": "t0", "b": "u0 u1", "c": "v0 v1 v2"}  # Kafka's own example
+    left = {"b": eager("u0 u1", "tu"), "c": eager("v0 v1 v2", "tuv")}
+    assert shares(STICKY, topics, **left) == {"b": "t0 u0 u1", "c": "v0 v1 v2"}
+
+
+def test_near_members_first() -> None:
+    near = {"t": Topic("t", b"", 2, (frozenset({"r2"}), frozenset({"r1"})))}
+    members = {"a": owner(topics="t", rack="r1"), "b": owner(topics="t", rack="r2")}
+    assert shares(STICKY, near, **members) == {"a": "t1", "b": "t0"}  # A-STICKY-12b
+
+
+def test_claims_to_what_does_not_exist() -> None:
+    """A-STICKY-03: a topic that is gone, and a number that a new topic of that name does not have (A-STICKY-27)."""
+    result = shares(STICKY, {"t": Topic("t", b"", 2)}, a=eager("x0 t5", "t"), b=eager("", "t"))
+    assert sorted(result.values()) == ["t0", "t1"]
+
+
+def test_a_member_without_topics_gets_none() -> None:
+    members = {"a": owner(topics=""), "b": owner(topics="t")}
+    assert shares(STICKY, TOPICS, **members) == {"a": "", "b": "t0 t1 t2 t3"}
+    faulty = StickyAssignor(faults=True)
+    assert shares(faulty, TOPICS, **members) == {"a": "t0 t2", "b": "t1 t3"}  # A-STICKY-26, as Kafka does
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "assignors", [(STICKY,), (COOPERATIVE,), (RangeAssignor(), COOPERATIVE)], ids=["sticky", "cooperative", "upgrade"]
+)
+def test_groups_settle(seed: int, assignors: tuple[Assignor, ...]) -> None:
+    """A-COOP-06, LIV-05: members that use them, the real coordinator, a bad network."""
+    plan = draw_plan(seed)
+    hosts = tuple(replace(host, settings=replace(host.settings, assignors=assignors)) for host in plan.hosts)
+    assert simulate(replace(plan, hosts=hosts)).broken is None
