@@ -1,4 +1,4 @@
-"""The state machines of a classic group and of a classic member, as data.
+"""The state machines of groups and of members, as data.
 
 This is the one place where states, triggers, sources and destinations are declared. Everything else is derived from it:
 the table that the model's fast path steps with (``table``), the diagrams (``diagram``), and, through the library
@@ -111,7 +111,63 @@ CLASSIC_MEMBER = MachineSpec(
     ),
 )
 
-MACHINES: Final = {spec.name: spec for spec in (CLASSIC_GROUP, CLASSIC_MEMBER)}
+G_EMPTY: Final = "Empty"
+G_ASSIGNING: Final = "Assigning"
+G_RECONCILING: Final = "Reconciling"
+G_STABLE: Final = "Stable"
+
+#: The state follows from the group's epochs and members (M-ST-06), so a cause is named with what it comes to.
+CONSUMER_GROUP = MachineSpec(
+    name="consumer-group",
+    title="Consumer group, coordinator side",
+    states={
+        G_EMPTY: ("M-ST-01",),
+        G_ASSIGNING: ("M-ST-02",),
+        G_RECONCILING: ("M-ST-03",),
+        G_STABLE: ("M-ST-04",),
+    },
+    initial={
+        G_EMPTY: ("F-REPLAY-11",),
+        G_ASSIGNING: ("F-LOAD-01",),
+        G_RECONCILING: ("M-VAL-21", "F-LOAD-01"),
+        G_STABLE: ("M-VAL-21", "F-LOAD-01"),
+    },
+    transitions=(
+        Transition("bumped", (G_EMPTY, G_RECONCILING, G_STABLE), G_ASSIGNING, ("M-ST-07", "M-TGT-09")),
+        Transition("targets_computed", (G_EMPTY, G_ASSIGNING, G_STABLE), G_RECONCILING, ("M-TGT-01", "M-ST-03")),
+        Transition("last_member_reconciled", (G_EMPTY, G_ASSIGNING, G_RECONCILING), G_STABLE, ("M-ST-04",)),
+        Transition("last_member_left", (G_ASSIGNING, G_RECONCILING, G_STABLE), G_EMPTY, ("M-LEAVE-04",)),
+    ),
+)
+
+C_STABLE: Final = "STABLE"
+C_UNREVOKED: Final = "UNREVOKED_PARTITIONS"
+C_UNRELEASED: Final = "UNRELEASED_PARTITIONS"
+C_UNKNOWN: Final = "UNKNOWN"
+
+CONSUMER_MEMBER = MachineSpec(
+    name="consumer-member",
+    title="Member of a consumer group, coordinator side",
+    states={
+        C_STABLE: ("M-MS-01",),
+        C_UNREVOKED: ("M-MS-02",),
+        C_UNRELEASED: ("M-MS-03",),
+        C_UNKNOWN: ("M-MS-04",),
+    },
+    initial={
+        C_STABLE: ("G-DATA-29", "F-REPLAY-08"),
+        C_UNREVOKED: ("F-REPLAY-08",),
+        C_UNRELEASED: ("F-REPLAY-08",),
+        C_UNKNOWN: ("F-REPLAY-08",),
+    },
+    transitions=(
+        Transition("revoke", (ANY,), C_UNREVOKED, ("M-REC-10", "M-REC-25")),
+        Transition("wait", (ANY,), C_UNRELEASED, ("M-REC-11", "M-REC-13")),
+        Transition("settle", (ANY,), C_STABLE, ("M-REC-12", "M-REC-14")),
+    ),
+)
+
+MACHINES: Final = {spec.name: spec for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER)}
 
 
 def build(spec: MachineSpec, model: object, *, initial: str | None = None, kind: type[Any] = Machine) -> Any:

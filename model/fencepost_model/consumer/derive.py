@@ -1,0 +1,128 @@
+"""What follows from the members of a consumer group (G-DATA-22, 25, 26, 28, 31)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
+from fencepost.protocol.events import Topic
+
+from ..machines import C_STABLE, G_ASSIGNING, G_EMPTY, G_RECONCILING, G_STABLE
+from .state import ConsumerGroup, Image, Member, Partition
+
+_NO_TOPICS: Final[frozenset[str]] = frozenset()
+
+
+def group_state(group: ConsumerGroup) -> str:
+    """M-ST-01…04, the first that matches."""
+    if not group.members:
+        return G_EMPTY
+    if group.epoch > group.assignment_epoch:
+        return G_ASSIGNING
+    epoch = group.assignment_epoch
+    if all(member.state == C_STABLE and member.epoch == epoch for member in group.members):
+        return G_STABLE
+    return G_RECONCILING  # a static member at -2 among them (M-ST-08)
+
+
+@lru_cache(maxsize=1 << 10)
+def holders(members: tuple[Member, ...]) -> Mapping[Partition, int]:
+    """The epoch of every partition that somebody holds (M-PE-01)."""
+    found: dict[Partition, int] = {}
+    for member in members:
+        for held in (member.assigned, member.revoking):
+            for topic, number, _ in held:
+                before = found.get((topic, number))
+                if before is None or before < member.epoch:  # M-PE-02
+                    found[topic, number] = member.epoch
+    return found
+
+
+@lru_cache(maxsize=1 << 8)
+def by_name(image: Image) -> Mapping[str, Topic]:
+    return {topic.name: topic for topic in image.topics}
+
+
+@lru_cache(maxsize=1 << 8)
+def by_id(image: Image) -> Mapping[bytes, Topic]:
+    return {topic.topic_id: topic for topic in image.topics}
+
+
+def topics_of(member: Member, regexes: Iterable[ResolvedRegex]) -> frozenset[str]:
+    """The names that a member subscribes to: its own and those of its regex as far as it is resolved."""
+    names = frozenset(member.names)
+    if member.regex:
+        for row in regexes:
+            if row.regex == member.regex:
+                return names.union(row.topics)
+    return names
+
+
+@lru_cache(maxsize=1 << 12)
+def subscribed(names: tuple[str, ...], resolved: tuple[str, ...], image: Image) -> frozenset[bytes]:
+    """S(m): the ids of the existing topics among the names and the topics of the resolution."""
+    topics = by_name(image)
+    return frozenset(topics[name].topic_id for name in (*names, *resolved) if name in topics)
+
+
+def subscription(member: Member, group: ConsumerGroup, image: Image) -> frozenset[bytes]:
+    """S(m) with the resolutions that the group has stored."""
+    row = group.resolved(member.regex) if member.regex else None
+    return subscribed(member.names, row.topics if row else (), image)
+
+
+def used_regexes(members: Iterable[Member]) -> dict[str, int]:
+    """Regex to the number of members that use it (G-DATA-31)."""
+    counts: dict[str, int] = {}
+    for member in members:
+        if member.regex:
+            counts[member.regex] = counts.get(member.regex, 0) + 1
+    return counts
+
+
+def group_topics(members: Iterable[Member], regexes: Iterable[ResolvedRegex]) -> frozenset[str]:
+    """Every name that some member subscribes to, existing or not."""
+    members = tuple(members)
+    names = {name for member in members for name in member.names}
+    used = used_regexes(members)
+    for row in regexes:
+        if row.regex in used:
+            names.update(row.topics)
+    return frozenset(names)
+
+
+@lru_cache(maxsize=1 << 10)
+def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex, ...]) -> SubscriptionType:
+    """M-TGT-05, G-DATA-22."""
+    size = len(members)
+    counts: dict[str, int] = {}
+    for member in members:
+        for name in member.names:
+            counts[name] = counts.get(name, 0) + 1
+    used = used_regexes(members)
+    if not used:
+        same = all(count == size for count in counts.values())
+    else:
+        # one regex matches each of its topics once, so there is nothing to count by regex
+        same = len(used) == 1 and next(iter(used.values())) == size and not counts
+    return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS
+
+
+def votes(members: Iterable[Member], default: str) -> list[str]:
+    """The assignors with the most votes, by name; the default if nobody votes (M-TGT-02)."""
+    counts: dict[str, int] = {}
+    for member in members:
+        if member.assignor is not None:
+            counts[member.assignor] = counts.get(member.assignor, 0) + 1
+    if not counts:
+        return [default]
+    most = max(counts.values())
+    return sorted(name for name, count in counts.items() if count == most)
+
+
+def hashed(names: Iterable[str], image: Image) -> tuple[Topic, ...]:
+    """What the metadata hash is a function of (M-META-07): the existing topics among the names, in their order."""
+    topics = by_name(image)
+    return tuple([topics[name] for name in sorted(names) if name in topics])

@@ -1,0 +1,272 @@
+"""ConsumerGroupHeartbeat with an epoch of 0 or more (rule book, 7.3–7.6)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from fencepost.protocol.consumer_records import ConsumerGroupPartitionMetadataKey
+from fencepost.protocol.consumer_view import SubscriptionType
+from fencepost.protocol.errors import ErrorCode
+
+from ..machines import C_STABLE, C_UNREVOKED
+from .derive import holders, subscription, subscription_type, votes
+from .reconcile import Aim, Desk, reconcile
+from .refusal import Refused
+from .regex import Regex, change_regex
+from .rows import owned_set, target_rows, without_epochs
+from .state import REBALANCE, Beat, ConsumerGroup, Member, Partition, Target, Timer
+from .target import Ask, Wish, propose, valid
+from .turn import Turn
+
+
+def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
+    """The steps M-HB-01…11 in their order. Raises Refused; then nothing is written (M-HB-12, 13)."""
+    body = beat.body
+    member_id = body.member_id or beat.new_id  # M-VAL-26
+    has_room(t, body.member_id)
+    found = member_of(t, body, member_id)
+    member = found.member
+    updated = member._replace(
+        instance=body.instance_id if body.instance_id is not None else member.instance,
+        rack=body.rack_id if body.rack_id is not None else member.rack,
+        rebalance_timeout=body.rebalance_timeout_ms if body.rebalance_timeout_ms != -1 else member.rebalance_timeout,
+        assignor=body.server_assignor if body.server_assignor is not None else member.assignor,
+        names=member.names if body.subscribed_topic_names is None else _names(body.subscribed_topic_names),
+        regex=member.regex if body.subscribed_topic_regex is None else body.subscribed_topic_regex,
+        client_id=beat.client_id,
+        client_host=beat.client_host,
+        classic=None,
+    )
+    owned = owned_set(body.topic_partitions)
+    after = advance(t, found, updated, owned)
+    t.arm_session(member_id)  # M-HB-09
+    full = body.member_epoch == JOIN_EPOCH or (
+        body.rebalance_timeout_ms != -1
+        and (body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None)
+        and owned is not None
+    )
+    shown = full or after.assigned != member.assigned
+    t.rule("M-RSP-01", "M-HB-10")
+    return ConsumerGroupHeartbeatResponse(
+        ErrorCode.NONE,
+        member_id=member_id,
+        member_epoch=after.epoch,
+        heartbeat_interval_ms=t.heartbeat_interval(),
+        assignment=target_rows(without_epochs(after.assigned)) if shown else None,  # M-RSP-02
+    )
+
+
+def _names(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+# ---- who asks ---------------------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """The member that a request is about, before the request, and the one it replaces."""
+
+    member: Member
+    replaced: Member | None = None
+
+
+def has_room(t: Turn, member_id: str) -> None:
+    """M-VAL-25, 28, 30: before the member is looked at."""
+    if len(t.group.members) >= t.settings.group_consumer_max_size and t.group.member(member_id) is None:
+        raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, "M-VAL-25")
+
+
+def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> Found:
+    """M-FENCE-01…09, M-STATIC-01…06."""
+    instance, epoch = body.instance_id, body.member_epoch
+    known = t.group.member(member_id)
+    if instance is None:
+        if known is None:
+            if epoch != JOIN_EPOCH:
+                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-FENCE-01")
+            t.rule("M-FENCE-02")
+            return Found(Member(member_id))
+        check_epoch(t, known, body)
+        return Found(known)
+    mapped = t.group.held_by(instance)
+    if epoch == JOIN_EPOCH:
+        if mapped is None:
+            t.rule("M-STATIC-01")  # a member of that id is taken as it is
+            return Found(Member(member_id) if known is None else known)
+        holder = t.group.member(mapped)
+        if holder is None:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
+        if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
+            if mapped == member_id and not t.profile.fault_static_rejoin_unreleased:
+                check_epoch(t, holder, body)  # M-STATIC-02 mended: as M-FENCE-07
+                return Found(holder)
+            raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-02")
+        t.rule("M-STATIC-03")
+        return replace(t, holder, member_id)
+    if mapped is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-04")
+    if mapped != member_id:
+        raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-STATIC-05")
+    if known is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
+    check_epoch(t, known, body)
+    return Found(known)
+
+
+def replace(t: Turn, old: Member, member_id: str) -> Found:
+    """M-STATIC-03, 10: the old member's tombstones, and its copy under the new id (F-ORD-10)."""
+    t.rule("M-STATIC-10")
+    new = old._replace(member_id=member_id, epoch=0, previous=0)
+    t.bury_member(old.member_id)
+    t.write_member(new)
+    t.write_target(member_id, t.group.target_of(old.member_id) or ())
+    t.write_current(new)
+    return Found(new, old)
+
+
+def check_epoch(t: Turn, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
+    """M-FENCE-03…07. A refusal does not touch the member (M-FENCE-08)."""
+    epoch = body.member_epoch
+    if epoch == JOIN_EPOCH and not t.profile.old_known_member_at_zero_fenced:
+        t.rule("M-FENCE-07")
+        return
+    if epoch > member.epoch:
+        raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, "M-FENCE-03")
+    if epoch == member.epoch:
+        t.rule("M-FENCE-06")
+        return
+    owned = owned_set(body.topic_partitions)
+    if epoch == member.previous and owned is not None and owned <= frozenset(without_epochs(member.assigned)):
+        t.rule("M-FENCE-04")  # the answer that told of the new epoch may be lost
+        return
+    raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, "M-FENCE-05")
+
+
+# ---- what comes of it -------------------------------------------------------------------------------------------
+
+
+def advance(t: Turn, found: Found, updated: Member, owned: frozenset[Partition] | None) -> Member:
+    """M-HB-02…08, also of a JoinGroup (X-JOIN-11): the member afterwards."""
+    member = found.member
+    others = [m for m in t.group.members if m is not found.replaced and m.member_id != updated.member_id]
+    members = tuple(sorted([*others, updated]))
+    if updated != member:
+        t.rule("M-HB-02")
+        t.write_member(updated)
+    regex = change_regex(t, found, updated, members)
+    bump = updated.names != member.names or regex is Regex.BUMP
+    if bump:
+        t.rule("M-HB-03")
+    if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
+        bump = True  # V-31
+    epoch, refreshed = bump_epoch(t, members, bump)
+    kind = subscription_type(members, t.group.regexes)
+    if t.profile.fault_stale_subscription_type and not refreshed:
+        kind = subscription_type(t.group.members, t.group.regexes)  # M-TGT-05, 06
+    reached = t.group.assignment_epoch
+    if reached < epoch and may_compute(t):
+        t.rule("M-HB-06", "M-TGT-01")
+        target = compute(t, found, members, kind, epoch)[updated.member_id]
+        reached = epoch
+    else:
+        target = stored_target(t, found, updated)
+    changed = updated.names != member.names or updated.regex != member.regex
+    if updated.state == C_STABLE and updated.epoch == reached and not changed:
+        return updated
+    t.rule("M-HB-08")
+    topics = subscription(updated, t.group, t.world.image)
+    aim = Aim(target, reached, topics, owned, changed, holders(t.group.members))
+    after = reconcile(Desk(t.profile, t.rules, t.chooser.pick), updated, aim)
+    if after != updated:
+        t.write_current(after)
+        if after.classic is None:
+            if after.state == C_UNREVOKED:
+                t.rule("M-TMR-02")
+                t.arm_rebalance(after)
+            else:
+                t.armed[Timer(REBALANCE, after.member_id)] = None
+    return after
+
+
+def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:
+    """M-HB-04, 05: the group epoch afterwards, and whether the metadata were looked at."""
+    epoch = t.group.epoch
+    deadline = t.group.refresh
+    if not bump and deadline is not None and t.world.now < deadline[0] and epoch >= deadline[1]:
+        return epoch, False
+    t.rule("M-HB-04")
+    topics = t.topics(members)
+    if not bump and not t.same_metadata(topics):
+        t.rule("M-EPOCH-03")
+        bump = True
+    if bump:
+        epoch += 1
+        t.write_epoch(epoch, topics)
+    t.refresh = (t.world.now + t.settings.metadata_refresh_interval_ms, epoch)
+    if t.group.legacy and not t.profile.old_partition_metadata:
+        t.rule("M-META-08")
+        t.write(ConsumerGroupPartitionMetadataKey(t.group_id), None)
+    return epoch, True
+
+
+def may_compute(t: Turn) -> bool:
+    """M-TGT-08."""
+    interval = 0 if t.profile.old_no_assignment_interval else t.assignment_interval()
+    if t.group.timestamp == 0 or interval == 0 or t.world.now >= t.group.timestamp + interval:
+        return True
+    t.rule("M-TGT-09")
+    return False
+
+
+def compute(
+    t: Turn, found: Found, members: tuple[Member, ...], kind: SubscriptionType, epoch: int
+) -> dict[str, Target]:
+    """M-TGT-02…06: asks for a target, writes what changed of it, and gives it."""
+    group = t.group
+    assignor = t.chooser.pick("assignor", votes(members, t.settings.group_consumer_assignors[0]))
+    old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}
+    before = dict(group.target)
+    wishes = tuple(
+        [
+            Wish(
+                m.member_id,
+                m.instance,
+                subscription(m, group, t.world.image),
+                before.get(old.get(m.member_id, m.member_id), ()),
+            )
+            for m in members
+        ]
+    )
+    ask = Ask(assignor, kind, wishes, {topic.topic_id: topic.partitions for topic in t.world.image.topics})
+    given = t.world.oracle.target(t.group_id, ask)
+    if given is None:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")
+    target = dict(given) if valid(ask, given) else propose(ask)
+    if old:
+        before[found.member.member_id] = before.pop(old[found.member.member_id], ())  # M-STATIC-10 wrote it
+    for wish in wishes:
+        if before.get(wish.member_id) != target[wish.member_id]:
+            t.write_target(wish.member_id, target[wish.member_id])
+    t.rule("M-TGT-04")
+    t.write_target_epoch(epoch, 0 if t.profile.old_no_assignment_interval else t.world.now)
+    return target
+
+
+def stored_target(t: Turn, found: Found, updated: Member) -> Target:
+    """M-HB-07: the target of the member, or of whom it replaces."""
+    group: ConsumerGroup = t.group
+    owner = updated.member_id
+    if updated.instance is not None:
+        mapped = group.held_by(updated.instance)
+        if mapped is not None:
+            owner = mapped
+        elif t.profile.fault_new_instance_has_no_target:
+            t.rule("M-HB-07")
+            return ()
+    return group.target_of(owner) or ()

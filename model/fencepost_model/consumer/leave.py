@@ -1,0 +1,78 @@
+"""Leave, fence and expiry of members of a consumer group (rule book, 7.8, 7.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencepost.protocol.consumer_messages import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey
+from fencepost.protocol.errors import ErrorCode
+
+from .derive import used_regexes
+from .refusal import Refused
+from .state import REBALANCE, Expire, Held, Member
+from .turn import Turn
+
+
+def leave(t: Turn, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    """M-LEAVE-02: epoch -1 or -2. The leaver's own epoch is not looked at. Raises Refused."""
+    member = leaver(t, body.member_id, body.instance_id)
+    if body.member_epoch == STATIC_LEAVE_EPOCH:
+        t.rule("M-LEAVE-05")
+        t.write_current(
+            member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=without_assignment_epochs(member), revoking=())
+        )
+        epoch = STATIC_LEAVE_EPOCH
+    else:
+        fence(t, [member])
+        epoch = LEAVE_EPOCH
+    t.rule("M-RSP-04")
+    return ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id=body.member_id, member_epoch=epoch)
+
+
+def without_assignment_epochs(member: Member) -> Held:
+    """M-PE-07: a replacement may commit with any epoch."""
+    return tuple([(topic, number, 0) for topic, number, _ in member.assigned])
+
+
+def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
+    """Who is meant. Raises Refused."""
+    if instance is not None:
+        mapped = t.group.held_by(instance)
+        if mapped is None:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-LEAVE-02")
+        if mapped != member_id:
+            raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-LEAVE-02")
+    member = t.group.member(member_id)
+    if member is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-LEAVE-02")
+    return member
+
+
+def fence(t: Turn, leavers: Iterable[Member]) -> None:
+    """M-LEAVE-03, F-ORD-07: the members go, the epoch grows, no target is computed (M-TGT-07)."""
+    gone = {member.member_id for member in leavers}
+    t.rule("M-LEAVE-03")
+    for member_id in sorted(gone):
+        t.bury_member(member_id)
+        t.cancel_timers(member_id)
+    rest = tuple([member for member in t.group.members if member.member_id not in gone])
+    used = used_regexes(rest)
+    for regex in sorted(used_regexes([m for m in t.group.members if m.member_id in gone])):
+        if regex not in used:
+            t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), None)
+    t.write_epoch(t.group.epoch + 1, t.topics(rest))
+
+
+def expire(t: Turn, step: Expire) -> Member | None:
+    """M-TMR-01, 02: whom the timer is about, None if it has no effect any more."""
+    member = t.group.member(step.member_id)
+    if member is None or (step.kind == REBALANCE and member.epoch != step.epoch):
+        return None
+    t.rule("M-LEAVE-07")
+    return member

@@ -1,0 +1,120 @@
+"""Reconciliation of one member with its target (rule book, 7.6).
+
+Each outcome fires a trigger of the member's state machine, so that the machine says what can follow what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Profile
+
+from ..machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
+from ..table import CONSUMER_MEMBER_TABLE
+from .refusal import Refused
+from .rows import without_epochs
+from .state import Held, Member, Partition, Target
+
+
+class Aim(NamedTuple):
+    """What a member is reconciled with: its target T at epoch t, S(m), O, whether it subscribed anew just now, and the
+    epochs of the partitions that anybody holds."""
+
+    target: Target
+    epoch: int
+    topics: frozenset[bytes]
+    owned: frozenset[Partition] | None
+    subscription_changed: bool
+    epochs: Mapping[Partition, int]
+
+
+class Desk(NamedTuple):
+    """What the rules of a step share."""
+
+    profile: Profile
+    rules: list[str]
+    pick: Callable[[str, list[str]], str]
+
+
+def reconcile(desk: Desk, member: Member, aim: Aim) -> Member:
+    """The member afterwards; the same object if nothing changes. Raises Refused (M-REC-06)."""
+    profile, rules, _ = desk
+    if member.state == C_STABLE:
+        if member.epoch != aim.epoch:
+            rules.append("M-REC-02")
+            return _next(desk, member, member.epoch, aim)
+        rules.append("M-REC-01")
+        return _maybe_prune(desk, member, aim)
+    if member.state == C_UNREVOKED:
+        if aim.owned is None or not aim.owned.isdisjoint(without_epochs(member.revoking)):
+            rules.append("M-REC-03")  # M-REC-18: a missing list confirms nothing
+            return _maybe_prune(desk, member, aim)
+        rules.append("M-REC-04")
+        step = 1 if profile.old_revocation_advances_epoch else 0  # M-REC-19
+        return _next(desk, member, member.epoch + step, aim)
+    if member.state == C_UNRELEASED:
+        rules.append("M-REC-05")
+        return _next(desk, member, member.epoch, aim)
+    if aim.owned is None or aim.owned:
+        raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, "M-REC-06")
+    rules.append("M-REC-07")
+    return _next(desk, member, aim.epoch, aim)
+
+
+def _to(member: Member, trigger: str) -> str:
+    return CONSUMER_MEMBER_TABLE[trigger][member.state]
+
+
+def _next(desk: Desk, member: Member, epoch: int, aim: Aim) -> Member:
+    """next(x, A) of the rule book. The epoch from before becomes the previous one (M-REC-15)."""
+    profile, rules, _ = desk
+    goal = aim.target
+    if not profile.old_whole_target:
+        goal = tuple([each for each in goal if each[0] in aim.topics])
+    wanted = frozenset(goal)
+    keep = tuple([row for row in member.assigned if (row[0], row[1]) in wanted])
+    drop = tuple([row for row in member.assigned if (row[0], row[1]) not in wanted])
+    if drop and (aim.owned is None or not aim.owned.isdisjoint(without_epochs(drop))):
+        rules.append("M-REC-10")
+        return member._replace(
+            state=_to(member, "revoke"), epoch=epoch, previous=member.epoch, assigned=keep, revoking=drop
+        )
+    kept = frozenset(without_epochs(keep))
+    own = frozenset(without_epochs(member.revoking))
+    want = [each for each in goal if each not in kept]
+    free = [each for each in want if each not in aim.epochs or each in own]  # M-REC-21
+    granted = 0 if profile.old_no_assignment_epochs else aim.epoch
+    assigned: Held = tuple(sorted([*keep, *[(topic, number, granted) for topic, number in free]])) if free else keep
+    blocked = len(want) > len(free)
+    rules.append(("M-REC-11" if free else "M-REC-13") if blocked else ("M-REC-12" if free else "M-REC-14"))
+    return member._replace(
+        state=_to(member, "wait" if blocked else "settle"),
+        epoch=aim.epoch,
+        previous=member.epoch,
+        assigned=assigned,
+        revoking=(),
+    )
+
+
+def _maybe_prune(desk: Desk, member: Member, aim: Aim) -> Member:
+    """M-REC-25: gives up topics that the member no longer subscribes to, without waiting for a target."""
+    profile, rules, pick = desk
+    if profile.old_whole_target or not aim.subscription_changed:
+        return member
+    previous = member.previous if profile.old_prune_keeps_previous_epoch else member.epoch
+    gone = tuple([row for row in member.assigned if row[0] not in aim.topics])
+    if not gone:
+        empty = not aim.topics and not member.assigned and not member.revoking
+        # the quirk: whether Kafka notices that nothing changed depends on which empty map it holds
+        if empty and previous != member.previous and pick("prune", ["nothing", "previous"]) == "previous":
+            rules.append("M-REC-25")
+            return member._replace(previous=previous)
+        return member
+    rules.append("M-REC-25")
+    keep = tuple([row for row in member.assigned if row[0] in aim.topics])
+    revoking = tuple(sorted((*member.revoking, *gone)))
+    if aim.owned is None or not aim.owned.isdisjoint(without_epochs(revoking)):
+        return member._replace(state=_to(member, "revoke"), previous=previous, assigned=keep, revoking=revoking)
+    return member._replace(previous=previous, assigned=keep)

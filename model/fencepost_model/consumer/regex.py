@@ -1,0 +1,103 @@
+"""Subscriptions by regular expression (rule book, 7.11)."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from fencepost.protocol.errors import ErrorCode
+
+from .derive import group_topics, hashed, subscription, used_regexes
+from .refusal import Refused
+from .state import Member, Resolution
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from .heartbeat import Found
+
+
+class Regex(Enum):
+    """What a request does about the group's regexes, as far as epochs go."""
+
+    KEEP = "keep"
+    BUMP = "bump"
+
+
+def change_regex(t: Turn, found: Found, updated: Member, members: tuple[Member, ...], *, joins: bool = False) -> Regex:
+    """M-RX-02, M-HB-03. ``joins``: a JoinGroup, by which any change bumps (X-JOIN-11). Raises Refused (M-VAL-08)."""
+    result = Regex.KEEP
+    old, new = found.member.regex, updated.regex
+    wanted = False
+    if old != new:
+        before = used_regexes(t.group.members)
+        if old and before.get(old) == 1:
+            t.rule("M-RX-02")
+            t.write(ConsumerGroupRegularExpressionKey(t.group_id, old), None)
+        if joins:
+            result = Regex.BUMP
+        elif not new:
+            result = Regex.KEEP if t.profile.old_regex_removal_keeps_epoch else Regex.BUMP
+        elif not before.get(new):
+            if t.world.oracle.matcher(new) is None:
+                raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, "M-VAL-08")
+            wanted = True
+        elif t.group.resolved(new) is not None:
+            result = Regex.BUMP
+        image = t.world.image
+        if not t.profile.fault_resolved_regex_change_no_bump and subscription(
+            found.member, t.group, image
+        ) != subscription(updated, t.group, image):
+            result = Regex.BUMP  # LIV-15 mended
+    if t.task is None and wants_resolution(t, members, wanted=wanted):
+        t.rule("M-RX-03")
+        names = tuple([topic.name for topic in t.world.image.topics if topic.name not in t.denied_topics])  # M-RX-06
+        regexes = tuple(sorted(used_regexes(members)))
+        t.task = Resolution(t.group_id, regexes, names, t.world.image.version)
+    return result
+
+
+def wants_resolution(t: Turn, members: tuple[Member, ...], *, wanted: bool) -> bool:
+    """M-RX-03."""
+    used = used_regexes(members)
+    if not used or t.world.busy:
+        return False
+    rows = t.group.regexes
+    # all were resolved together, so that any of them tells the time
+    if rows and t.world.now <= rows[0].timestamp + t.settings.regex_min_refresh_interval_ms:
+        return False
+    if wanted or len(used) != len(rows) or rows[0].version < t.world.new_topics:
+        return True
+    if t.profile.old_no_periodic_regex_refresh:
+        return False
+    return t.world.now > rows[0].timestamp + t.settings.group_consumer_regex_refresh_interval_ms
+
+
+def resolve(t: Turn, resolution: Resolution) -> None:
+    """M-RX-05: what a resolution found is written, and bumps if it changes something."""
+    used = used_regexes(t.group.members)
+    rows = {row.regex: row for row in t.group.regexes}
+    changed = False
+    for regex in resolution.regexes:
+        if regex not in used:
+            t.rule("M-RX-04")
+            continue
+        matches = t.world.oracle.matcher(regex)
+        topics = tuple(sorted([name for name in resolution.topics if matches is not None and matches(name)]))
+        old = rows.get(regex)
+        changed |= topics != (() if old is None else old.topics)
+        t.rule("M-RX-05")
+        value = ConsumerGroupRegularExpressionValue(topics, resolution.version, t.world.now)
+        t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), value)
+    after = t.after()
+    if after is None:
+        return
+    topics_now = hashed(group_topics(after.members, after.regexes), t.world.image)
+    if changed or not t.same_metadata(topics_now):
+        t.rule("M-EPOCH-07")
+        epoch = t.group.epoch + 1
+        t.write_epoch(epoch, topics_now)
+        t.refresh = (t.world.now + t.settings.metadata_refresh_interval_ms, epoch)

@@ -1,0 +1,156 @@
+"""What a record does to a group (rule book, 11.5). The live coordinator changes hard state in no other way."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from fencepost.protocol.consumer_view import MemberState, ResolvedRegex
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
+
+from ..machines import C_STABLE, C_UNKNOWN, C_UNRELEASED, C_UNREVOKED
+from .refusal import CannotHappen
+from .rows import to_held, to_target
+from .state import ConsumerGroup, Member, new_group
+
+_STATES: Final = {
+    MemberState.STABLE.value: C_STABLE,
+    MemberState.UNREVOKED_PARTITIONS.value: C_UNREVOKED,
+    MemberState.UNRELEASED_PARTITIONS.value: C_UNRELEASED,
+}
+BYTES: Final = {state: byte for byte, state in _STATES.items()} | {C_UNKNOWN: MemberState.UNKNOWN.value}
+
+
+def replay(profile: Profile, group: ConsumerGroup | None, record: Record) -> ConsumerGroup | None:
+    """The consumer group after one of its records, None if there is none. Raises CannotHappen (F-REPLAY-13)."""
+    key, value = record.key, record.value
+    if value is None:
+        return None if group is None else _tombstone(group, record)  # F-REPLAY-06
+    if group is None:
+        group = new_group(profile)
+    if isinstance(value, ConsumerGroupMemberMetadataValue) and isinstance(key, ConsumerGroupMemberMetadataKey):
+        return _metadata(profile, group, key.member_id, value)
+    if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
+        assert isinstance(key, ConsumerGroupCurrentMemberAssignmentKey)
+        return _current(profile, group, key.member_id, value)
+    if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
+        assert isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
+        targets = dict(group.target)
+        targets[key.member_id] = to_target(value.topic_partitions)
+        return group._replace(target=tuple(sorted(targets.items())))  # F-REPLAY-09
+    if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):  # F-REPLAY-10
+        return group._replace(assignment_epoch=value.assignment_epoch, timestamp=value.assignment_timestamp)
+    if isinstance(value, ConsumerGroupMetadataValue):  # F-REPLAY-11
+        return group._replace(epoch=value.epoch, hash=value.metadata_hash)
+    if isinstance(value, ConsumerGroupPartitionMetadataValue):  # F-REPLAY-12
+        return group._replace(
+            legacy=bool(value.topics) or not profile.old_partition_metadata,
+            metadata=value.topics if profile.old_partition_metadata else (),
+        )
+    if isinstance(value, ConsumerGroupRegularExpressionValue):
+        assert isinstance(key, ConsumerGroupRegularExpressionKey)
+        rows = {row.regex: row for row in group.regexes}
+        name = key.regular_expression
+        rows[name] = ResolvedRegex(name, value.topics, value.version, value.timestamp)
+        return group._replace(regexes=tuple([rows[regex] for regex in sorted(rows)]))
+    raise TypeError(f"not a record of a consumer group: {type(value).__name__}")
+
+
+def _put(group: ConsumerGroup, member: Member) -> tuple[Member, ...]:
+    members = {each.member_id: each for each in group.members}
+    members[member.member_id] = member
+    return tuple([members[member_id] for member_id in sorted(members)])
+
+
+def _metadata(
+    profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue
+) -> ConsumerGroup:
+    """F-REPLAY-07. An instance id that the member had before stays mapped to it in Kafka (M-STATIC-13)."""
+    old = group.member(member_id) or Member(member_id)
+    member = old._replace(
+        instance=value.instance_id,
+        rack=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout=value.rebalance_timeout_ms,
+        names=tuple(sorted(value.subscribed_topic_names)),
+        regex=value.subscribed_topic_regex or "",
+        assignor=value.server_assignor,
+        classic=value.classic_member_metadata,
+    )
+    statics = group.statics
+    if old.instance != member.instance or (member.instance is not None and group.held_by(member.instance) != member_id):
+        mapped = dict(statics)
+        stays = profile.fault_relabelled_instance_stays
+        if not stays and old.instance is not None and mapped.get(old.instance) == member_id:
+            del mapped[old.instance]
+        if member.instance is not None:
+            mapped[member.instance] = member_id
+        statics = tuple(sorted(mapped.items()))
+    return group._replace(members=_put(group, member), statics=statics)
+
+
+def _current(
+    profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> ConsumerGroup:
+    """F-REPLAY-08, F-REC-08."""
+    with_epochs = not profile.old_no_assignment_epochs
+    member = (group.member(member_id) or Member(member_id))._replace(
+        epoch=value.member_epoch,
+        previous=value.previous_member_epoch,
+        state=_STATES.get(value.state, C_UNKNOWN),  # M-MS-04
+        assigned=to_held(value.assigned_partitions, value.member_epoch, with_epochs),
+        revoking=to_held(value.partitions_pending_revocation, value.member_epoch, with_epochs),
+    )
+    return group._replace(members=_put(group, member))
+
+
+def _tombstone(group: ConsumerGroup, record: Record) -> ConsumerGroup | None:
+    key = record.key
+    if isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
+        member = group.member(key.member_id)
+        if member is None:
+            return group
+        gone = member._replace(epoch=-1, previous=-1, state=C_STABLE, assigned=(), revoking=())
+        return group._replace(members=_put(group, gone))
+    if isinstance(key, ConsumerGroupTargetAssignmentMemberKey):
+        return group._replace(target=tuple([row for row in group.target if row[0] != key.member_id]))
+    if isinstance(key, ConsumerGroupMemberMetadataKey):
+        member = group.member(key.member_id)
+        if member is None:
+            return group
+        if member.epoch != -1 or group.target_of(key.member_id) is not None:
+            raise CannotHappen("a member with an assignment is removed")  # F-REPLAY-07
+        return group._replace(
+            members=tuple([each for each in group.members if each.member_id != key.member_id]),
+            statics=tuple([row for row in group.statics if row != (member.instance, key.member_id)]),
+        )
+    if isinstance(key, ConsumerGroupTargetAssignmentMetadataKey):
+        if group.target:
+            raise CannotHappen("the target epoch is removed before the targets")  # F-REPLAY-10
+        return group._replace(assignment_epoch=-1, timestamp=0)
+    if isinstance(key, ConsumerGroupMetadataKey):
+        if group.members or group.target or group.assignment_epoch != -1:
+            raise CannotHappen("a group that is in use is removed")  # F-REPLAY-11
+        return None
+    if isinstance(key, ConsumerGroupPartitionMetadataKey):
+        return group._replace(legacy=False, metadata=())
+    if isinstance(key, ConsumerGroupRegularExpressionKey):
+        return group._replace(regexes=tuple([row for row in group.regexes if row.regex != key.regular_expression]))
+    raise TypeError(f"not a record of a consumer group: {type(key).__name__}")

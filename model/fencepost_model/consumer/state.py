@@ -1,0 +1,154 @@
+"""The state of a consumer group as flat, hashable tuples (G-DATA-20…33).
+
+What follows from the members is not stored: the group's state, the epochs of partitions, the counts of subscriptions,
+votes and regexes; ``derive`` works it out. The map of instance ids *is* stored, since Kafka's may hold entries of
+nobody (M-STATIC-13). Everything is sorted, so that two groups which differ only in the order of a hash map are one
+state.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
+from fencepost.protocol.consumer_view import ResolvedRegex
+from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import Profile
+
+from ..machines import C_STABLE
+
+#: Topic id and number.
+Partition: TypeAlias = tuple[bytes, int]
+#: Partitions that a member is to have, ascending.
+Target: TypeAlias = tuple[Partition, ...]
+#: Topic id, number, and the epoch at which the member got it (M-PE-06), ascending.
+Held: TypeAlias = tuple[tuple[bytes, int, int], ...]
+
+
+class Member(NamedTuple):
+    """One member (G-DATA-29). ``assigned`` is A and ``revoking`` is R of the rule book; ``names`` ascending."""
+
+    member_id: str
+    instance: str | None = None
+    rack: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout: int = -1
+    names: tuple[str, ...] = ()
+    regex: str = ""
+    assignor: str | None = None
+    classic: ClassicMemberMetadata | None = None
+    epoch: int = 0
+    previous: int = -1
+    state: str = C_STABLE
+    assigned: Held = ()
+    revoking: Held = ()
+
+
+class ConsumerGroup(NamedTuple):
+    """One group object.
+
+    ``target`` and ``members`` ascend by member id, ``statics`` by instance id, ``regexes`` by regex. ``metadata`` is
+    what 4.0 keeps instead of the hash (V-34). ``refresh`` is the deadline of M-META-01 and the group epoch that came
+    with it; None is "expired". It is the one thing that no record restores and no failed append takes back (M-HB-13).
+    """
+
+    epoch: int
+    assignment_epoch: int
+    hash: int = 0
+    timestamp: int = 0
+    members: tuple[Member, ...] = ()
+    statics: tuple[tuple[str, str], ...] = ()
+    target: tuple[tuple[str, Target], ...] = ()
+    regexes: tuple[ResolvedRegex, ...] = ()
+    legacy: bool = False
+    metadata: tuple[TopicMetadata, ...] = ()
+    refresh: tuple[int, int] | None = None
+
+    def member(self, member_id: str) -> Member | None:
+        for member in self.members:
+            if member.member_id == member_id:
+                return member
+        return None
+
+    def held_by(self, instance: str) -> str | None:
+        """The member id that an instance id maps to (G-DATA-21)."""
+        for name, member_id in self.statics:
+            if name == instance:
+                return member_id
+        return None
+
+    def target_of(self, member_id: str) -> Target | None:
+        for name, target in self.target:
+            if name == member_id:
+                return target
+        return None
+
+    def resolved(self, regex: str) -> ResolvedRegex | None:
+        for row in self.regexes:
+            if row.regex == regex:
+                return row
+        return None
+
+
+def new_group(profile: Profile) -> ConsumerGroup:
+    """M-VAL-21, F-REPLAY-11: a group that nothing is known of."""
+    first = 0 if profile.old_epochs_start_at_zero else 1
+    return ConsumerGroup(first, first)
+
+
+class Image(NamedTuple):
+    """The topics that exist, by name, and the version of the image."""
+
+    topics: tuple[Topic, ...] = ()
+    version: int = 0
+
+
+class Timer(NamedTuple):
+    """A timer of one member: ``kind`` is one of the names below."""
+
+    kind: str
+    member_id: str
+
+
+SESSION: Final = "consumer-session"
+REBALANCE: Final = "consumer-rebalance"
+JOIN: Final = "consumer-join"
+SYNC: Final = "consumer-sync"
+KINDS: Final = (SESSION, REBALANCE, JOIN, SYNC)
+
+
+class Resolution(NamedTuple):
+    """A regex resolution under way, with what was fixed when it began (M-RX-04, M-RX-06)."""
+
+    group_id: str
+    regexes: tuple[str, ...]
+    topics: tuple[str, ...]  #: names that the principal of the triggering request may see
+    version: int
+
+
+class Beat(NamedTuple):
+    """A ConsumerGroupHeartbeat comes in. ``new_id``: the member id to use should one be made (M-VAL-26)."""
+
+    body: ConsumerGroupHeartbeatRequest
+    version: int = 1
+    client_id: str = ""
+    client_host: str = ""
+    new_id: str = ""
+    denied_topics: frozenset[str] = frozenset()
+
+
+class Expire(NamedTuple):
+    """A timer of a member runs out; ``epoch`` is the member's at the time a rebalance timer was armed (M-TMR-02)."""
+
+    kind: str
+    member_id: str
+    epoch: int = 0
+
+
+class Resolve(NamedTuple):
+    """A resolution has run (M-RX-04)."""
+
+    resolution: Resolution
+    failed: bool = False

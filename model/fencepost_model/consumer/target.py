@@ -1,0 +1,177 @@
+"""Target assignments: which ones an assignor may give, and one that it could (rule book, 10.6, 10.7).
+
+The model does not say which target is chosen (NOT-10, A-PROP-09); ``valid`` tells whether one may be. ``range`` leaves
+nothing open, so it is computed. For ``uniform`` the properties are stated: complete and without overlap, to subscribers
+only, balanced, and as sticky as A-UHOM-04 promises.
+
+With a stale subscription type the homogeneous algorithm takes the topics of one arbitrary member for everybody
+(M-TGT-06); then every choice of that member is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from fencepost.protocol.consumer_view import SubscriptionType
+
+from .state import Partition, Target
+
+RANGE: Final = "range"
+
+
+class Wish(NamedTuple):
+    """What an assignor knows of a member (M-TGT-03): S(m), and the target it had."""
+
+    member_id: str
+    instance: str | None
+    topics: frozenset[bytes]
+    previous: Target
+
+
+class Ask(NamedTuple):
+    """The input of a computation. ``partitions``: topic id to count, of every existing topic."""
+
+    assignor: str
+    type: SubscriptionType
+    members: tuple[Wish, ...]
+    partitions: Mapping[bytes, int]
+
+
+def _all(ask: Ask, topics: frozenset[bytes]) -> set[Partition]:
+    return {(topic, number) for topic in topics for number in range(ask.partitions.get(topic, 0))}
+
+
+def _wishes(ask: Ask) -> list[tuple[Wish, ...]]:
+    """The members with the topics that the algorithm takes them to want; one list for each way that can be."""
+    if ask.type is SubscriptionType.HETEROGENEOUS:
+        return [ask.members]
+    picked = sorted({wish.topics for wish in ask.members}, key=sorted)
+    return [tuple([wish._replace(topics=topics) for wish in ask.members]) for topics in picked]
+
+
+def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
+    """Whether the assignor may answer with this target, given for every member."""
+    return target.keys() == {wish.member_id for wish in ask.members} and any(
+        _valid(ask, wishes, target) for wishes in _wishes(ask)
+    )
+
+
+def _valid(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+    if ask.assignor == RANGE:
+        return dict(target) == ranged(ask, wishes)
+    given = [each for partitions in target.values() for each in partitions]
+    topics = frozenset().union(*[wish.topics for wish in wishes]) if wishes else frozenset()
+    if len(given) != len(set(given)) or set(given) != _all(ask, topics):  # A-PROP-01, 02
+        return False
+    for wish in wishes:
+        if any(topic not in wish.topics for topic, _ in target[wish.member_id]):  # A-PROP-03
+            return False
+    if ask.type is SubscriptionType.HOMOGENEOUS:
+        return _balanced(wishes, target) and _sticky(ask, wishes, target)
+    return _even(wishes, target)
+
+
+def _balanced(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+    """A-PROP-04, A-UHOM-04: sizes differ by one at most."""
+    sizes = [len(target[wish.member_id]) for wish in wishes]
+    return not sizes or max(sizes) - min(sizes) <= 1
+
+
+def _sticky(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+    """A-UHOM-04, A-PROP-05, 06: each keeps as much of its previous target as its share allows.
+
+    A previous target that overlaps another, or names partitions that are gone, is no base to judge by."""
+    before = [each for wish in wishes for each in wish.previous]
+    if len(before) != len(set(before)):
+        return True
+    for wish in wishes:
+        mine = target[wish.member_id]
+        usable = [(t, n) for t, n in wish.previous if t in wish.topics and n < ask.partitions.get(t, 0)]
+        if len(set(usable) & set(mine)) != min(len(usable), len(mine)):
+            return False
+    return True
+
+
+def _even(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+    """A-UHET-04, 05: who has two more than another subscriber of a topic owns nothing of it."""
+    totals = {wish.member_id: len(target[wish.member_id]) for wish in wishes}
+    for wish in wishes:
+        for topic in {topic for topic, _ in target[wish.member_id]}:
+            least = min(totals[other.member_id] for other in wishes if topic in other.topics)
+            if totals[wish.member_id] > least + 1:
+                return False
+    return True
+
+
+def ranged(ask: Ask, wishes: tuple[Wish, ...]) -> dict[str, Target]:
+    """A-SRANGE-01, 02, A-COM-02, A-RANGE-01: contiguous shares, members with an instance id first, then by id."""
+    found: dict[str, list[Partition]] = {wish.member_id: [] for wish in wishes}
+    order = sorted(wishes, key=lambda w: (w.instance is None, utf16(w.instance or ""), utf16(w.member_id)))
+    for topic in sorted(frozenset().union(*[wish.topics for wish in wishes]) if wishes else ()):
+        owners = [wish.member_id for wish in order if topic in wish.topics]
+        share, extra = divmod(ask.partitions.get(topic, 0), len(owners))
+        start = 0
+        for at, member_id in enumerate(owners):
+            size = share + (at < extra)
+            found[member_id] += [(topic, number) for number in range(start, start + size)]
+            start += size
+    return {member_id: tuple(sorted(partitions)) for member_id, partitions in found.items()}
+
+
+def propose(ask: Ask) -> dict[str, Target]:
+    """A target that is valid: the same for the same question. Members are gone through by id."""
+    wishes = _wishes(ask)[0] if ask.members else ()
+    if ask.assignor == RANGE:
+        return ranged(ask, wishes)
+    order = sorted(wishes)
+    found: dict[str, list[Partition]] = {wish.member_id: [] for wish in order}
+    topics = frozenset().union(*[wish.topics for wish in order]) if order else frozenset()
+    pool = _all(ask, topics)
+    quota = _quotas(ask, order, len(pool))
+    for wish in order:
+        for each in wish.previous:
+            mine = found[wish.member_id]
+            if each in pool and each[0] in wish.topics and len(mine) < quota.get(wish.member_id, len(mine) + 1):
+                mine.append(each)
+                pool.discard(each)
+    for each in sorted(pool):
+        takers = [wish.member_id for wish in order if each[0] in wish.topics]
+        open_ = [taker for taker in takers if len(found[taker]) < quota.get(taker, len(found[taker]) + 1)]
+        found[min(open_ or takers, key=lambda taker: len(found[taker]))].append(each)
+    if ask.type is SubscriptionType.HETEROGENEOUS:
+        _level(order, found)
+    return {member_id: tuple(sorted(partitions)) for member_id, partitions in found.items()}
+
+
+def _quotas(ask: Ask, order: list[Wish], total: int) -> dict[str, int]:
+    """How many each gets of a homogeneous group; the extra ones go to those who had most (A-UHOM-01)."""
+    if ask.type is SubscriptionType.HETEROGENEOUS or not order:
+        return {}
+    share, extra = divmod(total, len(order))
+
+    def had(wish: Wish) -> int:
+        return -len([each for each in wish.previous if each[0] in wish.topics])
+
+    first = {wish.member_id for wish in sorted(order, key=had)[:extra]}
+    return {wish.member_id: share + (wish.member_id in first) for wish in order}
+
+
+def _level(order: list[Wish], found: dict[str, list[Partition]]) -> None:
+    """A-UHET-03: moves partitions to subscribers with less until no move helps."""
+    moved = True
+    while moved:
+        moved = False
+        for wish in order:
+            for each in sorted(found[wish.member_id]):
+                takers = [other.member_id for other in order if each[0] in other.topics]
+                least = min(takers, key=lambda taker: len(found[taker]))
+                if len(found[wish.member_id]) > len(found[least]) + 1:
+                    found[wish.member_id].remove(each)
+                    found[least].append(each)
+                    moved = True
+
+
+def utf16(text: str) -> bytes:
+    """The order of Java's strings (A-COM-02)."""
+    return text.encode("utf-16-be", "surrogatepass")

@@ -1,0 +1,241 @@
+"""One step of a consumer group in progress: what the rules read, and what they ask for.
+
+The group is read as it was before the step; ``records`` say what it becomes (``after``). What no record carries is
+beside them: timers, the deadline of the metadata, a regex resolution to start (M-HB-13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    TopicMetadata,
+)
+from fencepost.protocol.events import GroupConfig, Topic
+from fencepost.protocol.records import Record, RecordKey, RecordValue
+from fencepost.protocol.settings import Profile, Settings
+
+from ..classic.choice import Chooser
+from .derive import group_topics, hashed
+from .oracle import Canonical, Oracle
+from .replay import BYTES, replay
+from .rows import held_rows, target_rows
+from .state import KINDS, REBALANCE, SESSION, ConsumerGroup, Image, Member, Resolution, Target, Timer, new_group
+
+
+class World(NamedTuple):
+    """What is around a group. ``config``: its dynamic configuration, None if it has none. ``busy``: a regex resolution
+    of it is under way. ``new_topics``: the version of the last image that had a new topic, -1 if none came since the
+    load (M-RX-03)."""
+
+    now: int = 0
+    image: Image = Image()
+    config: GroupConfig | None = None
+    oracle: Oracle = Canonical()
+    busy: bool = False
+    new_topics: int = -1
+
+
+class Around(NamedTuple):
+    """What a step works under, and where it notes the rules that decided it."""
+
+    settings: Settings
+    profile: Profile
+    chooser: Chooser
+    world: World
+    rules: list[str]
+
+
+class Turn:
+    """``group`` is None if there is none before the step; ``fresh`` tells that this step makes it."""
+
+    __slots__ = (
+        "alarms",
+        "armed",
+        "chooser",
+        "denied_topics",
+        "fresh",
+        "group",
+        "group_id",
+        "profile",
+        "records",
+        "refresh",
+        "rules",
+        "settings",
+        "task",
+        "world",
+    )
+
+    def __init__(self, around: Around, group_id: str, group: ConsumerGroup | None) -> None:
+        self.settings, self.profile, self.chooser, self.world, self.rules = around
+        self.group_id = group_id
+        self.fresh = group is None
+        self.group = new_group(self.profile) if group is None else group
+        self.refresh = self.group.refresh
+        self.records: list[Record] = []
+        self.armed: dict[Timer, int | None] = {}
+        self.alarms: dict[str, int] = {}  #: member to its epoch as its rebalance timer was armed (M-TMR-02)
+        self.task: Resolution | None = None
+        self.denied_topics: frozenset[str] = frozenset()
+
+    def after(self) -> ConsumerGroup | None:
+        """The group after the records. The object that a first join makes is not the one that a deadline was set on."""
+        group = None if self.fresh else self.group
+        for record in self.records:
+            group = replay(self.profile, group, record)
+        if group is not None and not self.fresh and group.refresh != self.refresh:
+            group = group._replace(refresh=self.refresh)
+        return group
+
+    def rule(self, *ids: str) -> None:
+        self.rules.extend(ids)
+
+    # ---- timers -------------------------------------------------------------------------------------------------
+
+    def arm_session(self, member_id: str) -> None:
+        """M-TMR-01, G-CFG-28: the group's session timeout."""
+        self.armed[Timer(SESSION, member_id)] = self.session_timeout()
+
+    def arm_rebalance(self, member: Member) -> None:
+        self.armed[Timer(REBALANCE, member.member_id)] = member.rebalance_timeout
+        self.alarms[member.member_id] = member.epoch
+
+    def cancel_timers(self, member_id: str) -> None:
+        for kind in KINDS:
+            self.armed[Timer(kind, member_id)] = None
+
+    # ---- configuration ------------------------------------------------------------------------------------------
+
+    def session_timeout(self) -> int:
+        s, own = self.settings, self.world.config
+        value = own.consumer_session_timeout_ms if own is not None else None
+        if value is None:
+            return s.group_consumer_session_timeout_ms
+        return self._clamp(value, s.group_consumer_min_session_timeout_ms, s.group_consumer_max_session_timeout_ms)
+
+    def heartbeat_interval(self) -> int:
+        s, own = self.settings, self.world.config
+        value = own.consumer_heartbeat_interval_ms if own is not None else None
+        if value is None:
+            return s.group_consumer_heartbeat_interval_ms
+        low, high = s.group_consumer_min_heartbeat_interval_ms, s.group_consumer_max_heartbeat_interval_ms
+        return self._clamp(value, low, high)
+
+    def assignment_interval(self) -> int:
+        s, own = self.settings, self.world.config
+        value = own.consumer_assignment_interval_ms if own is not None else None
+        if value is None:
+            return s.group_consumer_assignment_interval_ms
+        low, high = s.group_consumer_min_assignment_interval_ms, s.group_consumer_max_assignment_interval_ms
+        return self._clamp(value, low, high)
+
+    def _clamp(self, value: int, low: int, high: int) -> int:
+        """M-CFG-01."""
+        return value if self.profile.old_group_config_unclamped else min(max(value, low), high)
+
+    # ---- metadata -----------------------------------------------------------------------------------------------
+
+    def topics(self, members: Iterable[Member]) -> tuple[Topic, ...]:
+        """The existing topics that these members subscribe to."""
+        return hashed(group_topics(members, self.group.regexes), self.world.image)
+
+    def hash(self, topics: tuple[Topic, ...]) -> int:
+        """M-META-07; 4.0 has none (V-34)."""
+        if not topics or self.profile.old_partition_metadata:
+            return 0
+        return self.world.oracle.metadata_hash(self.group_id, self.group.hash, topics)
+
+    # ---- records ------------------------------------------------------------------------------------------------
+
+    def write(self, key: RecordKey, value: RecordValue | None) -> None:
+        self.records.append(Record(key, value))
+
+    def write_member(self, member: Member) -> None:
+        self.write(
+            ConsumerGroupMemberMetadataKey(self.group_id, member.member_id),
+            ConsumerGroupMemberMetadataValue(
+                member.instance,
+                member.rack,
+                member.client_id,
+                member.client_host,
+                member.names,
+                member.regex,
+                member.rebalance_timeout,
+                member.assignor,
+                member.classic,
+            ),
+        )
+
+    def write_current(self, member: Member) -> None:
+        epochs = not self.profile.old_no_assignment_epochs
+        self.write(
+            ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member.member_id),
+            ConsumerGroupCurrentMemberAssignmentValue(
+                member.epoch,
+                member.previous,
+                BYTES[member.state],
+                held_rows(member.assigned, epochs),
+                held_rows(member.revoking, epochs),
+            ),
+        )
+
+    def write_target(self, member_id: str, target: Target) -> None:
+        self.write(
+            ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id),
+            ConsumerGroupTargetAssignmentMemberValue(target_rows(target)),
+        )
+
+    def write_target_epoch(self, epoch: int, at_ms: int) -> None:
+        self.write(
+            ConsumerGroupTargetAssignmentMetadataKey(self.group_id),
+            ConsumerGroupTargetAssignmentMetadataValue(epoch, at_ms),
+        )
+
+    def write_epoch(self, epoch: int, topics: tuple[Topic, ...]) -> None:
+        """GroupEpoch, after the metadata if the release still keeps them and they changed (F-ORD-06, F-ORD-07)."""
+        if self.profile.old_partition_metadata:
+            rows = tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics])
+            if rows != self.group.metadata:
+                self.write(ConsumerGroupPartitionMetadataKey(self.group_id), ConsumerGroupPartitionMetadataValue(rows))
+        self.write(ConsumerGroupMetadataKey(self.group_id), ConsumerGroupMetadataValue(epoch, self.hash(topics)))
+
+    def same_metadata(self, topics: tuple[Topic, ...]) -> bool:
+        """Whether the group's metadata are still these (M-HB-04)."""
+        if self.profile.old_partition_metadata:
+            return tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics]) == self.group.metadata
+        return self.hash(topics) == self.group.hash
+
+    def bury_member(self, member_id: str) -> None:
+        """The tombstones of a member, in the order of F-ORD-07."""
+        self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
+        self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)
+        self.write(ConsumerGroupMemberMetadataKey(self.group_id, member_id), None)
+
+    def bury_group(self) -> None:
+        """The tombstones of a whole group (F-ORD-09, F-ORD-16)."""
+        ids = [member.member_id for member in self.group.members]
+        for member_id in ids:
+            self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
+        for member_id in ids:
+            self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)
+        self.write(ConsumerGroupTargetAssignmentMetadataKey(self.group_id), None)
+        for member_id in ids:
+            self.write(ConsumerGroupMemberMetadataKey(self.group_id, member_id), None)
+        for row in self.group.regexes:
+            self.write(ConsumerGroupRegularExpressionKey(self.group_id, row.regex), None)
+        self.write(ConsumerGroupPartitionMetadataKey(self.group_id), None)
+        self.write(ConsumerGroupMetadataKey(self.group_id), None)
