@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from fencepost.member.assignors.base import GroupMember
 from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
-from fencepost.member.consumer_protocol import Assignment
+from fencepost.member.consumer_protocol import Assignment, Subscription
 from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.events import Topic
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.java_order import java_order, timeline_order
 from fencepost_conformance.jvm.assignors import KafkaAssignors, client
@@ -71,3 +73,80 @@ def test_members_come_to_an_assignor_in_this_order(kafka: KafkaAssignors) -> Non
     groups = [list(dict.fromkeys(names)) for names in groups] + [["Aa", "BB"], ["BB", "Aa"]]
     for names, answer in zip(groups, kafka.ask([client.order(names) for names in groups]), strict=True):
         assert client.names(answer) == java_order(timeline_order(names))
+
+
+# --- faults of Kafka's client, as it was seen to commit them ---
+
+
+def claims(held: str, topics: str, generation: int = 1) -> GroupMember:
+    """``t0 u1`` are partition 0 of t and partition 1 of u."""
+    owned = tuple(TopicPartition(word[0], int(word[1:])) for word in held.split())
+    return GroupMember(Subscription(tuple(topics), None, owned, generation))
+
+
+UNSUBSCRIBED = {"a": claims("", "tu", 2), "b": claims("t0", "u"), "c": claims("t0 u0", "tu", 2)}
+OUT_OF_THE_GAME = {"a": claims("t0 t1", "u"), "b": claims("t0 t1", "t", 2), "c": claims("", "t")}
+NOTHING = {"a": claims("", ""), "b": claims("", "t")}
+SHRUNK = {"a": claims("t0 t3", "t"), "b": claims("t1 u0 u1", "tu")}
+
+
+def both(
+    kafka: KafkaAssignors, topics: dict[str, Topic], members: dict[str, GroupMember], *, faults: bool
+) -> list[dict[str, list[str]] | str]:
+    """What Kafka answers and what this project does."""
+    answers: list[dict[str, list[str]] | str] = []
+    (answer,) = kafka.ask([client.assign("cooperative-sticky", topics.values(), members)])
+    for ask in (
+        lambda: client.shares(answer),
+        lambda: {
+            name: share.partitions
+            for name, share in CooperativeStickyAssignor(faults=faults).assign(topics, members).assignments.items()
+        },
+    ):
+        try:
+            shares = ask()
+            answers.append(
+                {name: [f"{each.topic}{each.partition}" for each in shares[name]] for name in sorted(shares)}
+            )
+        except (client.Raised, KeyError) as raised:
+            answers.append(str(raised) if isinstance(raised, client.Raised) else "NullPointerException")
+    return answers
+
+
+@pytest.mark.parametrize("members", [UNSUBSCRIBED, OUT_OF_THE_GAME, NOTHING])
+def test_faults_can_be_followed(kafka: KafkaAssignors, members: dict[str, GroupMember]) -> None:
+    topics = {"t": Topic("t", b"", 2 if members is OUT_OF_THE_GAME else 1), "u": Topic("u", b"", 1)}
+    theirs, ours = both(kafka, topics, members, faults=True)
+    assert theirs == ours
+    theirs, ours = both(kafka, topics, members, faults=False)
+    assert theirs != ours
+
+
+def test_a_former_owner_that_unsubscribed(kafka: KafkaAssignors) -> None:
+    topics = {"t": Topic("t", b"", 1), "u": Topic("u", b"", 1)}
+    theirs, ours = both(kafka, topics, UNSUBSCRIBED, faults=False)
+    assert theirs == {"a": [], "b": ["t0"], "c": ["u0"]}  # A-STICKY-25: b subscribes to u alone
+    assert isinstance(ours, dict)
+    assert ours["b"] == []
+
+
+def test_a_former_owner_that_is_out_of_the_game(kafka: KafkaAssignors) -> None:
+    topics = {"t": Topic("t", b"", 2), "u": Topic("u", b"", 1)}
+    assert both(kafka, topics, OUT_OF_THE_GAME, faults=False)[0] == "NullPointerException"  # A-STICKY-25
+
+
+def test_a_member_without_topics_gets_those_of_others(kafka: KafkaAssignors) -> None:
+    theirs, ours = both(kafka, {"t": Topic("t", b"", 1)}, NOTHING, faults=False)
+    assert theirs == {"a": ["t0"], "b": []}  # A-STICKY-26
+    assert ours == {"a": [], "b": ["t0"]}
+
+
+def test_a_topic_that_came_back_smaller(kafka: KafkaAssignors) -> None:
+    topics = {"t": Topic("t", b"", 2), "u": Topic("u", b"", 2)}
+    theirs, ours = both(kafka, topics, SHRUNK, faults=True)
+    assert theirs == {"a": ["t0", "t3"], "b": ["t1", "u0", "u1"]}  # A-STICKY-27: there is no t3
+    assert ours == {"a": ["t0"], "b": ["u0", "u1"]}  # t1 goes to a, in the next round
+    alike = {"a": claims("t0 t5", "tu"), "b": claims("u0 u1", "tu")}
+    theirs, ours = both(kafka, topics, alike, faults=True)
+    assert theirs == "IllegalStateException"
+    assert ours == {"a": ["t0", "t1"], "b": ["u0", "u1"]}
