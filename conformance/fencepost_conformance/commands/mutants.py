@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Annotated
 
@@ -18,6 +19,7 @@ def mutants(
     names: Annotated[list[str] | None, typer.Argument(help="which mutants; all if none is named")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="only say which mutants there are")] = False,
     quick: Annotated[bool, typer.Option(help="stop at the first check that finds a fault")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="processes; 0: as many as there are cores")] = 0,
     markdown: Annotated[bool, typer.Option(help="print the table of docs/mutants.md")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -33,9 +35,9 @@ def mutants(
         false_alarms = suite.control()
         meter.advance()
         verdicts = []
-        for mutant in chosen:
-            meter.update(description=mutant.name)
-            verdicts.append(suite.run(mutant, quick=quick))
+        for verdict in suite.run_all(chosen, quick=quick, workers=workers or os.cpu_count() or 1):
+            meter.update(description=verdict.mutant)
+            verdicts.append(verdict)
             meter.advance()
     if markdown:
         print(as_markdown(verdicts))

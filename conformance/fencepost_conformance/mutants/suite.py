@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from multiprocessing import get_context
 from random import Random
 
 from fencepost.member import MemberSettings
@@ -71,6 +73,23 @@ def run(mutant: Mutant, *, quick: bool = False) -> Verdict:
             if quick and kills:
                 break
     return Verdict(mutant.name, tuple(kills))
+
+
+def run_all(mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1) -> Iterator[Verdict]:
+    """``run`` for each, in order; in as many processes, which are renewed now and then."""
+    one = partial(_run_named, quick=quick)
+    names = [mutant.name for mutant in mutants]
+    if workers < 2 or len(names) < 2:
+        yield from map(one, names)
+        return
+    with get_context("spawn").Pool(min(workers, len(names)), maxtasksperchild=4) as pool:
+        yield from pool.imap(one, names)
+
+
+def _run_named(name: str, *, quick: bool) -> Verdict:
+    from .catalogue import MUTANTS  # noqa: PLC0415 — imports the faults, which import the checks
+
+    return run(MUTANTS[name], quick=quick)
 
 
 def control() -> list[Kill]:
