@@ -9,6 +9,7 @@ environment is quiet, and the group must settle (12.5).
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -58,6 +59,8 @@ QUIET = NetworkPlan(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 _NEW = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4, LeaveGroupRequest: 5}
 _OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 LAST_LINES = 40
+#: more turns than this in one millisecond are a loop: no timer of a client is that short
+MOST_AT_ONCE = 10_000
 
 
 class RandomChoices:
@@ -125,7 +128,8 @@ class Simulation:
         self._rng = Random(f"run {plan.seed}")
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
-        self._lines: list[str] = []
+        self._lines: deque[str] = deque(maxlen=LAST_LINES)
+        self._at_once = 0
         self._steps = 0
         self.topics = {name: Topic(name, name.encode().ljust(16, b"\0"), size) for name, size in plan.topics}
         self.core = WatchedSession(plan.settings, plan.profile, RandomChoices(Random(f"choices {plan.seed}")))
@@ -161,7 +165,7 @@ class Simulation:
             generations,
             self._settling.settled_ms,
             broken,
-            tuple(self._lines[-LAST_LINES:]) if broken else (),
+            tuple(self._lines) if broken else (),
         )
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None:
@@ -178,6 +182,9 @@ class Simulation:
                 if at >= end:
                     break
                 heapq.heappop(self._agenda)
+                self._at_once = 0 if at > self.now else self._at_once + 1
+                if self._at_once > MOST_AT_ONCE:
+                    raise Broken("LIV-12", f"somebody goes round and round: {MOST_AT_ONCE} turns in one millisecond")
                 self.now = max(self.now, at)
                 what()
             elif first < end:
