@@ -15,7 +15,7 @@ from ..mutants.catalogue import MUTANTS
 from ..mutants.table import as_markdown, as_row, details
 
 
-def mutants(
+def mutants(  # noqa: PLR0917 — options of a command line
     names: Annotated[list[str] | None, typer.Argument(help="which mutants; all if none is named")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="only say which mutants there are")] = False,
     quick: Annotated[bool, typer.Option(help="stop at the first check that finds a fault")] = False,
