@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.member.assignors import sticky_data
+from fencepost.member.assignors import general, sticky_data
 from fencepost.member.assignors.base import Assignor, GroupMember, RebalanceProtocol
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
@@ -121,6 +121,13 @@ def test_different_subscriptions() -> None:
     assert shares(STICKY, topics, **members) == {"a": "t0", "b": "u0 u1", "c": "v0 v1 v2"}  # Kafka's own example
     left = {"b": eager("u0 u1", "tu"), "c": eager("v0 v1 v2", "tuv")}
     assert shares(STICKY, topics, **left) == {"b": "t0 u0 u1", "c": "v0 v1 v2"}
+
+
+def test_moves_that_do_not_help_are_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = {"a": eager("t0 t1 t2 t3", "t"), "b": eager("", "t"), "c": eager("", "u")}
+    assert shares(STICKY, TOPICS, **held)["b"] == "t0 t1"
+    monkeypatch.setattr(general, "_score", lambda shares: 0)
+    assert shares(STICKY, TOPICS, **held)["b"] == ""  # A-STICKY-23
 
 
 def test_near_members_first() -> None:

@@ -17,6 +17,11 @@ from .claims import Claims, missing
 from .near import Nearness
 
 
+def _keeping_order(partition: TopicPartition) -> tuple[int, bytes]:
+    """By number first, so that what a member gives up is spread over the topics."""
+    return partition.partition, java_order(partition.topic)
+
+
 @dataclass(frozen=True, slots=True)
 class Dealt:
     """The shares, and the partitions that go from one member to another, with their new owner (A-STICKY-14)."""
@@ -57,7 +62,7 @@ class _Deal:
         for name, held in self.claims.held.items():
             self.given_up.update((each, name) for each in held if self.near.mismatch(name, each))
             kept = [each for each in held if each not in self.claims.void and not self.near.mismatch(name, each)]
-            kept.sort(key=lambda each: (each.partition, java_order(each.topic)))
+            kept.sort(key=_keeping_order)
             size = self.quota
             if len(kept) < self.quota:
                 self.under.append(name)

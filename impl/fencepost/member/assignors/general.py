@@ -108,7 +108,7 @@ class _Work:
             self._improve([each for each in free if len(self.takers[each.topic]) > 1], former)
         moved = self._improve([each for each in self.every if len(self.takers[each.topic]) > 1], former)
         if moved and not beginning and _score(self.held) >= _score(before):
-            self.held.update(before)  # A-STICKY-23
+            self.held.update(before)  # A-STICKY-23; no group is known that needs it
         self.held.update(fixed)
 
     def _place(self, partition: TopicPartition, *, near: bool) -> bool:
