@@ -173,3 +173,25 @@ def test_a_partition_that_two_own_leaves_too_many() -> None:
     group = GroupSpec({"a": member(T, t=(0,)), "b": member(T, t=(0, 1, 2))}, ALIKE, {T: 2})
     with pytest.raises(AssignorError, match="left unassigned"):
         ASSIGNORS["uniform"](group)
+
+
+def topic(number: int) -> bytes:
+    return bytes(15) + bytes([number])
+
+
+def test_topics_come_in_the_order_of_a_hash_table() -> None:
+    """A-UHOM-07, as Kafka 4.3.1 was seen to do: 1 and 17 share a bucket of sixteen, 2 and 33 come after them."""
+    ids = [topic(number) for number in (17, 2, 1, 33)]
+    group = GroupSpec({name: member(*ids) for name in "ab"}, ALIKE, dict.fromkeys(ids, 1))
+    assert ASSIGNORS["uniform"](group)["a"].keys() == {topic(1), topic(17)}
+    held = {each: frozenset({0, 1}) for each in ids}
+    group = GroupSpec({"a": member(*ids)._replace(assigned=held), "b": member(*ids)}, ALIKE, dict.fromkeys(ids, 2))
+    assert ASSIGNORS["uniform"](group)["b"].keys() == {topic(2), topic(33)}
+
+
+def test_numbers_are_given_up_in_the_order_of_a_hash_table() -> None:
+    """A-UHOM-07: eleven numbers are in sixteen buckets, so that 19 comes before 4."""
+    group = GroupSpec(
+        {"a": member(T, t=(0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 19)), "b": member(T, t=(7, 8, 9, 10))}, ALIKE, {T: 20}
+    )
+    assert ASSIGNORS["uniform"](group)["a"][T] == (0, 1, 2, 3, 4, 5, 16, 17, 18, 19)

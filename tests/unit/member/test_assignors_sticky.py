@@ -10,11 +10,21 @@ from fencepost.member.assignors import general, sticky_data
 from fencepost.member.assignors.base import Assignor, GroupMember, RebalanceProtocol
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
-from fencepost.member.consumer_protocol import Assignment, Subscription
+from fencepost.member.consumer_protocol import (
+    Assignment,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_subscription,
+)
+from fencepost.member.events import Send
 from fencepost.member.partitions import TopicPartition
 from fencepost.member.settings import MemberSettings
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost_conformance.simulate import draw_plan, simulate
+
+from .desk import Desk
 
 TOPICS = {name: Topic(name, b"", 4) for name in "tu"}
 
@@ -147,6 +157,38 @@ def test_a_member_without_topics_gets_none() -> None:
     assert shares(STICKY, TOPICS, **members) == {"a": "", "b": "t0 t1 t2 t3"}
     faulty = StickyAssignor(faults=True)
     assert shares(faulty, TOPICS, **members) == {"a": "t0 t2", "b": "t1 t3"}  # A-STICKY-26, as Kafka does
+
+
+def test_a_sticky_member_tells_in_its_next_join_what_it_was_given() -> None:
+    desk = Desk(assignors=(STICKY,))
+    desk.start()
+    assert decode_subscription(desk.only(Send).body.protocols[0].metadata).user_data is None
+    desk.settle(*parts("t1 t0"))
+    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    desk.poll()
+    told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
+    assert told.owned_partitions == ()  # eager: given up
+    assert sticky_data.previous(told) == sticky_data.Claim(parts("t1 t0"), 1)  # A-STICKY-01
+
+
+def test_a_cooperative_member_tells_what_it_owns_and_since_when() -> None:
+    desk = Desk(assignors=(COOPERATIVE,))
+    desk.settle(*parts("t1 t0"), generation=4)
+    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    desk.poll()
+    told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
+    assert (told.owned_partitions, told.generation_id, told.user_data) == (parts("t0 t1"), 4, b"\0\0\0\4")
+
+
+def test_a_leader_remembers_the_newest_generation() -> None:
+    desk = Desk(assignors=(STICKY,))
+    desk.start()
+    desk.lead(("n", encode_subscription(eager("t0", "t", generation=9).subscription)))
+    (assignor,) = desk.member.assignors
+    assert isinstance(assignor, StickyAssignor)
+    assert assignor.newest == 9  # A-STICKY-05
+    shared = {row.member_id: decode_assignment(row.assignment) for row in desk.only(Send).body.assignments}
+    assert TopicPartition("t", 0) in shared["n"].partitions
 
 
 @pytest.mark.parametrize("seed", range(6))
