@@ -167,7 +167,59 @@ CONSUMER_MEMBER = MachineSpec(
     ),
 )
 
-MACHINES: Final = {spec.name: spec for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER)}
+UNSUBSCRIBED: Final = "UNSUBSCRIBED"
+JOINING: Final = "JOINING"
+RECONCILING: Final = "RECONCILING"
+ACKNOWLEDGING: Final = "ACKNOWLEDGING"
+SETTLED: Final = "STABLE"
+FENCED: Final = "FENCED"
+PREPARE_LEAVING: Final = "PREPARE_LEAVING"
+LEAVING: Final = "LEAVING"
+STALE: Final = "STALE"
+FATAL: Final = "FATAL"
+#: The states of a member that the coordinator counts, or will.
+IN_GROUP: Final = (JOINING, RECONCILING, ACKNOWLEDGING, SETTLED)
+
+#: JOINING to STABLE and UNSUBSCRIBED to PREPARE_LEAVING are legal in Kafka and never taken (N-TR-03).
+CONSUMER_CLIENT = MachineSpec(
+    name="consumer-client",
+    title="Member of a consumer group, client side",
+    states={
+        UNSUBSCRIBED: ("N-ST-01",),
+        JOINING: ("N-ST-02",),
+        RECONCILING: ("N-ST-03",),
+        ACKNOWLEDGING: ("N-ST-04",),
+        SETTLED: ("N-ST-05",),
+        FENCED: ("N-ST-06",),
+        PREPARE_LEAVING: ("N-ST-07",),
+        LEAVING: ("N-ST-08",),
+        STALE: ("N-ST-09",),
+        FATAL: ("N-ST-10",),
+    },
+    initial={UNSUBSCRIBED: ("N-ST-01",)},
+    transitions=(
+        Transition("poll_subscribed", (UNSUBSCRIBED,), JOINING, ("N-ST-20", "N-TR-01", "N-TR-14")),
+        Transition("lost_told", (FENCED,), JOINING, ("N-ST-20", "N-TR-06")),
+        Transition("poll_again", (STALE,), JOINING, ("N-ST-20", "N-TR-10")),
+        Transition("target_received", IN_GROUP, RECONCILING, ("N-ST-21", "N-TR-02")),
+        Transition("target_is_current", (RECONCILING,), SETTLED, ("N-ST-23", "N-TR-03")),
+        Transition("reconciled", (RECONCILING,), ACKNOWLEDGING, ("N-ST-22", "N-TR-04", "N-REC-03")),
+        Transition("acknowledged", (ACKNOWLEDGING,), SETTLED, ("N-ST-23", "N-TR-05")),
+        Transition("acknowledged_part", (ACKNOWLEDGING,), RECONCILING, ("N-ST-21", "N-TR-05")),
+        Transition("fenced", IN_GROUP, FENCED, ("N-ST-24", "N-TR-06")),
+        Transition("fenced", (PREPARE_LEAVING,), UNSUBSCRIBED, ("N-ST-28", "N-ERR-02")),
+        Transition("leave", IN_GROUP, PREPARE_LEAVING, ("N-ST-26", "N-TR-07", "N-TR-09")),
+        Transition("leave", (FENCED,), UNSUBSCRIBED, ("N-ST-28", "N-TR-07")),
+        Transition("released", (PREPARE_LEAVING,), LEAVING, ("N-ST-27", "N-TR-07", "N-TR-09")),
+        Transition("left", (LEAVING,), UNSUBSCRIBED, ("N-ST-28", "N-TR-08", "N-TR-12")),
+        Transition("left_stale", (LEAVING,), STALE, ("N-ST-29", "N-TR-08", "N-TR-09")),
+        Transition("fatal", (*IN_GROUP, PREPARE_LEAVING, UNSUBSCRIBED), FATAL, ("N-ST-25", "N-TR-11")),
+    ),
+)
+
+MACHINES: Final = {
+    spec.name: spec for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER, CONSUMER_CLIENT)
+}
 
 
 def build(spec: MachineSpec, model: object, *, initial: str | None = None, kind: type[Any] = Machine) -> Any:
