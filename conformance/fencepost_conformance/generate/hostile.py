@@ -21,6 +21,13 @@ _STRANGE_MEMBERS = ("", "unknown-member", "x")
 _SESSION_TIMEOUTS = (-1, 0, 1, 5_999, 6_000, 1_800_000, 1_800_001, 2_147_483_647)
 
 
+class Program(Protocol):
+    """A client of either protocol, as far as a forger looks at it."""
+
+    @property
+    def plan(self) -> Any: ...
+
+
 class Surroundings(Protocol):
     """What a forger can know: the plan, the clients, ids that were handed out, and how the groups stand if it can be
     seen; ``strange_groups`` are names of groups that no client is in."""
@@ -30,7 +37,7 @@ class Surroundings(Protocol):
     @property
     def plan(self) -> Plan: ...
     @property
-    def clients(self) -> Sequence[Client]: ...
+    def clients(self) -> Sequence[Program]: ...
     @property
     def known_ids(self) -> Sequence[str]: ...
     @property
@@ -52,7 +59,12 @@ def member_id(rng: Random, world: Surroundings, client: Client) -> str:
 
 
 def instance_id(rng: Random, world: Surroundings, client: Client) -> str | None:
-    pool = [None, client.plan.instance_id, "nobody", *(other.plan.instance_id for other in world.clients)]
+    pool: list[str | None] = [
+        None,
+        client.plan.instance_id,
+        "nobody",
+        *(other.plan.instance_id for other in world.clients),
+    ]
     return rng.choice(pool)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from random import Random
 
 from fencepost.member.consumer_protocol import Subscription, encode_subscription
@@ -10,6 +11,16 @@ from fencepost.protocol.messages import Protocol
 from fencepost.protocol.settings import Settings
 
 UNBOUNDED = 2_147_483_647
+
+
+class GroupProtocol(StrEnum):
+    """Which protocol the clients of a trace speak."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    MIXED = "mixed"  #: some this, some that, in the same groups
+
+
 #: the assignor lists that clients offer; real ones, several in one list, and some that nobody else knows
 PROTOCOL_LISTS = (
     ("range",),
@@ -66,12 +77,32 @@ class ClientPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsumerPlan:
+    """One client program that speaks the consumer protocol. ``names`` and ``regex`` are what it begins with; ``moods``
+    of its own: how likely it is to change them, and to report what it owns as it should."""
+
+    group_id: str
+    client_id: str
+    client_host: str
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    names: tuple[str, ...] | None
+    regex: str | None
+    assignor: str | None
+    version: int
+    fickle: float
+    honest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     settings: Settings
     groups: tuple[str, ...]
     clients: tuple[ClientPlan, ...]
     mood: Mood
     preloaded: bool  #: the log holds groups already when the first coordinator loads it
+    consumers: tuple[ConsumerPlan, ...] = ()
 
 
 def draw_plan(rng: Random) -> Plan:

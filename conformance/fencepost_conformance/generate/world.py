@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Any, Protocol
 
 from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import DeleteGroupsRequest, JoinGroupResponse, RequestBody
+from fencepost.protocol.messages import DeleteGroupsRequest, JoinGroupResponse, RequestBody, ResponseBody
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
-from ..targets.core import CoreSession
-from ..targets.ids import MemberIds
-from .clients import Client
-from .java_order import JavaOrder
 from .plan import Plan
 
 #: what an append can fail with: each class of C-SYNC-30, and codes that it passes on
@@ -37,16 +35,40 @@ class CoreRaised(Exception):
     """The core raised where it must answer; the message says what."""
 
 
+class Session(Protocol):
+    """A coordinator that is fed one event at a time. ``armed``: timers that are set, with their deadline in ms."""
+
+    armed: dict[ev.TimerKey, int]
+    groups: dict[str, GroupView]
+    consumer_groups: dict[str, ConsumerGroupView]
+
+    def feed(self, event: ev.Event) -> Observation:
+        """Handle the event and tell what it did."""
+
+
+class Program(Protocol):
+    """A client that the world plays. Its plan has a ``client_id``, a ``client_host`` and an ``instance_id``."""
+
+    @property
+    def plan(self) -> Any: ...
+
+    def sent(self, request_id: int, version: int, body: RequestBody) -> None:
+        """One of its own requests went out."""
+
+    def answered(self, request_id: int, body: ResponseBody) -> None:
+        """An answer arrives."""
+
+
 class World:
     """Feeds events to a core, keeps what came of them, and lets the clients see their answers."""
 
     strange_groups: Sequence[str] = ("", "ghost", "nobody")
 
-    def __init__(self, plan: Plan, profile: Profile, rng: Random, clients: list[Client]) -> None:
+    def __init__(self, plan: Plan, rng: Random, clients: Sequence[Program], session: Session) -> None:
         self._rng = rng
         self.plan = plan
         self.clients = clients
-        self.session = CoreSession(plan.settings, profile, JavaOrder(MemberIds()))
+        self.session = session
         self.events: list[ev.Event] = []
         self.observations: list[Observation] = []
         self.now = 0
@@ -57,13 +79,20 @@ class World:
         self.loading = False
         #: every member id that an answer named, oldest first
         self.known_ids: list[str] = []
+        #: work beside that has not ended
+        self.tasks: list[ev.TaskKey] = []
         self._next_request = 1
-        self._asked: dict[int, Client] = {}
+        self._asked: dict[int, Program] = {}
 
     @property
     def groups(self) -> dict[str, GroupView]:
         """The groups as the core has them now."""
         return self.session.groups
+
+    @property
+    def consumer_groups(self) -> Mapping[str, ConsumerGroupView]:
+        """The consumer groups as the core has them now."""
+        return self.session.consumer_groups
 
     @property
     def unreplicated(self) -> bool:
@@ -78,8 +107,8 @@ class World:
         return min((at for at in self.session.armed.values() if at > self.now), default=None)
 
     def request(
-        self, version: int, body: RequestBody, client: Client | None = None, host: tuple[str, str] | None = None,
-        denied: frozenset[str] = frozenset(),
+        self, version: int, body: RequestBody, client: Program | None = None, *, host: tuple[str, str] | None = None,
+        denied: frozenset[str] = frozenset(), denied_topics: frozenset[str] = frozenset(),
     ) -> int:  # fmt: skip
         """Send a request, of a client or of nobody in particular; the id it got."""
         number = self._next_request
@@ -90,7 +119,7 @@ class World:
         if client is not None:
             client.sent(number, version, body)
             self._asked[number] = client
-        self.feed(ev.Request(self.now, number, version, name, address, body, denied))
+        self.feed(ev.Request(self.now, number, version, name, address, body, denied, denied_topics))
         return number
 
     def feed(self, event: ev.Event) -> None:
@@ -103,10 +132,11 @@ class World:
         self.observations.append(seen)
         for reply in seen.replies:
             body = reply.body
-            if isinstance(body, JoinGroupResponse) and body.member_id and body.member_id not in self.known_ids:
-                self.known_ids.append(body.member_id)
+            if isinstance(body, JoinGroupResponse | ConsumerGroupHeartbeatResponse):
+                self._remember(body.member_id)
             if client := self._asked.pop(reply.request_id, None):
                 client.answered(reply.request_id, body)
+        self.tasks.extend(seen.tasks)
         if not seen.records:
             return
         self.log.extend(seen.records)
@@ -116,6 +146,10 @@ class World:
             self.feed(ev.AppendFailed(self.now, self._rng.choice(APPEND_ERRORS)))
         elif self._rng.random() < mood.prompt:
             self.replicate(len(self.log))
+
+    def _remember(self, member_id: str | None) -> None:
+        if member_id and member_id not in self.known_ids:
+            self.known_ids.append(member_id)
 
     def _written_as_one(self, event: ev.Event) -> bool:
         """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all."""
@@ -148,6 +182,7 @@ class World:
     def lose(self, *, known_epoch: bool) -> None:
         """The partition moves away; what was not replicated may be lost with it."""
         self.owned = False
+        self.tasks.clear()
         self.epoch += 1
         self.feed(ev.Unload(self.now, self.epoch if known_epoch else None))
 

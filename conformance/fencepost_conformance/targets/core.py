@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from fencepost import coordinator
 from fencepost.coordinator import CoordinatorState
 from fencepost.protocol.choices import Choices
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
@@ -20,7 +21,8 @@ from .wire_form import wire_form
 class CoreSession:
     """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
 
-    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` the views after the last event.
+    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` and ``consumer_groups`` the views
+    after the last event.
     """
 
     def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
@@ -29,6 +31,7 @@ class CoreSession:
         self._versions: dict[int, int] = {}
         self.armed: dict[TimerKey, int] = {}
         self.groups: dict[str, GroupView] = {}
+        self.consumer_groups: dict[str, ConsumerGroupView] = {}
 
     def feed(self, event: Event) -> Observation:
         """Handle the event and tell what it did. Raises what the core raises."""

@@ -56,11 +56,13 @@ final class Coordinator {
     private record Config(GroupCoordinatorConfig group, GroupConfigManager groups) { }
 
     final GroupCoordinatorService service;
+    final CoordinatorRuntime<?, ?> runtime;
     private final Map<?, ?> contexts;
     private final String settings;
 
     private Coordinator(GroupCoordinatorService service, CoordinatorRuntime<?, ?> runtime, String settings) {
         this.service = service;
+        this.runtime = runtime;
         this.settings = settings;
         this.contexts = (Map<?, ?>) Reflect.get(CONTEXTS, runtime);
     }

@@ -15,14 +15,15 @@ import org.apache.kafka.common.metadata.PartitionRecord;
 import org.apache.kafka.common.metadata.RegisterBrokerRecord;
 import org.apache.kafka.common.metadata.RemoveTopicRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
-import org.apache.kafka.coordinator.group.GroupCoordinatorService;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
 import org.apache.kafka.image.MetadataProvenance;
 
 /**
  * The metadata image that the coordinator sees: the topics of the trace, made with the records that a controller
- * writes. Each rack is one broker; a partition is on the brokers of its racks, or on one without a rack.
+ * writes. Each rack is one broker; a partition is on the brokers of its racks, or on one without a rack. It goes to the
+ * runtime and not to the service, which would wait here for the offsets of deleted topics to be deleted; there are none.
  */
 final class Metadata {
     private static final int NO_RACK = 0;
@@ -35,7 +36,7 @@ final class Metadata {
     private MetadataImage image = MetadataImage.EMPTY;
 
     /** Makes the topics of ["m", at, version, [[name, id, partitions, racks]...]] those of the coordinator. */
-    void become(JsonNode event, GroupCoordinatorService service) {
+    void become(JsonNode event, CoordinatorRuntime<?, ?> runtime) {
         MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
         if (brokers.isEmpty()) {
             register(delta, "", null);
@@ -60,7 +61,7 @@ final class Metadata {
         for (int i = 0; i < 2; i++) {
             arguments[i] = argument(UPDATE.getParameterTypes()[i], delta, image);
         }
-        Reflect.call(UPDATE, service, arguments);
+        Reflect.call(UPDATE, runtime, arguments);
     }
 
     /** Image and delta come in either order, and in 4.2 as the coordinator's own kinds of them. */
@@ -114,11 +115,11 @@ final class Metadata {
     }
 
     private static Method update() {
-        for (Method method : GroupCoordinatorService.class.getMethods()) {
+        for (Method method : CoordinatorRuntime.class.getMethods()) {
             if (method.getName().equals("onMetadataUpdate") || method.getName().equals("onNewMetadataImage")) {
                 return method;
             }
         }
-        throw new IllegalStateException("Kafka's coordinator takes no metadata");
+        throw new IllegalStateException("Kafka's runtime takes no metadata");
     }
 }

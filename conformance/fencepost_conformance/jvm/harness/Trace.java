@@ -80,7 +80,7 @@ final class Trace {
             case "t" -> fire(event);
             case "a" -> replicate(event.get(2).longValue());
             case "f" -> fail(event);
-            case "m" -> metadata.become(event, coordinator.service);
+            case "m" -> metadata.become(event, coordinator.runtime);
             case "k" -> finish(event);
             case "g" -> configure(event);
             case "s" -> coordinator.service.onElection(0, event.get(2).intValue());

@@ -1,0 +1,128 @@
+"""The kinds of step that every trace has, whichever protocol its clients speak: time, the log, the partition's fate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from random import Random
+
+from fencepost.protocol.events import TimerFired
+from fencepost.protocol.records import Record
+
+from .world import World
+
+#: how often a kind of step is drawn, and what it does
+Weighted = tuple[float, Callable[[], None]]
+
+
+class Steps(ABC):
+    """Draws the steps of one trace."""
+
+    def __init__(self, world: World, rng: Random) -> None:
+        self._world = world
+        self._rng = rng
+        weighted = self._weighted()
+        self._kinds = [kind for _, kind in weighted]
+        self._weights = [weight for weight, _ in weighted]
+
+    @abstractmethod
+    def _weighted(self) -> list[Weighted]:
+        """The kinds of step while the partition is owned."""
+
+    @abstractmethod
+    def _client(self) -> None:
+        """A client does what comes next; if all of them wait, time passes."""
+
+    @abstractmethod
+    def forge(self) -> None:
+        """A request that no well-behaved client would send now."""
+
+    @abstractmethod
+    def _admin(self) -> None:
+        """An administrator looks at groups, or deletes some."""
+
+    @abstractmethod
+    def preloaded(self) -> list[Record]:
+        """What the log holds when the first coordinator loads it."""
+
+    def run(self, steps: int) -> None:
+        """Steps until the trace has so many events."""
+        world, rng = self._world, self._rng
+        if rng.random() < 0.03:  # requests before the partition is owned (F-RT-02)
+            self._client()
+            self.forge()
+        self._begin()
+        while len(world.events) < steps:
+            due = world.due()
+            if due and rng.random() >= world.plan.mood.late_timers:
+                world.feed(TimerFired(world.now, rng.choice(due)))
+            elif not world.owned:
+                self._not_owned()
+            else:
+                rng.choices(self._kinds, self._weights)[0]()
+
+    def _begin(self) -> None:
+        world, rng = self._world, self._rng
+        records = self.preloaded() if world.plan.preloaded else []
+        if rng.random() < 0.1:
+            world.start_loading()
+            if rng.random() < 0.5:
+                self._client()
+        world.load(records)
+
+    def _wait(self) -> None:
+        """Time passes: a little, to just before the next deadline, to it, or beyond it."""
+        world, rng = self._world, self._rng
+        deadline = world.next_deadline()
+        draw = rng.random()
+        if deadline is None or draw < 0.15:
+            world.now += rng.choice((1, 10, 500, 1_000, 3_000))
+        elif draw < 0.30:
+            world.now = max(world.now, deadline - 1)
+        elif draw < 0.85:
+            world.now = deadline
+        else:
+            world.now = deadline + rng.choice((1, 100, 5_000))
+
+    def _replicate(self) -> None:
+        world, rng = self._world, self._rng
+        if not world.unreplicated:
+            return self._client()
+        end = len(world.log)
+        return world.replicate(end if rng.random() < 0.7 else rng.randint(world.replicated + 1, end))
+
+    def _fail_over(self) -> None:
+        self._world.lose(known_epoch=self._rng.random() < 0.8)
+
+    def _not_owned(self) -> None:
+        """Between losing the partition and having loaded it again."""
+        world, rng = self._world, self._rng
+        draw = rng.random()
+        if draw < 0.3:
+            self._client()
+        elif draw < 0.4:
+            self.forge()
+        elif draw < 0.45:
+            self._admin()
+        elif not world.loading and draw < 0.7:
+            world.start_loading()
+        elif world.loading and draw < 0.5:
+            world.fail_loading()
+        else:
+            if not world.loading:
+                world.epoch += 1
+            world.load(self._surviving())
+
+    def _surviving(self) -> list[Record]:
+        """What the next coordinator finds: perhaps without what was not replicated, perhaps compacted."""
+        world, rng = self._world, self._rng
+        log = world.log[: rng.randint(world.replicated, len(world.log))] if rng.random() < 0.5 else list(world.log)
+        if rng.random() < 0.5:
+            last = {record.key: n for n, record in enumerate(log)}
+            keep_tombstones = rng.random() < 0.5
+            log = [
+                record
+                for n, record in enumerate(log)
+                if last[record.key] == n and (keep_tombstones or record.value is not None)
+            ]
+        return log
