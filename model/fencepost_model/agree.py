@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+)
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Event, Reply, TimerFired, TimerKey
 from fencepost.protocol.messages import (
     DeleteGroupsResponse,
@@ -19,11 +28,15 @@ from fencepost.protocol.messages import (
     ResponseBody,
 )
 from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupView
 
 from .classic.coordinator import CoordinatorState, Step
 from .classic.state import Group
 from .classic.view import shows, view
+from .consumer.state import ConsumerGroup
+from .consumer.view import shows as consumer_shows
+from .consumer.view import view as consumer_view
 from .deadlines import TimerChanges
 from .versions import carried
 
@@ -47,6 +60,7 @@ def disagreements(
     observed: Observed,
     *,
     versions: Mapping[int, int],
+    profile: Profile,
 ) -> tuple[Mismatch, ...]:
     """Every part that differs; empty if the step explains the observation. ``versions``: of the requests, by id."""
     found: list[Mismatch] = []
@@ -58,6 +72,12 @@ def disagreements(
         _timers(timers, observed.timers, event, found)
     if observed.groups is not None:
         _groups(state, step.state, observed.groups, found)
+    if observed.consumer_groups is not None:
+        _consumer_groups(profile, state, step.state, observed.consumer_groups, found)
+    if observed.tasks is not None and (step.outcome.tasks or observed.tasks):
+        ours, theirs = set(step.outcome.tasks), set(observed.tasks)
+        if ours != theirs or len(observed.tasks) != len(theirs):
+            found.append(Mismatch("tasks", step.outcome.tasks, tuple(observed.tasks)))
     return tuple(found)
 
 
@@ -96,15 +116,51 @@ def plain(body: ResponseBody) -> ResponseBody:
         return replace(body, groups=tuple(sorted(body.groups, key=lambda row: row.group_id)))
     if isinstance(body, DeleteGroupsResponse):
         return DeleteGroupsResponse(tuple(sorted(body.results, key=lambda row: row.group_id)))  # C-ADM-09
+    if isinstance(body, ConsumerGroupHeartbeatResponse):
+        return replace(body, error_message=None)
+    if isinstance(body, ConsumerGroupDescribeResponse):
+        described = [
+            replace(row, error_message=None, members=tuple(sorted(row.members, key=lambda member: member.member_id)))
+            for row in body.groups
+        ]
+        return ConsumerGroupDescribeResponse(tuple(sorted(described, key=lambda row: row.group_id)))
     return body
 
 
 def _records(expected: Sequence[Record], observed: Sequence[Record], found: list[Mismatch]) -> None:
     if not expected and not observed:
         return
-    ours, theirs = [_plain_record(r) for r in expected], [_plain_record(r) for r in observed]
-    if ours != theirs and sorted(ours, key=_key) != sorted(theirs, key=_key):
+    if list(expected) != list(observed) and _ordered(expected) != _ordered(observed):
         found.append(Mismatch("records", tuple(expected), tuple(observed)))
+
+
+def _ordered(records: Sequence[Record]) -> list[Record]:
+    """The records by group, and where several of one kind stand together, by member or regex: their order is that of
+    hash maps. The tombstones of one member keep theirs (F-ORD-07)."""
+    ordered: list[Record] = []
+    plain_records = sorted([_plain_record(record) for record in records], key=_key)
+    for _, run in groupby(plain_records, _kind):
+        ordered += sorted(run, key=_within)
+    return ordered
+
+
+_OF_MEMBER = (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupMemberMetadataKey,
+)
+
+
+def _kind(record: Record) -> tuple[str, object, bool]:
+    gone = record.value is None
+    return record.key.group, "member" if gone and isinstance(record.key, _OF_MEMBER) else type(record.key), gone
+
+
+def _within(record: Record) -> str:
+    key = record.key
+    if isinstance(key, _OF_MEMBER):
+        return key.member_id
+    return key.regular_expression if isinstance(key, ConsumerGroupRegularExpressionKey) else ""
 
 
 def _plain_record(record: Record) -> Record:
@@ -144,12 +200,40 @@ def _groups(
             found.append(Mismatch(f"group {group_id}", _seen(group_id, group), seen))
     if before.slots is after.slots:
         return
-    old = {slot.group_id: slot.group for slot in before.slots}
-    new = {slot.group_id: slot.group for slot in after.slots}
+    old = {slot.group_id: slot.group for slot in before.slots if isinstance(slot.group, Group)}
+    new = {slot.group_id: slot.group for slot in after.slots if isinstance(slot.group, Group)}
     for group_id in old.keys() | new.keys():
         was, is_ = old.get(group_id), new.get(group_id)
         if was is not is_ and group_id not in observed and _seen(group_id, was) != _seen(group_id, is_):
             found.append(Mismatch(f"group {group_id}", _seen(group_id, is_), _UNCHANGED))
+
+
+def _consumer_groups(
+    profile: Profile,
+    before: CoordinatorState,
+    after: CoordinatorState,
+    observed: Mapping[str, ConsumerGroupView | None],
+    found: list[Mismatch],
+) -> None:
+    for group_id, seen in observed.items():
+        group = after.consumer_group(group_id)
+        if not (seen is None if group is None else seen is not None and consumer_shows(profile, seen, group_id, group)):
+            found.append(Mismatch(f"consumer group {group_id}", _consumer_seen(profile, group_id, group), seen))
+    if before.slots is after.slots:
+        return
+    old = {slot.group_id: slot.group for slot in before.slots if isinstance(slot.group, ConsumerGroup)}
+    new = {slot.group_id: slot.group for slot in after.slots if isinstance(slot.group, ConsumerGroup)}
+    for group_id in old.keys() | new.keys():
+        was, is_ = old.get(group_id), new.get(group_id)
+        if was is is_ or group_id in observed:
+            continue
+        expected = _consumer_seen(profile, group_id, is_)
+        if _consumer_seen(profile, group_id, was) != expected:
+            found.append(Mismatch(f"consumer group {group_id}", expected, _UNCHANGED))
+
+
+def _consumer_seen(profile: Profile, group_id: str, group: ConsumerGroup | None) -> ConsumerGroupView | None:
+    return None if group is None else consumer_view(profile, group_id, group)
 
 
 def _seen(group_id: str, group: Group | None) -> GroupView | None:

@@ -12,14 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from fencepost.protocol.events import Event, Reply, Request, TimerFired, TimerKey
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import Event, Reply, Request, TaskKey, TimerFired, TimerKey
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
 
 from .agree import Mismatch, disagreements
-from .classic.coordinator import ClassicModel, CoordinatorState, Step
+from .classic.coordinator import CoordinatorModel, CoordinatorState, Step
+from .classic.state import Group
+from .consumer.observe import Seen, no_matcher
+from .consumer.oracle import Matcher
 from .deadlines import Deadlines, after_step
 
 #: How many alternatives a verdict shows in words.
@@ -30,7 +35,8 @@ class Observed(Protocol):
     """What a target did with one event. ``None`` for a part that was not observed.
 
     ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
-    groups that the event changed, to their view afterwards, None if gone.
+    classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
+    ``tasks``: work that was started beside.
     """
 
     @property
@@ -41,6 +47,10 @@ class Observed(Protocol):
     def timers(self) -> Mapping[TimerKey, int | None] | None: ...
     @property
     def groups(self) -> Mapping[str, GroupView | None] | None: ...
+    @property
+    def consumer_groups(self) -> Mapping[str, ConsumerGroupView | None] | None: ...
+    @property
+    def tasks(self) -> Sequence[TaskKey] | None: ...
 
 
 class Candidate(NamedTuple):
@@ -90,10 +100,12 @@ class Verdict:
 
 
 class Follower:
-    """Follows one trace. After a refusal the follower stays where it was."""
+    """Follows one trace. After a refusal the follower stays where it was. ``matcher`` compiles regular expressions as
+    ``fencepost.protocol.choices.Functions`` says; without one, none compiles."""
 
-    def __init__(self, settings: Settings, profile: Profile) -> None:
-        self.model = ClassicModel(settings, profile)
+    def __init__(self, settings: Settings, profile: Profile, matcher: Matcher = no_matcher) -> None:
+        self.model = CoordinatorModel(settings, profile)
+        self.matcher = matcher
         self.candidates: list[Candidate] = [Candidate(self.model.initial(), {})]
         self.index = 0
         self._versions: dict[int, int] = {}
@@ -114,14 +126,18 @@ class Follower:
         taken: list[Step] = []
         alternatives: list[Alternative] = []
         reason = ""
+        seen = Seen(observed.records, observed.consumer_groups, self.matcher)
         for state, deadlines in self.candidates:
             if isinstance(event, TimerFired):
                 reason = _not_due(event, deadlines)
                 if reason:
                     continue
-            for step in self.model.successors(state, event, fresh_id(event, observed, state)):
+            new_id = fresh_id(event, observed, state)
+            for step in self.model.successors(state, event, new_id, seen):
                 changes = after_step(deadlines, event, step)
-                mismatches = disagreements(state, event, step, changes, observed, versions=self._versions)
+                mismatches = disagreements(
+                    state, event, step, changes, observed, versions=self._versions, profile=self.model.profile
+                )
                 if mismatches:
                     alternatives.append(Alternative(step, mismatches))
                 else:
@@ -139,16 +155,23 @@ def fresh_id(event: Event, observed: Observed, state: CoordinatorState) -> str:
 
     It shows in an answer that hands it out, or as an id in the group that was not there before.
     """
-    if not isinstance(event, Request) or not isinstance(event.body, JoinGroupRequest) or event.body.member_id:
+    if not isinstance(event, Request):
+        return ""
+    body = event.body
+    if not isinstance(body, JoinGroupRequest | ConsumerGroupHeartbeatRequest) or body.member_id:
         return ""
     for reply in observed.replies or ():
-        if reply.request_id == event.id and isinstance(reply.body, JoinGroupResponse) and reply.body.member_id:
-            return reply.body.member_id
-    seen = (observed.groups or {}).get(event.body.group_id)
-    if seen is not None:
-        group = state.group(event.body.group_id)
-        known = set() if group is None else {member.member_id for member in group.members} | group.pending_join
-        fresh = [member.member_id for member in seen.members if member.member_id not in known]
+        answer = reply.body
+        if isinstance(answer, JoinGroupResponse | ConsumerGroupHeartbeatResponse) and reply.request_id == event.id:
+            if not answer.member_id:
+                break
+            return answer.member_id
+    group = state.any_group(body.group_id)
+    known: set[str] = set() if group is None else {member.member_id for member in group.members}
+    if isinstance(group, Group):
+        known |= group.pending_join
+    for seen in ((observed.groups or {}).get(body.group_id), (observed.consumer_groups or {}).get(body.group_id)):
+        fresh = [] if seen is None else [row.member_id for row in seen.members if row.member_id not in known]
         if fresh:
             return fresh[0]
     return f"?{event.id}"

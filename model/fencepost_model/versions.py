@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse
 from fencepost.protocol.messages import (
     DescribeGroupsResponse,
     JoinGroupMember,
@@ -45,6 +46,12 @@ def carried(body: ResponseBody, version: int) -> ResponseBody:
                 for group in body.groups
             )
         )
+    if isinstance(body, ConsumerGroupDescribeResponse) and version < 1:
+        described = (
+            replace(group, members=tuple(replace(row, member_type=-1) for row in group.members))
+            for group in body.groups
+        )
+        return ConsumerGroupDescribeResponse(tuple(described))
     if isinstance(body, ListGroupsResponse) and version < 5:
         rows = (replace(row, group_type="") for row in body.groups)
         return replace(body, groups=tuple(rows if version >= 4 else (replace(row, group_state="") for row in rows)))

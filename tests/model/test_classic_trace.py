@@ -30,7 +30,7 @@ from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.jvm import harness
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
-from fencepost_model.classic.coordinator import ClassicModel
+from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.trace import Follower
 
 PROFILES = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
@@ -166,6 +166,8 @@ def test_what_is_not_observed_is_not_judged() -> None:
         records = None
         timers = None
         groups = None
+        consumer_groups = None
+        tasks = None
 
         def __init__(self, seen: Observation) -> None:
             self.replies = seen.replies
@@ -236,7 +238,7 @@ def test_a_refusal_names_what_would_have_been_accepted() -> None:
 @pytest.mark.parametrize("faulty", [False, True], ids=["mended", "kafka"])
 def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
     """C-ADM-05 as Kafka has it: until the high watermark moves."""
-    model = ClassicModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))
+    model = CoordinatorModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))
     state = model.initial()
     listed: list[int] = []
     member = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b""),))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DescribedGroup, DescribedMember, ListedGroup, ListGroupsRequest
 
+from ..consumer.derive import group_state
+from ..consumer.state import ConsumerGroup
 from ..machines import DEAD, STABLE
 from .state import Group, Member
 
@@ -39,12 +41,19 @@ def _row(member: Member, protocol: str | None) -> DescribedMember:
     )
 
 
-def listed(groups: Mapping[str, Group], body: ListGroupsRequest) -> tuple[ListedGroup, ...]:
-    """C-ADM-05, 13."""
+def listed(groups: Mapping[str, Group | ConsumerGroup], body: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+    """C-ADM-04, 05, 13."""
     states = {state.strip().lower() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
+    rows = (_listed(group_id, group) for group_id, group in sorted(groups.items()))
     return tuple(
-        ListedGroup(group_id, group.protocol_type or "", group.state, "classic")
-        for group_id, group in sorted(groups.items())
-        if (not states or group.state.lower() in states) and (not types or "classic" in types)
+        row
+        for row in rows
+        if (not states or row.group_state.lower() in states) and (not types or row.group_type in types)
     )
+
+
+def _listed(group_id: str, group: Group | ConsumerGroup) -> ListedGroup:
+    if isinstance(group, ConsumerGroup):
+        return ListedGroup(group_id, "consumer", group_state(group), "consumer")
+    return ListedGroup(group_id, group.protocol_type or "", group.state, "classic")

@@ -1,8 +1,9 @@
-"""The whole coordinator of classic groups as a transition system, event by event: what traces are compared with.
+"""The whole coordinator as a transition system, event by event: what traces are compared with.
 
-``ClassicModel.successors(state, event)`` takes the events of ``fencepost.protocol.events``, gives outcomes in the same
-vocabulary. Many groups share one log: an operation of one waits for records of another (F-RT-16). The state holds no
-deadline; a caller that wants to know which timers are armed adds up the commands of the outcomes.
+``CoordinatorModel.successors(state, event)`` takes the events of ``fencepost.protocol.events``, gives outcomes in the
+same vocabulary. Groups of both kinds stand in one map and share one log: an operation of one waits for records of
+another (F-RT-16). The state holds no deadline; a caller that wants to know which timers are armed adds up the commands
+of the outcomes.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
     CancelTimer,
     Event,
+    GroupConfigChanged,
     Load,
     LoadFailed,
     LoadStarted,
@@ -22,6 +25,7 @@ from fencepost.protocol.events import (
     Reply,
     Request,
     SetTimer,
+    TaskDone,
     TimerCommand,
     TimerFired,
     TimerKey,
@@ -32,9 +36,13 @@ from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
 
+from ..consumer.observe import UNSEEN, Hashes, Seen, Watched
+from ..consumer.state import KINDS, ConsumerGroup
+from ..consumer.view import view as consumer_view
+from ..consumer.work import Side, Surroundings, configured, topics_changed
 from .choice import Chooser, every
 from .gate import refused
-from .load import fails_load, load_group
+from .load import load_groups
 from .reads import is_read, read
 from .requests import arrive, go_on
 from .state import Arrive, Group, Operation, Timer
@@ -45,7 +53,13 @@ NOT_OWNED: Final = "not owned"
 LOADING: Final = "loading"
 ACTIVE: Final = "active"
 
-_KINDS: Final = {"join": TimerKind.JOIN, "sync": TimerKind.SYNC, "session": TimerKind.SESSION}
+_OF_CLASSIC_GROUPS: Final = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
+_KINDS: Final = {
+    "join": TimerKind.JOIN,
+    "sync": TimerKind.SYNC,
+    "session": TimerKind.SESSION,
+    **{kind: TimerKind(kind) for kind in KINDS},
+}
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -55,7 +69,9 @@ class CoordinatorState(NamedTuple):
     ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
     absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
     offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
-    ``relisted``: where in the log a deletion was tried, as records behind, and the group; see ``reads``.
+    ``relisted``: where in the log a deletion was tried, as records behind, and the group; see ``reads``. ``dropped``:
+    consumer groups that went out of memory since the last record (C-JOIN-15). ``hashes``: the metadata hashes known so
+    far, which a target showed (M-META-07).
     """
 
     phase: str = NOT_OWNED
@@ -68,12 +84,24 @@ class CoordinatorState(NamedTuple):
     written: Written | None = None
     handled: int = 0
     relisted: frozenset[tuple[int, str]] = frozenset()
+    dropped: tuple[tuple[str, ConsumerGroup], ...] = ()
+    around: Surroundings = Surroundings()
+    hashes: Hashes = ()
 
-    def group(self, group_id: str) -> Group | None:
+    def any_group(self, group_id: str) -> Group | ConsumerGroup | None:
         for slot in self.slots:
             if slot.group_id == group_id:
                 return slot.group
         return None
+
+    def group(self, group_id: str) -> Group | None:
+        """The classic group of that id."""
+        group = self.any_group(group_id)
+        return group if isinstance(group, Group) else None
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        group = self.any_group(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
 
 
 class Step(NamedTuple):
@@ -91,7 +119,7 @@ class Step(NamedTuple):
     failed: bool = False
 
 
-class ClassicModel:
+class CoordinatorModel:
     """The coordinator under given settings and a profile."""
 
     def __init__(self, settings: Settings, profile: Profile) -> None:
@@ -103,32 +131,44 @@ class ClassicModel:
         return CoordinatorState()
 
     def views(self, state: CoordinatorState) -> dict[str, GroupView]:
-        """What can be seen of each group."""
-        return {slot.group_id: view(slot.group_id, slot.group) for slot in state.slots if slot.group is not None}
+        """What can be seen of each classic group."""
+        return {slot.group_id: view(slot.group_id, slot.group) for slot in state.slots if isinstance(slot.group, Group)}
 
-    def successors(self, state: CoordinatorState, event: Event, new_id: str = "") -> tuple[Step, ...]:
-        """All results of an event. ``new_id`` is the member id to hand out, should one be needed."""
+    def consumer_views(self, state: CoordinatorState) -> dict[str, ConsumerGroupView]:
+        """What can be seen of each consumer group."""
+        return {
+            slot.group_id: consumer_view(self.profile, slot.group_id, slot.group)
+            for slot in state.slots
+            if isinstance(slot.group, ConsumerGroup)
+        }
+
+    def successors(
+        self, state: CoordinatorState, event: Event, new_id: str = "", seen: Seen = UNSEEN
+    ) -> tuple[Step, ...]:
+        """All results of an event. ``new_id`` is the member id to hand out, should one be needed. ``seen``: what a
+        target showed of what the model leaves to others."""
         if isinstance(event, Request):
-            body = refused(self.settings, state.phase, event)
+            body = refused(self.settings, self.profile, state.phase, event)
             if body is not None:
                 return (self._only(state, (body[0],), body[1]),)
             if is_read(event.body):
-                return (self._only(state, (read(state, event),), ("C-ADM-08",)),)
-        elif isinstance(event, TimerFired | Appended | AppendFailed):
+                bodies = read(self.settings, self.profile, state, event)
+                return tuple([self._only(state, ((event.id, body),), ("C-ADM-08",)) for body in bodies])
+        elif isinstance(event, TimerFired | Appended | AppendFailed | TaskDone):
             pass
-        elif isinstance(event, TopicsChanged):
-            return (self._only(state, (), ()),)
+        elif isinstance(event, TopicsChanged | GroupConfigChanged):
+            return (self._only(self._changed(state, event), (), ()),)
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
             return (self._phase(state, event),)
-        elif isinstance(event, Load) and any(fails_load(self.profile, record) for record in event.records):
+        elif isinstance(event, Load) and load_groups(self.profile, event.records) is None:
             failed = state._replace(
                 phase=NOT_OWNED, leader_epoch=event.leader_epoch, handled=state.handled + 1, written=None
             )
             return (Step("", failed, Outcome(), ("F-LOAD-02",), failed=True),)
         elif not isinstance(event, Load) and not self._unloads(state, event):
             return (self._only(state, (), ("F-LOAD-03" if state.phase == ACTIVE else "F-RT-02",)),)
-        runs = every(lambda chooser: self._run(state, event, new_id, chooser))
-        return tuple([self._close(state, event, label, work) for label, work in runs])
+        runs = every(lambda chooser: self._run(state, event, new_id, seen, chooser))
+        return tuple([self._close(state, event, label, side) for label, side in runs])
 
     # ---- events without choices ---------------------------------------------------------------------------------
 
@@ -138,6 +178,13 @@ class ClassicModel:
         after = state._replace(handled=state.handled + 1, written=None)
         replies = tuple(Reply(request, body) for request, body in bodies)
         return Step("", after, Outcome(replies=replies), rules)
+
+    def _changed(self, state: CoordinatorState, event: TopicsChanged | GroupConfigChanged) -> CoordinatorState:
+        """M-META-03, M-CFG-01. Both are the broker's, and stay when the partition goes."""
+        if isinstance(event, GroupConfigChanged):
+            return state._replace(around=configured(state.around, event))
+        around, slots = topics_changed(state.around, state.slots, event, active=state.phase == ACTIVE)
+        return state._replace(around=around, slots=slots)
 
     def _phase(self, state: CoordinatorState, event: LoadStarted | Load | LoadFailed) -> Step:
         """Loading begins, fails, or is asked for in vain (F-LOAD-03, F-LOAD-08)."""
@@ -162,7 +209,7 @@ class ClassicModel:
 
     # ---- steps --------------------------------------------------------------------------------------------------
 
-    def _run(self, state: CoordinatorState, event: Event, new_id: str, chooser: Chooser) -> Work:
+    def _run(self, state: CoordinatorState, event: Event, new_id: str, seen: Seen, chooser: Chooser) -> Side:
         fresh = isinstance(event, Load)
         work = Work(
             self.settings,
@@ -174,34 +221,50 @@ class ClassicModel:
             now=event.at_ms,
             shadows=() if fresh else state.shadows,
             relisted=frozenset() if fresh else state.relisted,
+            dropped=() if fresh else state.dropped,
         )
+        side = Side(work, state.around, Watched(seen, state.hashes))
         if isinstance(event, Request):
-            arrive(
-                work,
-                Arrive(event.id, event.version, event.client_id, event.client_host, event.body, new_id, event.denied),
-            )
+            if not side.takes(event, new_id):
+                arrive(
+                    work,
+                    Arrive(
+                        event.id, event.version, event.client_id, event.client_host, event.body, new_id, event.denied
+                    ),
+                )
         elif isinstance(event, TimerFired):
             key = event.key
             if key.kind is TimerKind.OPERATION:
                 work.time_out(key.operation)
             else:
-                work.fire(key.group_id, Timer(_NAMES[key.kind], key.member_id), -(state.handled + 1))
+                timer, operation = Timer(_NAMES[key.kind], key.member_id), -(state.handled + 1)
+                if key.kind in _OF_CLASSIC_GROUPS:
+                    work.fire(key.group_id, timer, operation)
+                else:
+                    side.fire(key.group_id, timer, operation)
+        elif isinstance(event, TaskDone):
+            side.task_done(event.key, event.failed, -(state.handled + 1))
         elif isinstance(event, Appended):
             work.durable(max(event.offset - state.durable, 0))
         elif isinstance(event, AppendFailed):
             if state.written is not None:
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
-            for record in event.records:
-                work.slots[record.key.group] = Slot(record.key.group, load_group(record))
-            for group_id in list(work.slots):
-                work.loaded(group_id)
+            side.around = side.around._replace(new_topics=-1, tasks=(), alarms=())
+            for group_id, group in (load_groups(self.profile, event.records) or {}).items():
+                work.slots[group_id] = Slot(group_id, group)
+                if isinstance(group, ConsumerGroup):
+                    side.loaded(group_id, group)
+                else:
+                    work.loaded(group_id)
         else:
             work.lose()
+            side.around = side.around._replace(tasks=(), alarms=())
         go_on(work)
-        return work
+        return side
 
-    def _close(self, state: CoordinatorState, event: Event, label: str, work: Work) -> Step:
+    def _close(self, state: CoordinatorState, event: Event, label: str, side: Side) -> Step:
+        work = side.work
         work.finish()
         durable = state.durable
         phase, epoch = state.phase, state.leader_epoch
@@ -222,11 +285,15 @@ class ClassicModel:
             written=work.written,
             handled=state.handled + 1,
             relisted=frozenset() if work.lost else work.relisted,
+            dropped=() if work.lost else work.dropped,
+            around=side.around,
+            hashes=side.oracle.hashes,
         )
         outcome = Outcome(
             records=tuple(work.records),
             replies=tuple([Reply(request, body) for request, body in work.replies]),
             timers=() if work.lost else self._timers(work),
+            tasks=tuple(side.started),
         )
         return Step(label, after, outcome, tuple(work.rules), work.lost, work.failed)
 

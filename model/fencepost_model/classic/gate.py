@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
@@ -23,7 +24,9 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import Settings
+from fencepost.protocol.settings import Profile, Settings
+
+from ..consumer.gate import refused_describe, refused_heartbeat
 
 #: The names of ``coordinator.NOT_OWNED`` and so on, kept apart to avoid a circle of imports.
 _ERRORS = {"not owned": ErrorCode.NOT_COORDINATOR, "loading": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
@@ -31,19 +34,25 @@ _ERRORS = {"not owned": ErrorCode.NOT_COORDINATOR, "loading": ErrorCode.COORDINA
 Answer = tuple[tuple[int, ResponseBody], tuple[str, ...]]
 
 
-def refused(settings: Settings, phase: str, request: Request) -> Answer | None:
+def refused(settings: Settings, profile: Profile, phase: str, request: Request) -> Answer | None:
     """The answer and its rules, or None if the request may go on to a group.
 
     Requests for several groups are refused group by group by ``reads`` and ``requests``; here only if the whole
     coordinator cannot serve them.
     """
-    found = _refused(settings, phase, request)
+    found = _refused(settings, profile, phase, request)
     return None if found is None else ((request.id, found[0]), found[1])
 
 
-def _refused(settings: Settings, phase: str, request: Request) -> tuple[ResponseBody, tuple[str, ...]] | None:
+def _refused(
+    settings: Settings, profile: Profile, phase: str, request: Request
+) -> tuple[ResponseBody, tuple[str, ...]] | None:
     body = request.body
     error = _ERRORS.get(phase)
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        return refused_heartbeat(settings, profile, error, request, body)
+    if isinstance(body, ConsumerGroupDescribeRequest):
+        return refused_describe(settings, error, request, body)
     if isinstance(body, JoinGroupRequest):
         return _join(settings, error, request, body)
     if isinstance(body, SyncGroupRequest):

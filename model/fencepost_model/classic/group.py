@@ -156,7 +156,7 @@ class GroupModel:
         if work.lost:
             timers.clear()
         after = GroupState(
-            group=slot.group,
+            group=slot.group if isinstance(slot.group, Group) else None,
             delay=slot.delay,
             timers=frozenset(timers),
             # A timer's write has no answer, and its failure no effect (C-JOIN-47): nobody can tell it is open.

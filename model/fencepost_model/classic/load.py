@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.records import Record
+from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Profile
 
+from ..consumer.refusal import CannotHappen
+from ..consumer.replay import replay
+from ..consumer.state import ConsumerGroup, new_group
 from ..machines import EMPTY, STABLE
 from .state import Group, Member, by_id
 from .subscription import CONSUMER, outcomes
@@ -52,3 +57,28 @@ def load_group(record: Record) -> Group | None:
         members=by_id(members),
         timestamp=value.current_state_timestamp,
     )
+
+
+def load_record(profile: Profile, group: Group | ConsumerGroup | None, record: Record) -> Group | ConsumerGroup | None:
+    """The group of either kind after one more record of its log (F-REPLAY-01, 06, 16). Raises CannotHappen."""
+    if isinstance(record.key, GroupMetadataKey):
+        return load_group(record)
+    if isinstance(group, Group):
+        if group.protocol_type is not None or group.members or group.pending_join:
+            raise CannotHappen("a record of a consumer group over a classic one")
+        group = new_group(profile)
+    return replay(profile, group, record)
+
+
+def load_groups(profile: Profile, records: Iterable[Record]) -> dict[str, Group | ConsumerGroup | None] | None:
+    """The groups that a log gives, by id; None if it cannot be loaded (F-LOAD-02, F-REPLAY-13)."""
+    groups: dict[str, Group | ConsumerGroup | None] = {}
+    for record in records:
+        if fails_load(profile, record):
+            return None
+        group_id = record.key.group
+        try:
+            groups[group_id] = load_record(profile, groups.get(group_id), record)
+        except CannotHappen:
+            return None
+    return groups

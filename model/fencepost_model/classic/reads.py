@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
@@ -15,35 +21,72 @@ from fencepost.protocol.messages import (
     RequestBody,
     ResponseBody,
 )
+from fencepost.protocol.settings import Profile, Settings
 
+from ..consumer.derive import votes
+from ..consumer.describe import describe as describe_consumer
+from ..consumer.describe import describe_members
+from ..consumer.gate import refused_row
+from ..consumer.state import ConsumerGroup, Image
 from .admin import describe, listed
 from .state import Group
 
 if TYPE_CHECKING:
     from .coordinator import CoordinatorState
 
+AnyGroup: TypeAlias = Group | ConsumerGroup
+
+
+class Ways(NamedTuple):
+    """How the coordinator was set up."""
+
+    settings: Settings
+    profile: Profile
+
 
 def is_read(body: RequestBody) -> bool:
-    return isinstance(body, DescribeGroupsRequest | ListGroupsRequest)
+    return isinstance(body, DescribeGroupsRequest | ListGroupsRequest | ConsumerGroupDescribeRequest)
 
 
-def read(state: CoordinatorState, request: Request) -> tuple[int, ResponseBody]:
-    """The answer to a read, at once: reads wait for nothing."""
+def read(settings: Settings, profile: Profile, state: CoordinatorState, request: Request) -> list[ResponseBody]:
+    """The answers that a read can have, at once: reads wait for nothing. There are several if votes are tied."""
     groups = _committed(state)
     body = request.body
     if isinstance(body, ListGroupsRequest):
         shown = {group_id: group for group_id, group in groups.items() if group_id not in request.denied}
         listing = tuple(row for row in listed(shown, body) for _ in range(_times(state, row.group_id)))
-        return request.id, ListGroupsResponse(ErrorCode.NONE, listing)
+        return [ListGroupsResponse(ErrorCode.NONE, listing)]
     if isinstance(body, DescribeGroupsRequest):
         rows = (
             DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")  # C-ADM-01
             if group_id in request.denied
-            else describe(group_id, groups.get(group_id), request.version)
+            else describe(group_id, _classic(groups.get(group_id)), request.version)
             for group_id in body.groups
         )
-        return request.id, DescribeGroupsResponse(tuple(rows))
+        return [DescribeGroupsResponse(tuple(rows))]
+    if isinstance(body, ConsumerGroupDescribeRequest):
+        ways, image = Ways(settings, profile), state.around.image
+        rows_of = [_described(ways, image, request, groups.get(group_id), group_id) for group_id in body.group_ids]
+        return [ConsumerGroupDescribeResponse(rows) for rows in product(*rows_of)]
     raise TypeError(f"not a read: {type(body).__name__}")
+
+
+def _described(
+    ways: Ways, image: Image, request: Request, group: AnyGroup | None, group_id: str
+) -> list[DescribedConsumerGroup]:
+    """The rows that may stand for a group, one for each assignor that may win (M-DESC-01)."""
+    row = refused_row(request, group_id)
+    if row is not None:
+        return [row]
+    if not isinstance(group, ConsumerGroup):
+        return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id)]
+    assignors = votes(group.members, ways.settings.group_consumer_assignors[0])
+    rows = describe_members(ways.profile, group, image)
+    return [describe_consumer(group_id, group, rows, assignor, request.denied_topics) for assignor in assignors]
+
+
+def _classic(group: AnyGroup | None) -> Group | None:
+    return group if isinstance(group, Group) else None
 
 
 def _times(state: CoordinatorState, group_id: str) -> int:
@@ -52,12 +95,12 @@ def _times(state: CoordinatorState, group_id: str) -> int:
     failed so makes it appear twice; one that is under way makes it appear for the map entry that it removed.
     """
     tried = sum(name == group_id for _, name in state.relisted)
-    changed = any(shadow.group_id == group_id for shadow in state.shadows)
+    changed = any(shadow.entry and shadow.group_id == group_id for shadow in state.shadows)
     return max(tried + (not changed), 1)
 
 
-def _committed(state: CoordinatorState) -> dict[str, Group]:
-    """The group objects of the map at the high watermark; what is inside them is read as it is now."""
+def _committed(state: CoordinatorState) -> dict[str, AnyGroup]:
+    """The group objects of the map at the high watermark; what is inside classic ones is read as it is now."""
     groups = {slot.group_id: slot.group for slot in state.slots}
     for shadow in reversed(state.shadows):
         groups[shadow.group_id] = shadow.old

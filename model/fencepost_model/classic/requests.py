@@ -22,6 +22,8 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.records import GroupMetadataKey, Record
 
+from ..consumer.state import ConsumerGroup
+from ..consumer.tombstones import of_group
 from ..machines import COMPLETING, DEAD, PREPARING, STABLE
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
@@ -71,9 +73,13 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
         body = replace(body, rebalance_timeout_ms=body.session_timeout_ms)
     draft = work.draft(body.group_id)
     is_new = draft is None
+    displaced = work.consumer_group(body.group_id)  # an empty one (C-JOIN-10)
     if draft is None:
         if body.member_id:
             work.rules.append("C-JOIN-11")
+            if displaced is not None and work.profile.fault_empty_group_dropped_from_memory:
+                work.rules.append("C-JOIN-15")
+                work.drop(body.group_id, displaced)
             _submit_future(work, request, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=body.member_id))
             return
         work.rules.append("C-JOIN-12")
@@ -85,8 +91,10 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
         work.rules.append("C-JOIN-16")  # F-ORD-01
         created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp), None)
         records, callback = [created.record({})], Created()
-        work.shadows = (*work.shadows, Shadow(work.undurable + 1, body.group_id, None))
-        work.written = Written(1, request.id, ((body.group_id, None),))
+        if displaced is not None:
+            records = [*of_group(body.group_id, displaced), *records]  # F-ORD-16
+        work.shadows = (*work.shadows, Shadow(work.undurable + len(records), body.group_id, displaced))
+        work.written = Written(len(records), request.id, ((body.group_id, displaced),))
     elif records:
         work.written = Written(len(records), request.id)
     work.submit(
@@ -191,7 +199,9 @@ _APPENDS = (
 def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Written | None:
     """The deletion itself; what it wrote, which is also what the step wrote last."""
     work.rules.append("C-ADM-09")
-    rows, records, before = [], [], []
+    rows: list[DeletedGroup] = []
+    records: list[Record] = []
+    before: list[tuple[str, Group | ConsumerGroup]] = []
     allowed = []
     for group_id in dict.fromkeys(body.groups_names):
         if group_id in request.denied:
@@ -199,17 +209,19 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Writt
             continue
         allowed.append(group_id)
         draft = work.draft(group_id)
-        group = draft.close() if draft is not None else None
+        group = draft.close() if draft is not None else work.consumer_group(group_id)
         if group is None:
             rows.append(DeletedGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-        elif group.state in (PREPARING, COMPLETING, STABLE):
+        elif group.members if isinstance(group, ConsumerGroup) else group.state in (PREPARING, COMPLETING, STABLE):
             rows.append(DeletedGroup(group_id, ErrorCode.NON_EMPTY_GROUP))
         else:
             rows.append(DeletedGroup(group_id, ErrorCode.NONE))
-            records.append(Record(GroupMetadataKey(group_id), None))  # F-ORD-13, C-ADM-10
+            # F-ORD-13, C-ADM-10
+            own = [Record(GroupMetadataKey(group_id), None)]
+            records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
             before.append((group_id, group))
-    for at, (group_id, group) in enumerate(before):
-        work.shadows = (*work.shadows, Shadow(work.undurable + at + 1, group_id, group))
+            work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, group))
+    for group_id, _ in before:
         work.delete(group_id)
     if not allowed:  # the request layer answers, and no operation is made
         work.replies.append((request.id, DeleteGroupsResponse(tuple(rows))))

@@ -109,12 +109,23 @@ class Deleting(NamedTuple):
 Callback: TypeAlias = Created | Emptied | Assigned | Replaced | Deleting
 
 
+class Timer(NamedTuple):
+    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``. Those of
+    consumer groups have kinds of their own (``consumer.state.KINDS``).
+
+    Setting one replaces the earlier one of the same name; a pending id and a member share theirs (C-TMR-11).
+    """
+
+    kind: str
+    member_id: str = ""
+
+
 class Operation(NamedTuple):
     """A write operation that is not finished (F-RT-04, F-RT-07).
 
     ``behind`` is the number of records that must yet become durable before it is. ``body`` is the answer to send then,
     None if the answer is a future of its own (JoinGroup, SyncGroup) or there is none (a timer's write); ``answered``
-    tells whether that future is complete.
+    tells whether that future is complete. ``timer`` is set again if the write fails (F-RT-17).
     """
 
     id: int
@@ -124,16 +135,7 @@ class Operation(NamedTuple):
     body: ResponseBody | None = None
     answered: bool = False
     callback: Callback | None = None
-
-
-class Timer(NamedTuple):
-    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``.
-
-    Setting one replaces the earlier one of the same name; a pending id and a member share theirs (C-TMR-11).
-    """
-
-    kind: str
-    member_id: str = ""
+    timer: Timer | None = None
 
 
 JOIN_TIMER: Final = Timer("join")

@@ -10,8 +10,9 @@ every record up to its own is durable, or for one that wrote none, every record 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeletedGroup,
@@ -30,6 +31,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 
+from ..consumer.state import ConsumerGroup
 from ..machines import EMPTY, PREPARING
 from ..table import IllegalTransition
 from .choice import Chooser
@@ -54,6 +56,11 @@ from .state import (
 from .static import not_replaced, replaced
 from .sync import assigned, not_assigned, sync_timer
 
+#: How long until a timer of a consumer group whose write failed runs out again (F-RT-17, M-TMR-08).
+RETRY_MS: Final = 500
+#: Errors after which it does not: the partition is elsewhere.
+_NO_RETRY: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
 
 class Slot(NamedTuple):
     """What a coordinator keeps under a group id: the group, if there is one, and the meaning of its join timer.
@@ -63,7 +70,7 @@ class Slot(NamedTuple):
     """
 
     group_id: str
-    group: Group | None = None
+    group: Group | ConsumerGroup | None = None
     delay: tuple[int, int] | None = None
 
 
@@ -72,15 +79,17 @@ class Written(NamedTuple):
 
     records: int
     operation: int
-    before: tuple[tuple[str, Group | None], ...] = ()
+    before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
 
 
 class Shadow(NamedTuple):
-    """A group id whose object changed in the last ``behind`` records; reads at the committed offset see ``old``."""
+    """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
+    ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside."""
 
     behind: int
     group_id: str
-    old: Group | None
+    old: Group | ConsumerGroup | None
+    entry: bool = True
 
 
 class Work:
@@ -98,12 +107,14 @@ class Work:
         now: int = 0,
         shadows: tuple[Shadow, ...] = (),
         relisted: frozenset[tuple[int, str]] = frozenset(),
+        dropped: tuple[tuple[str, ConsumerGroup], ...] = (),
     ) -> None:
         self.slots = slots
         self.operations = list(operations)
         self.undurable = undurable
         self.shadows = shadows
         self.relisted = relisted  #: (records to the place of the log, group): deletions that ListGroups remembers
+        self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
         self.drafts: dict[str, Draft] = {}
         self.records: list[Record] = []
         self.replies: list[tuple[int, ResponseBody]] = []
@@ -122,14 +133,26 @@ class Work:
     # ---- groups -------------------------------------------------------------------------------------------------
 
     def draft(self, group_id: str) -> Draft | None:
-        """The group, open for changes; None if there is none."""
+        """The classic group, open for changes; None if there is none."""
         draft = self.drafts.get(group_id)
         if draft is None:
             slot = self.slots.get(group_id)
-            if slot is None or slot.group is None:
+            if slot is None or type(slot.group) is not Group:
                 return None
             draft = self.drafts[group_id] = Draft(self.sinks, group_id, slot.group, slot.delay)
         return draft
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The consumer group of that id; None if there is none."""
+        slot = self.slots.get(group_id)
+        return slot.group if slot is not None and isinstance(slot.group, ConsumerGroup) else None
+
+    def drop(self, group_id: str, group: ConsumerGroup) -> None:
+        """C-JOIN-15: out of memory without a record. It comes back if the next append fails, and reads at the committed
+        offset see it until a later record is replicated."""
+        self.slots[group_id] = Slot(group_id, None, self.slots[group_id].delay)
+        self.dropped = (*self.dropped, (group_id, group))
+        self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
 
     def create(self, group_id: str) -> Draft:
         """C-ST-06: a new group."""
@@ -165,6 +188,10 @@ class Work:
 
     def finish(self) -> None:
         """Closes the drafts into ``slots``."""
+        if self.dropped and self.written is not None and self.written.records:
+            before = (*[row for row in self.written.before if row[0] not in dict(self.dropped)], *self.dropped)
+            self.written = self.written._replace(before=before)
+            self.dropped = ()
         for group_id, draft in self.drafts.items():
             group = draft.close()
             slot = self.slots.get(group_id)
@@ -236,6 +263,9 @@ class Work:
     def fail(self, operation: Operation, error: ErrorCode, *, timed_out: bool) -> None:
         """The operation failed; it is no longer in ``operations``."""
         self.closed.append(operation.id)
+        if operation.timer is not None and error not in _NO_RETRY:
+            self.rules.append("F-RT-17")
+            self.loose.append((operation.group_id, {operation.timer: RETRY_MS}))
         draft = self.draft(operation.group_id)
         callback = operation.callback
         if draft is not None:
@@ -303,10 +333,13 @@ class Work:
         """F-RT-08: the records of the step just made are not in the log; groups are as they were before."""
         self.rules.append("F-RT-08")
         self.undurable -= written.records
-        for group_id, group in written.before:
+        for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
-            cancel = group is None and not self.profile.fault_timers_outlive_reverted_group
-            if cancel and slot.group is not None:
+            group = before
+            if isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
+                group = before._replace(refresh=slot.group.refresh)  # M-HB-13
+            cancel = type(group) is not Group and not self.profile.fault_timers_outlive_reverted_group
+            if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
                 gone = [JOIN_TIMER, SYNC_TIMER, *(Timer("session", member_id) for member_id in sorted(ids))]
                 self.loose.append((group_id, dict.fromkeys(gone)))
@@ -378,6 +411,8 @@ def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
         return JoinGroupResponse(error_code=mapped)
     if isinstance(body, SyncGroupRequest):
         return SyncGroupResponse(error_code=mapped)
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        return ConsumerGroupHeartbeatResponse(mapped)
     if isinstance(body, HeartbeatRequest):
         # C-HB-03: "loading" tells a heartbeat nothing.
         loading = mapped is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

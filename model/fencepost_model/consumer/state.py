@@ -16,6 +16,7 @@ from fencepost.protocol.consumer_view import ResolvedRegex
 from fencepost.protocol.events import Topic
 from fencepost.protocol.settings import Profile
 
+from ..classic.state import Timer
 from ..machines import C_STABLE
 
 #: Topic id and number.
@@ -105,13 +106,7 @@ class Image(NamedTuple):
     version: int = 0
 
 
-class Timer(NamedTuple):
-    """A timer of one member: ``kind`` is one of the names below."""
-
-    kind: str
-    member_id: str
-
-
+#: Kinds of timers of a member (M-TMR-01…03).
 SESSION: Final = "consumer-session"
 REBALANCE: Final = "consumer-rebalance"
 JOIN: Final = "consumer-join"
@@ -152,3 +147,24 @@ class Resolve(NamedTuple):
 
     resolution: Resolution
     failed: bool = False
+
+
+__all__ = [
+    "JOIN",
+    "KINDS",
+    "REBALANCE",
+    "SESSION",
+    "SYNC",
+    "Beat",
+    "ConsumerGroup",
+    "Expire",
+    "Held",
+    "Image",
+    "Member",
+    "Partition",
+    "Resolution",
+    "Resolve",
+    "Target",
+    "Timer",
+    "new_group",
+]

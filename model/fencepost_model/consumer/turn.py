@@ -18,7 +18,6 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
-    ConsumerGroupRegularExpressionKey,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
@@ -30,6 +29,7 @@ from fencepost.protocol.records import Record, RecordKey, RecordValue
 from fencepost.protocol.settings import Profile, Settings
 
 from ..classic.choice import Chooser
+from ..machines import C_UNREVOKED
 from .derive import group_topics, hashed
 from .oracle import Canonical, Oracle
 from .replay import BYTES, replay
@@ -113,6 +113,13 @@ class Turn:
     def arm_rebalance(self, member: Member) -> None:
         self.armed[Timer(REBALANCE, member.member_id)] = member.rebalance_timeout
         self.alarms[member.member_id] = member.epoch
+
+    def load_timers(self) -> None:
+        """F-LOAD-05: as a coordinator that has just read the group sets them."""
+        for member in self.group.members:
+            self.arm_session(member.member_id)
+            if member.state == C_UNREVOKED:
+                self.arm_rebalance(member)
 
     def cancel_timers(self, member_id: str) -> None:
         for kind in KINDS:
@@ -224,18 +231,3 @@ class Turn:
         self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
         self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)
         self.write(ConsumerGroupMemberMetadataKey(self.group_id, member_id), None)
-
-    def bury_group(self) -> None:
-        """The tombstones of a whole group (F-ORD-09, F-ORD-16)."""
-        ids = [member.member_id for member in self.group.members]
-        for member_id in ids:
-            self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
-        for member_id in ids:
-            self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)
-        self.write(ConsumerGroupTargetAssignmentMetadataKey(self.group_id), None)
-        for member_id in ids:
-            self.write(ConsumerGroupMemberMetadataKey(self.group_id, member_id), None)
-        for row in self.group.regexes:
-            self.write(ConsumerGroupRegularExpressionKey(self.group_id, row.regex), None)
-        self.write(ConsumerGroupPartitionMetadataKey(self.group_id), None)
-        self.write(ConsumerGroupMetadataKey(self.group_id), None)

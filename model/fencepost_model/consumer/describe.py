@@ -1,0 +1,64 @@
+"""ConsumerGroupDescribe (rule book, 7.10): a read at the committed offset."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_messages import (
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    NamedTopicPartitions,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Profile
+
+from .derive import by_id, group_state
+from .rows import target_rows, without_epochs
+from .state import ConsumerGroup, Image, Member, Target
+
+
+def describe(
+    group_id: str,
+    group: ConsumerGroup,
+    members: tuple[DescribedConsumerMember, ...],
+    assignor: str,
+    denied_topics: frozenset[str],
+) -> DescribedConsumerGroup:
+    """M-DESC-01. ``assignor``: the one with the most votes; ``members``: their rows."""
+    shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
+    if not shown.isdisjoint(denied_topics):
+        return DescribedConsumerGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, group_id)
+    return DescribedConsumerGroup(
+        ErrorCode.NONE, group_id, group_state(group), group.epoch, group.assignment_epoch, assignor, members
+    )
+
+
+def describe_members(profile: Profile, group: ConsumerGroup, image: Image) -> tuple[DescribedConsumerMember, ...]:
+    """The rows of the members. Topics that are gone are left out."""
+    return tuple(_member(profile, member, group.target_of(member.member_id) or (), image) for member in group.members)
+
+
+def _member(profile: Profile, member: Member, target: Target, image: Image) -> DescribedConsumerMember:
+    held = member.assigned
+    if not profile.old_describe_without_pending:
+        held = tuple(sorted((*held, *member.revoking)))  # V-16
+    return DescribedConsumerMember(
+        member.member_id,
+        member.instance,
+        member.rack,
+        member.epoch,
+        member.client_id,
+        member.client_host,
+        member.names,
+        member.regex or None,
+        _named(without_epochs(held), image),
+        _named(target, image),
+        0 if member.classic is not None else 1,
+    )
+
+
+def _named(partitions: Target, image: Image) -> tuple[NamedTopicPartitions, ...]:
+    topics = by_id(image)
+    return tuple(
+        NamedTopicPartitions(row.topic_id, topics[row.topic_id].name, row.partitions)
+        for row in target_rows(partitions)
+        if row.topic_id in topics
+    )

@@ -1,0 +1,100 @@
+"""What the model leaves open, read from what a target was observed to do.
+
+A metadata hash is taken as shown, and held to be a function: the same topics have the same hash for the whole trace,
+others have another. A target assignment is taken as the records show it; whether it is one that the assignor may give
+is for ``target.valid`` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupMetadataValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+)
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import Topic
+from fencepost.protocol.records import Record
+
+from .oracle import Matcher, digest
+from .rows import to_target
+from .state import Target
+from .target import Ask, propose
+
+#: Topics and the hash that they were seen to have.
+Hashes: TypeAlias = tuple[tuple[tuple[Topic, ...], int], ...]
+
+
+def no_matcher(regex: str) -> Callable[[str], bool] | None:
+    """Of who has no regular expressions: none compiles."""
+    return None
+
+
+class Seen(NamedTuple):
+    """What a target showed of one event; None where it was not observed."""
+
+    records: Sequence[Record] | None = None
+    groups: Mapping[str, ConsumerGroupView | None] | None = None
+    matcher: Matcher = no_matcher
+
+
+UNSEEN: Final = Seen()
+
+
+class Watched:
+    """An oracle that answers as the target did. ``hashes`` grows by what it learns."""
+
+    __slots__ = ("_seen", "hashes")
+
+    def __init__(self, seen: Seen, hashes: Hashes) -> None:
+        self._seen = seen
+        self.hashes = hashes
+
+    def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
+        known = set()
+        for each, value in self.hashes:
+            if each == topics:
+                return value
+            known.add(value)
+        shown = [value for value in self._hashes(group_id) if value and value not in known]
+        if shown:
+            value = shown[0]
+        elif stored and stored not in known and self._seen.records is not None:
+            value = stored  # no epoch was written, so it must be what the group has
+        else:
+            value = digest(topics)
+        self.hashes = (*self.hashes, (topics, value))
+        return value
+
+    def _hashes(self, group_id: str) -> list[int]:
+        records, groups = self._seen.records, self._seen.groups
+        if records is not None:
+            return [
+                record.value.metadata_hash
+                for record in records
+                if isinstance(record.value, ConsumerGroupMetadataValue) and record.key.group == group_id
+            ]
+        view = None if groups is None else groups.get(group_id)
+        return [] if view is None else [view.metadata_hash]
+
+    def target(self, group_id: str, ask: Ask) -> Mapping[str, Target] | None:
+        records, groups = self._seen.records, self._seen.groups
+        if records is not None:
+            shown = {
+                record.key.member_id: to_target(record.value.topic_partitions)
+                for record in records
+                if isinstance(record.key, ConsumerGroupTargetAssignmentMemberKey)
+                and isinstance(record.value, ConsumerGroupTargetAssignmentMemberValue)
+                and record.key.group == group_id
+            }
+            return {wish.member_id: shown.get(wish.member_id, wish.previous) for wish in ask.members}
+        view = None if groups is None else groups.get(group_id)
+        if view is not None:
+            return {member_id: to_target(rows) for member_id, rows in view.target}
+        return propose(ask)
+
+    def matcher(self, regex: str) -> Callable[[str], bool] | None:
+        return self._seen.matcher(regex)

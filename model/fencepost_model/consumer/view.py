@@ -1,0 +1,83 @@
+"""A group of the model in the shared vocabulary (``fencepost.protocol.consumer_view``).
+
+``shows`` compares with a view that a target gave without making one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, Final
+
+from fencepost.protocol.consumer_view import (
+    ConsumerGroupState,
+    ConsumerGroupView,
+    ConsumerMemberView,
+    MemberState,
+)
+from fencepost.protocol.settings import Profile
+
+from .derive import group_state, holders, subscription_type
+from .replay import BYTES
+from .rows import held_rows, target_rows
+from .state import ConsumerGroup, Member
+
+_STATES: Final = {state.value: state for state in ConsumerGroupState}
+_MEMBER_STATES: Final = {state: MemberState(byte) for state, byte in BYTES.items()}
+_NAMES: Final = tuple(field.name for field in fields(ConsumerGroupView) if field.name != "members")
+_fields_of_group: Final = attrgetter(*_NAMES)
+_fields_of_member: Final = attrgetter(*(field.name for field in fields(ConsumerMemberView)))
+
+
+def view(profile: Profile, group_id: str, group: ConsumerGroup) -> ConsumerGroupView:
+    """What can be seen of the group."""
+    values = dict(zip(_NAMES, _group(group_id, group), strict=True))
+    members = tuple(ConsumerMemberView(*_member(profile, member)) for member in group.members)
+    return ConsumerGroupView(members=members, **values)
+
+
+def shows(profile: Profile, seen: ConsumerGroupView, group_id: str, group: ConsumerGroup) -> bool:
+    """Whether this is the group's view."""
+    if _fields_of_group(seen) != _group(group_id, group):
+        return False
+    return [_fields_of_member(row) for row in seen.members] == [_member(profile, member) for member in group.members]
+
+
+def _group(group_id: str, group: ConsumerGroup) -> tuple[Any, ...]:
+    """The fields of the view but for ``members``, in order."""
+    return (
+        group_id,
+        _STATES[group_state(group)],
+        group.epoch,
+        group.hash,
+        group.assignment_epoch,
+        group.timestamp,
+        subscription_type(group.members, group.regexes),
+        group.statics,
+        tuple([(member_id, target_rows(target)) for member_id, target in group.target]),
+        tuple([(topic, number, epoch) for (topic, number), epoch in sorted(holders(group.members).items())]),
+        group.regexes,
+        group.refresh,
+        group.legacy,
+    )
+
+
+def _member(profile: Profile, member: Member) -> tuple[Any, ...]:
+    epochs = not profile.old_no_assignment_epochs
+    return (
+        member.member_id,
+        member.instance,
+        member.rack,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout,
+        member.names,
+        member.regex,
+        member.assignor,
+        member.epoch,
+        member.previous,
+        _MEMBER_STATES[member.state],
+        held_rows(member.assigned, epochs),
+        held_rows(member.revoking, epochs),
+        member.classic,
+    )

@@ -1,0 +1,227 @@
+"""Consumer groups in the operation layer: requests, timers and tasks as writes that wait for the log (11.2).
+
+``Side`` stands beside the ``Work`` of a step, holds what only consumer groups need, and is read when the step is done.
+Unlike classic groups, these change with the records alone; a failed append puts the whole group back (F-RT-08).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import (
+    GroupConfig,
+    GroupConfigChanged,
+    Request,
+    TaskKey,
+    TaskKind,
+    Topic,
+    TopicsChanged,
+)
+from fencepost.protocol.records import GroupMetadataKey, Record
+
+from ..classic.state import Group, Operation, Timer
+from ..classic.work import Shadow, Slot, Work, Written
+from ..machines import EMPTY
+from .derive import group_topics
+from .group import answer, take
+from .observe import Watched
+from .state import REBALANCE, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
+from .turn import Around, Turn, World
+
+
+class Surroundings(NamedTuple):
+    """What a coordinator keeps for its consumer groups.
+
+    ``image``: the topics that exist. ``new_topics``: see ``World``. ``configs``: dynamic configuration by group.
+    ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02).
+    """
+
+    image: Image = Image()
+    new_topics: int = -1
+    configs: tuple[tuple[str, GroupConfig], ...] = ()
+    tasks: tuple[Resolution, ...] = ()
+    alarms: tuple[tuple[str, str, int], ...] = ()
+
+    def config(self, group_id: str) -> GroupConfig | None:
+        for name, config in self.configs:
+            if name == group_id:
+                return config
+        return None
+
+
+class Side:
+    """One step's view of the consumer groups of a coordinator."""
+
+    def __init__(self, work: Work, around: Surroundings, oracle: Watched) -> None:
+        self.work = work
+        self.around = around
+        self.oracle = oracle
+        self.started: list[TaskKey] = []
+
+    # ---- steps --------------------------------------------------------------------------------------------------
+
+    def takes(self, request: Request, new_id: str) -> bool:
+        """Takes the request if it is about a consumer group, or makes one."""
+        body = request.body
+        if isinstance(body, ConsumerGroupHeartbeatRequest):
+            self.beat(request, body, new_id)
+            return True
+        return False
+
+    def beat(self, request: Request, body: ConsumerGroupHeartbeatRequest, new_id: str) -> None:
+        """A valid ConsumerGroupHeartbeat."""
+        work = self.work
+        slot = work.slots.get(body.group_id)
+        group = None if slot is None else slot.group
+        beat = Beat(body, request.version, request.client_id, request.client_host, new_id, request.denied_topics)
+        prefix: list[Record] = []
+        if isinstance(group, Group):
+            if body.member_epoch == 0 and group.state == EMPTY:
+                work.rules.append("M-VAL-22")  # F-ORD-16
+                prefix = [Record(GroupMetadataKey(body.group_id), None)]
+            else:
+                work.rules.append("M-VAL-24")
+                work.replies.append((request.id, ConsumerGroupHeartbeatResponse(ErrorCode.GROUP_ID_NOT_FOUND)))
+                return
+        turn = self.turn(body.group_id, group if isinstance(group, ConsumerGroup) else None)
+        response = answer(turn, beat)
+        if response.error_code is not ErrorCode.NONE:
+            self.keep_soft(turn)
+            work.replies.append((request.id, response))  # an error is thrown and does not wait for the log
+            return
+        self.close(turn, Operation(request.id, body.group_id, body, 0, response), prefix)
+
+    def fire(self, group_id: str, timer: Timer, operation: int) -> None:
+        """A timer of a member runs out. No group of this kind, no effect."""
+        slot = self.work.slots.get(group_id)
+        group = None if slot is None else slot.group
+        turn = self.turn(group_id, group if isinstance(group, ConsumerGroup) else None)
+        epoch = next((e for g, m, e in self.around.alarms if (g, m) == (group_id, timer.member_id)), 0)
+        if timer.kind == REBALANCE:
+            self.silence(group_id, timer.member_id)
+        take(turn, Expire(timer.kind, timer.member_id, epoch))
+        self.close(turn, Operation(operation, group_id, None, 0, timer=timer), [])
+
+    def task_done(self, key: TaskKey, failed: bool, operation: int) -> None:
+        """A regex resolution has run (M-RX-04)."""
+        found = next((task for task in self.around.tasks if task.group_id == key.group_id), None)
+        if found is None:
+            return
+        self.around = self.around._replace(tasks=tuple(task for task in self.around.tasks if task is not found))
+        slot = self.work.slots.get(key.group_id)
+        group = None if slot is None else slot.group
+        turn = self.turn(key.group_id, group if isinstance(group, ConsumerGroup) else None)
+        take(turn, Resolve(found, failed))
+        self.close(turn, Operation(operation, key.group_id, None, 0), [])
+
+    def loaded(self, group_id: str, group: ConsumerGroup) -> None:
+        """F-LOAD-05: session timers for all, rebalance timers for those who must revoke."""
+        turn = self.turn(group_id, group)
+        turn.load_timers()
+        self.timers(turn)
+
+    # ---- what a step comes to -----------------------------------------------------------------------------------
+
+    def turn(self, group_id: str, group: ConsumerGroup | None) -> Turn:
+        work, around = self.work, self.around
+        world = World(
+            work.sinks.now,
+            around.image,
+            around.config(group_id),
+            self.oracle,
+            any(task.group_id == group_id for task in around.tasks),
+            around.new_topics,
+        )
+        return Turn(Around(work.sinks.settings, work.profile, work.sinks.chooser, world, work.rules), group_id, group)
+
+    def close(self, turn: Turn, operation: Operation, prefix: list[Record]) -> None:
+        """Applies the records of a turn and submits the operation."""
+        work, group_id = self.work, turn.group_id
+        slot = work.slots.get(group_id, Slot(group_id))
+        old = slot.group
+        records = [*prefix, *turn.records]
+        if records:
+            entry = turn.fresh
+            work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry))
+            work.written = Written(len(records), operation.id, ((group_id, old),))
+            work.slots[group_id] = Slot(group_id, turn.after(), slot.delay)
+        self.keep_soft(turn)
+        self.timers(turn)
+        work.submit(operation, records)
+
+    def keep_soft(self, turn: Turn) -> None:
+        """M-HB-13: the deadline and the task stay whatever becomes of the records."""
+        slot = self.work.slots.get(turn.group_id)
+        group = None if slot is None else slot.group
+        if slot is not None and isinstance(group, ConsumerGroup) and not turn.fresh and group.refresh != turn.refresh:
+            self.work.slots[turn.group_id] = Slot(turn.group_id, group._replace(refresh=turn.refresh), slot.delay)
+        if turn.task is not None:
+            self.started.append(TaskKey(TaskKind.REGEX, turn.group_id))
+            self.around = self.around._replace(tasks=(*self.around.tasks, turn.task))
+
+    def timers(self, turn: Turn) -> None:
+        if not turn.armed:
+            return
+        self.work.loose.append((turn.group_id, turn.armed))
+        for timer, delay in turn.armed.items():
+            if timer.kind == REBALANCE:
+                self.silence(turn.group_id, timer.member_id)
+                if delay is not None:
+                    alarm = (turn.group_id, timer.member_id, turn.alarms[timer.member_id])
+                    self.around = self.around._replace(alarms=tuple(sorted((*self.around.alarms, alarm))))
+
+    def silence(self, group_id: str, member_id: str) -> None:
+        alarms = self.around.alarms
+        if any(row[:2] == (group_id, member_id) for row in alarms):
+            kept = tuple(row for row in alarms if row[:2] != (group_id, member_id))
+            self.around = self.around._replace(alarms=kept)
+
+
+def configured(around: Surroundings, event: GroupConfigChanged) -> Surroundings:
+    """M-CFG-01."""
+    configs = dict(around.configs)
+    configs.pop(event.group_id, None)
+    if event.config is not None:
+        configs[event.group_id] = event.config
+    return around._replace(configs=tuple(sorted(configs.items(), key=lambda row: row[0])))
+
+
+def topics_changed(
+    around: Surroundings, slots: tuple[Slot, ...], event: TopicsChanged, *, active: bool
+) -> tuple[Surroundings, tuple[Slot, ...]]:
+    """M-META-03: whoever subscribes to a topic that changed must look at the metadata again."""
+    old = {topic.name: shape(topic) for topic in around.image.topics}
+    new = {topic.name: shape(topic) for topic in event.topics}
+    changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    ids = {topic.topic_id for topic in around.image.topics}
+    image = Image(tuple(sorted([plain(topic) for topic in event.topics], key=lambda topic: topic.name)), event.version)
+    around = around._replace(image=image)
+    if not active:
+        return around, slots
+    if any(topic.topic_id not in ids for topic in event.topics):
+        around = around._replace(new_topics=event.version)
+    if not changed:
+        return around, slots
+    return around, tuple([_expired(slot, changed) for slot in slots])
+
+
+def _expired(slot: Slot, changed: set[str]) -> Slot:
+    group = slot.group
+    if not isinstance(group, ConsumerGroup) or group.refresh is None:
+        return slot
+    if changed.isdisjoint(group_topics(group.members, group.regexes)):
+        return slot
+    return slot._replace(group=group._replace(refresh=None))
+
+
+def shape(topic: Topic) -> tuple[bytes, tuple[frozenset[str], ...]]:
+    return topic.topic_id, plain(topic).racks
+
+
+def plain(topic: Topic) -> Topic:
+    """The topic with a set of racks for each partition."""
+    racks = (*topic.racks[: topic.partitions], *(frozenset(),) * (topic.partitions - len(topic.racks)))
+    return replace(topic, racks=racks)
