@@ -21,8 +21,8 @@ from .wire_form import wire_form
 class CoreSession:
     """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
 
-    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` and ``consumer_groups`` the views
-    after the last event.
+    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` and ``consumer_groups`` the
+    views after the last event.
     """
 
     def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:

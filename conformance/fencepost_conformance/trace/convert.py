@@ -23,6 +23,7 @@ _SETTINGS_TYPE = TypeAdapter(Settings)
 
 #: lists that are sets: written sorted, so that a trace has one text
 _SETS = frozenset({"denied", "denied_topics", "pending_join", "pending_sync"})
+_LISTS_OF_SETS = frozenset({"racks"})
 
 _PLAIN: tuple[tuple[type, type[ln.Line]], ...] = (
     (ev.TimerFired, ln.TimerFiredLine),
@@ -164,10 +165,18 @@ def plain(line: ln.Line) -> dict[str, Any]:
     return sorted_sets
 
 
+def _sorted(name: str, value: list[Any]) -> list[Any]:
+    if name in _SETS:
+        return sorted(value)
+    if name in _LISTS_OF_SETS:
+        return [sorted(inner) for inner in value]
+    return [_with_sorted_sets(inner) for inner in value]
+
+
 def _with_sorted_sets(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            name: sorted(inner) if name in _SETS and isinstance(inner, list) else _with_sorted_sets(inner)
+            name: _sorted(name, inner) if isinstance(inner, list) else _with_sorted_sets(inner)
             for name, inner in value.items()
         }
     if isinstance(value, list):

@@ -17,6 +17,8 @@ from fencepost.protocol.events import GroupConfig, TaskKey, TimerKey, Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
+from .record_form import RecordField
+
 VERSION = 1
 
 #: API name -> (API key, request, response); the group APIs, whose bodies are typed.
@@ -45,6 +47,12 @@ API_OF_KEY: dict[int, str] = {key: name for name, (key, *_) in GROUP_APIS.items(
 
 #: what a setting can be (``fencepost.protocol.settings.Settings``)
 Setting: TypeAlias = bool | int | str | tuple[str, ...]
+
+
+if TYPE_CHECKING:
+    _AnyRecord: TypeAlias = Record
+else:
+    _AnyRecord = RecordField
 
 
 class Line(BaseModel):
@@ -123,7 +131,7 @@ class LoadLine(Line):
     type: Literal["load"] = "load"
     at_ms: int
     leader_epoch: int
-    records: tuple[Record, ...]
+    records: tuple[_AnyRecord, ...]
 
 
 class LoadFailedLine(Line):
@@ -202,7 +210,7 @@ class ObservedLine(Line):
     """What the event before it caused."""
 
     type: Literal["observed"] = "observed"
-    records: tuple[Record, ...] = ()
+    records: tuple[_AnyRecord, ...] = ()
     replies: tuple[_AnyReply, ...] = ()
     timers: tuple[TimerPart, ...] = ()
     groups: dict[str, GroupView | None] = {}

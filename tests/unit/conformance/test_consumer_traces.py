@@ -1,0 +1,154 @@
+"""Traces of consumer groups: what is written is read back, and records say what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol import consumer_records as r
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_view import (
+    ConsumerGroupState,
+    ConsumerGroupView,
+    ConsumerMemberView,
+    MemberState,
+    ResolvedRegex,
+    SubscriptionType,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import Protocol
+from fencepost.protocol.records import GroupMetadataKey, Record
+from fencepost.protocol.settings import KAFKA_4_3, MigrationPolicy, Settings
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.trace import BrokenTrace, EventTrace, convert, itf, read_traces, write_traces
+from fencepost_conformance.trace import lines as ln
+from fencepost_conformance.trace.record_form import KINDS
+
+TOPIC = bytes(range(240, 256))
+CLASSIC = r.ClassicMemberMetadata(10_000, (Protocol("range", b"\x00\xff"),))
+ASSIGNED = (r.AssignedPartitions(TOPIC, (0, 2), (3, 4)), r.AssignedPartitions(b"\xff" * 16, (1,)))
+VALUES = {
+    "ConsumerGroupMetadata": r.ConsumerGroupMetadataValue(3, -(2**63)),
+    "ConsumerGroupPartitionMetadata": r.ConsumerGroupPartitionMetadataValue((r.TopicMetadata(TOPIC, "t", 2),)),
+    "ConsumerGroupMemberMetadata": r.ConsumerGroupMemberMetadataValue(
+        None, "r", "c", "/h", ("t",), "t.*", 5, None, CLASSIC
+    ),
+    "ConsumerGroupTargetAssignmentMetadata": r.ConsumerGroupTargetAssignmentMetadataValue(3, 2**40),
+    "ConsumerGroupTargetAssignmentMember": r.ConsumerGroupTargetAssignmentMemberValue(
+        (c.TopicPartitions(TOPIC, (0, 1)),)
+    ),
+    "ConsumerGroupCurrentMemberAssignment": r.ConsumerGroupCurrentMemberAssignmentValue(3, -1, 1, ASSIGNED, ()),
+    "ConsumerGroupRegularExpression": r.ConsumerGroupRegularExpressionValue(("t",), 9, 11),
+}
+
+
+def keyed(name: str) -> object:
+    key: type = KINDS[name][0]
+    return key("g") if len(key.__slots__) == 1 else key("g", "m")  # type: ignore[attr-defined]
+
+
+RECORDS = tuple(Record(keyed(name), value) for name, value in VALUES.items()) + tuple(  # type: ignore[arg-type]
+    Record(keyed(name), None)  # type: ignore[arg-type]
+    for name in KINDS
+)
+MEMBER = ConsumerMemberView(
+    "m", "i", None, "c", "/h", 5, ("t",), "", None, 3, 2, MemberState.UNREVOKED_PARTITIONS, ASSIGNED, (), CLASSIC
+)
+VIEW = ConsumerGroupView(
+    "g", ConsumerGroupState.RECONCILING, 3, -7, 2, 50, SubscriptionType.HETEROGENEOUS, (MEMBER,), (("i", "m"),),
+    (("m", (c.TopicPartitions(TOPIC, (0,)),)),), ((TOPIC, 0, 3),), (ResolvedRegex("t.*", ("t",), 9, 11),),
+    (99, 3), True,
+)  # fmt: skip
+HEARTBEAT = c.ConsumerGroupHeartbeatRequest(
+    "g", "m", 0, None, "r", 5, ("t",), "t.*", "uniform", (c.TopicPartitions(TOPIC, (0,)),)
+)
+TASK = ev.TaskKey(ev.TaskKind.REGEX, "g")
+EVENTS: tuple[ev.Event, ...] = (
+    ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2, (frozenset({"b", "a", "c"}), frozenset())),), 2**40),
+    ev.Load(1, 1, RECORDS),
+    ev.Request(2, 1, 1, "c", "/h", HEARTBEAT, frozenset(), frozenset({"z", "y"})),
+    ev.Request(2, 2, 1, "c", "/h", c.ConsumerGroupDescribeRequest(("g",))),
+    ev.TaskDone(3, TASK, failed=True),
+    ev.GroupConfigChanged(4, "g", ev.GroupConfig(1, None, 3)),
+    ev.GroupConfigChanged(4, "g", None),
+    ev.TimerFired(5, ev.TimerKey(ev.TimerKind.CONSUMER_REBALANCE, "g", "m")),
+)
+DESCRIBED = c.DescribedConsumerMember(
+    "m", None, None, 3, "c", "/h", ("t",), None, (c.NamedTopicPartitions(TOPIC, "t", (0,)),), (), 1
+)
+OBSERVATION = Observation(
+    RECORDS,
+    (
+        ev.Reply(
+            1, c.ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m", 3, 5, (c.TopicPartitions(TOPIC, (0,)),))
+        ),
+        ev.Reply(
+            2,
+            c.ConsumerGroupDescribeResponse(
+                (c.DescribedConsumerGroup(ErrorCode.NONE, "g", "Stable", 3, 3, "range", (DESCRIBED,)),)
+            ),
+        ),
+    ),
+    {ev.TimerKey(ev.TimerKind.CONSUMER_SESSION, "g", "m"): 45_000},
+    consumer_groups={"g": VIEW, "h": None},
+    tasks=(TASK,),
+)
+TRACE = EventTrace(
+    Settings(group_consumer_assignors=("range",), group_consumer_migration_policy=MigrationPolicy.DISABLED),
+    KAFKA_4_3, EVENTS, (OBSERVATION, None, *(Observation() for _ in EVENTS[2:])),
+)  # fmt: skip
+
+
+def test_every_kind_of_record_has_a_value_to_try() -> None:
+    assert set(VALUES) | {"GroupMetadata"} == set(KINDS)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    write_traces(file, [TRACE])
+    assert list(read_traces(file)) == [TRACE]
+    itf.write_itf(tmp_path / "t.itf.json", TRACE)
+    assert itf.read_itf(tmp_path / "t.itf.json") == TRACE
+
+
+def test_a_trace_has_one_text(tmp_path: Path) -> None:
+    told = json.loads(convert.text_of(convert.line_of_event(EVENTS[0])))
+    assert told["topics"][0]["racks"] == [["a", "b", "c"], []]
+    assert json.loads(convert.text_of(convert.line_of_event(EVENTS[2])))["denied_topics"] == ["y", "z"]
+
+
+def test_records_of_one_shape_are_told_apart() -> None:
+    told = json.loads(convert.text_of(convert.line_of_event(ev.Load(0, 1, RECORDS))))["records"]
+    tombstones = [one for one in told if one["value"] is None]
+    assert [one.get("type", "GroupMetadata") for one in tombstones] == list(KINDS)
+    assert convert.event_of_line(ln.parse_line(convert.text_of(convert.line_of_event(EVENTS[1])))) == EVENTS[1]
+
+
+def test_a_record_without_a_type_is_group_metadata() -> None:
+    line = ln.parse_line(
+        '{"type": "load", "at_ms": 0, "leader_epoch": 1, "records": [{"key": {"group": "g"}, "value": null}]}'
+    )
+    assert convert.event_of_line(line) == ev.Load(0, 1, (Record(GroupMetadataKey("g"), None),))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"type": "Nonsense", "key": {"group": "g"}, "value": None},
+        {"type": 3, "key": {"group": "g"}, "value": None},
+        {"type": "ConsumerGroupMetadata", "key": {"group": "g", "member_id": "m"}, "value": None},
+        {"type": "ConsumerGroupMemberMetadata", "key": {"group": "g"}, "value": None},
+        {"type": "ConsumerGroupMetadata", "key": {"group": "g"}, "value": {"assignment_epoch": 1}},
+        {"key": {"group": "g"}, "value": {"epoch": 1}},
+    ],
+)
+def test_a_record_that_is_not_of_its_type_is_refused(record: object, tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    head = '{"type": "trace", "version": 1, "kind": "events"}\n'
+    file.write_text(head + json.dumps({"type": "load", "at_ms": 0, "leader_epoch": 1, "records": [record]}) + "\n")
+    (found,) = read_traces(file)
+    assert isinstance(found, BrokenTrace)
+    assert "records" in str(found)
