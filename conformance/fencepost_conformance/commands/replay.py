@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +15,13 @@ from ..console import CannotRun
 from ..jvm.process import ProcessFault
 from ..pipeline.check import Checker, Examined
 from ..pipeline.job import Job, Verdict
+from ..replay.graph import WIDTH, text_chart
 from ..replay.load import Loaded, load
 from ..replay.show import as_json as json_of
-from ..replay.show import chart_of, failing_trace, notes, on_terminal, wire_as_json
-from ..report.chart import Chart, chart_html, page
+from ..replay.show import chart_of, failing_trace, wire_as_json
+from ..report.chart import Chart, chart_html
+from ..report.page import page
 from ..report.wire_words import wire_lanes, wire_steps
-from ..report.words import Teller
 from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import parse_target, profile_for
 from ..trace import EventTrace, itf, write_traces
@@ -41,7 +43,6 @@ def replay(  # noqa: PLR0917 — options of a command line
     job = Job(target, profile_for(named, profile), steps, model)
     if named.kind == "broker":
         raise CannotRun("a trace of events cannot be replayed against a broker; use --target core or kafka:RELEASE")
-    console = Console()
     charts: list[Chart] = []
     told: list[dict[str, Any]] = []
     kept: list[EventTrace] = []
@@ -49,23 +50,18 @@ def replay(  # noqa: PLR0917 — options of a command line
     checker = Checker(job)
     try:
         for item in load(trace, job.profile, steps):
-            if not isinstance(item, Loaded):
-                words = wire_steps(item)
-                charts.append(Chart(item.name or trace, (), wire_lanes(item), words))
-                told.append(wire_as_json(item, words))
-                if not as_json:
-                    console.print(on_terminal(words, None))
-                continue
-            shown, found = _examine(checker, item, shortest=shortest)
-            held &= found.verdict.held
-            charts.append(chart_of(shown.name, shown, found))
-            told.append(json_of(shown, found))
-            kept.append(failing_trace(shown, found))
+            if isinstance(item, Loaded):
+                shown, found = _examine(checker, item, shortest=shortest)
+                held &= found.verdict.held
+                chart = chart_of(shown.name, shown, found, model=model)
+                told.append(json_of(shown, found, chart))
+                kept.append(failing_trace(shown, found))
+            else:
+                chart = Chart(item.name or trace, (), wire_lanes(item), wire_steps(item))
+                told.append(wire_as_json(item, chart))
+            charts.append(chart)
             if not as_json:
-                marked = found.difference.event if found.difference else None
-                console.print(on_terminal(Teller(shown.trace.events, found.ours).steps(), marked))
-                for note in notes(found):
-                    console.print(f"[red]{note}[/]", highlight=False)
+                _print(chart)
     except ProcessFault as fault:
         raise CannotRun(str(fault)) from None
     finally:
@@ -77,6 +73,14 @@ def replay(  # noqa: PLR0917 — options of a command line
     if as_json:
         print(json.dumps({"command": "replay", "held": held, "traces": told}))
     raise typer.Exit(0 if held else 1)
+
+
+def _print(chart: Chart) -> None:
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    for line in text_chart(chart, console.width):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    for note in chart.notes:
+        console.print(note, style="red", markup=False, highlight=False)
 
 
 def _write(path: Path, traces: list[EventTrace]) -> None:

@@ -1,30 +1,25 @@
-"""A trace told on the terminal, as JSON, or as a sequence chart."""
+"""A trace with what was found in it: as a chart, as JSON, as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Group
-from rich.markup import escape
-from rich.text import Text
-
 from ..pipeline.check import Examined
 from ..report.chart import Chart
-from ..report.words import COORDINATOR, StepWords, Teller
+from ..report.steps import Teller
 from ..trace import EventTrace, WireTrace
+from .decided import rules_of_steps
 from .load import Loaded
 
-_INDENT = " " * 20
 
-
-def chart_of(name: str, shown: Loaded, found: Examined) -> Chart:
-    """The chart of a trace with what was found in it."""
-    teller = Teller(shown.trace.events, found.ours)
-    return Chart(
-        name, notes(found), teller.lanes(), teller.steps(), found.difference.event if found.difference else None
-    )
+def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -> Chart:
+    """The chart of a trace with what was found in it; ``model``: with the rules by which the model explains it."""
+    made = shown.trace
+    rules = rules_of_steps(made.settings, made.profile, made.events, found.ours) if model else []
+    teller = Teller(made.events, found.ours, rules)
+    marked = None if found.difference is None else found.difference.event
+    return Chart(name, notes(found), teller.lanes(), teller.steps(), marked)
 
 
 def failing_trace(shown: Loaded, found: Examined) -> EventTrace:
@@ -52,28 +47,7 @@ def notes(found: Examined) -> tuple[str, ...]:
     return tuple(told)
 
 
-def on_terminal(steps: Sequence[StepWords], marked: int | None) -> Group:
-    """Each step as a few lines: time and who says what, then answers, records, timers, groups."""
-    lines: list[Text] = []
-    for step in steps:
-        mark = "[bold red]✗[/] " if step.index == marked else ""
-        who = "" if step.who == COORDINATOR else f"[cyan]{escape(step.who)}[/] → "
-        if step.what:
-            lines.append(
-                Text.from_markup(f"{mark}[dim]{step.index:>4} {step.at_ms:>9} ms[/]  {who}{escape(step.what)}")
-            )
-        for answer in step.answers:
-            colour = "red" if answer.error else "green"
-            text = f"[{colour}]#{answer.request_id} {escape(answer.text)}[/]"
-            lines.append(Text.from_markup(f"{_INDENT}[cyan]{escape(answer.to)}[/] ← {text}"))
-        for kind, texts in (("writes", step.records), ("timer", step.timers), ("group", step.groups)):
-            lines += [Text.from_markup(f"{_INDENT}[dim]{kind}[/] {escape(text)}") for text in texts]
-        if step.error:
-            lines.append(Text.from_markup(f"{_INDENT}[red]raised inside: {escape(step.error)}[/]"))
-    return Group(*lines)
-
-
-def as_json(shown: Loaded, found: Examined) -> dict[str, Any]:
+def as_json(shown: Loaded, found: Examined, chart: Chart) -> dict[str, Any]:
     """The trace and what was found, as JSON data."""
     return {
         "name": shown.name,
@@ -83,9 +57,9 @@ def as_json(shown: Loaded, found: Examined) -> dict[str, Any]:
         "divergence": found.divergence,
         "difference": None if found.difference is None else asdict(found.difference),
         "rules": list(found.rules),
-        "steps": [asdict(step) for step in Teller(shown.trace.events, found.ours).steps()],
+        "steps": [asdict(step) for step in chart.steps],
     }
 
 
-def wire_as_json(trace: WireTrace, steps: Sequence[StepWords]) -> dict[str, Any]:
-    return {"name": trace.name, "profile": trace.profile.name, "steps": [asdict(step) for step in steps]}
+def wire_as_json(trace: WireTrace, chart: Chart) -> dict[str, Any]:
+    return {"name": trace.name, "profile": trace.profile.name, "steps": [asdict(step) for step in chart.steps]}

@@ -50,7 +50,7 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
             whole = generate(row.seed, checker.profile, job.steps)
             small = shrink(whole, lambda trace: checker.examine([trace])[0])
             shown = Loaded(f"seed {row.seed}, shrunk to {len(small.trace.events)} events", small.trace, ())
-            charts.append(chart_of(shown.name, shown, small.found))
+            charts.append(chart_of(shown.name, shown, small.found, model=job.model))
             (directory / "failures").mkdir(exist_ok=True)
             write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [failing_trace(shown, small.found)])
     finally:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from ..pipeline.summary import Summary
-from .chart import Chart, chart_html, page
+from .chart import Chart, chart_html
+from .page import page
 from .terminal import counts
 
 

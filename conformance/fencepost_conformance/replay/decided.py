@@ -1,0 +1,25 @@
+"""By which rules the model explains each step of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.protocol.events import Event
+from fencepost.protocol.settings import Profile, Settings
+from fencepost_model.trace import Follower
+
+from ..targets.base import Observation
+
+
+def rules_of_steps(
+    settings: Settings, profile: Profile, events: Sequence[Event], observations: Sequence[Observation]
+) -> list[tuple[str, ...]]:
+    """The rules of each step up to the first one that the model refuses, with those that decide there."""
+    follower = Follower(settings, profile)
+    told = []
+    for event, seen in zip(events, observations, strict=False):
+        verdict = follower.feed(event, seen)
+        told.append(verdict.rules)
+        if not verdict.ok:
+            break
+    return told

@@ -1,0 +1,90 @@
+"""Log records in words, of every kind."""
+
+from __future__ import annotations
+
+from fencepost.protocol import consumer_records as cr
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
+
+from .names import Names, assignment_words
+
+#: The short name of each kind of record (F-REC-02…08, 16).
+KINDS: dict[type, str] = {
+    GroupMetadataKey: "Group",
+    cr.ConsumerGroupMetadataKey: "GroupEpoch",
+    cr.ConsumerGroupPartitionMetadataKey: "PartitionMetadata",
+    cr.ConsumerGroupMemberMetadataKey: "Member",
+    cr.ConsumerGroupTargetAssignmentMetadataKey: "TargetEpoch",
+    cr.ConsumerGroupTargetAssignmentMemberKey: "Target",
+    cr.ConsumerGroupCurrentMemberAssignmentKey: "Current",
+    cr.ConsumerGroupRegularExpressionKey: "Regex",
+}
+
+
+def record_brief(record: Record) -> str:
+    """Kind and, where it has one, epoch; a tombstone is struck out by a minus."""
+    kind, value = KINDS[type(record.key)], record.value
+    if value is None:
+        return f"−{kind}"
+    epoch = next((getattr(value, name) for name in _EPOCHS if hasattr(value, name)), None)
+    return kind if epoch is None else f"{kind} {epoch}"
+
+
+_EPOCHS = ("generation", "epoch", "assignment_epoch", "member_epoch")
+
+
+def record_words(record: Record, names: Names) -> str:
+    """Kind, group, and what the value says."""
+    key = record.key
+    whose = getattr(key, "member_id", None) or getattr(key, "regular_expression", None)
+    head = f"{KINDS[type(key)]} {key.group}{f' {whose}' if whose else ''}"
+    return f"{head}: {'tombstone' if record.value is None else _value(record, names)}"
+
+
+def _value(record: Record, names: Names) -> str:
+    value = record.value
+    if isinstance(value, GroupMetadataValue):
+        rows = ", ".join(f"{row.member_id}={assignment_words(row.assignment)}" for row in value.members)
+        return f"generation {value.generation} protocol {value.protocol} leader {value.leader} [{rows}]"
+    if isinstance(value, cr.ConsumerGroupMetadataValue):
+        return f"epoch {value.epoch}, metadata hash {value.metadata_hash & (1 << 64) - 1:x}"
+    if isinstance(value, cr.ConsumerGroupPartitionMetadataValue):
+        return ", ".join(f"{topic.topic_name}({topic.num_partitions})" for topic in value.topics) or "no topics"
+    if isinstance(value, cr.ConsumerGroupMemberMetadataValue):
+        return _member(value)
+    if isinstance(value, cr.ConsumerGroupTargetAssignmentMetadataValue):
+        return f"assignment epoch {value.assignment_epoch}"
+    if isinstance(value, cr.ConsumerGroupTargetAssignmentMemberValue):
+        return names.rows(value.topic_partitions)
+    if isinstance(value, cr.ConsumerGroupCurrentMemberAssignmentValue):
+        revoking = value.partitions_pending_revocation
+        return (
+            f"epoch {value.member_epoch} (before {value.previous_member_epoch}) {state_name(value.state)}, "
+            f"holds {names.rows(value.assigned_partitions)}"
+            f"{f', revokes {names.rows(revoking)}' if revoking else ''}"
+        )
+    assert isinstance(value, cr.ConsumerGroupRegularExpressionValue)
+    return f"[{', '.join(value.topics)}] of image {value.version}"
+
+
+def _member(value: cr.ConsumerGroupMemberMetadataValue) -> str:
+    told = [f"topics [{', '.join(value.subscribed_topic_names)}]"]
+    if value.subscribed_topic_regex:
+        told.append(f"regex {value.subscribed_topic_regex}")
+    if value.instance_id is not None:
+        told.append(f"instance {value.instance_id}")
+    if value.rack_id is not None:
+        told.append(f"rack {value.rack_id}")
+    if value.server_assignor:
+        told.append(f"assignor {value.server_assignor}")
+    told.append(f"rebalance {value.rebalance_timeout_ms}")
+    if value.classic_member_metadata is not None:
+        protocols = ", ".join(row.name for row in value.classic_member_metadata.supported_protocols)
+        told.append(f"classic [{protocols}]")
+    return ", ".join(told)
+
+
+def state_name(code: int) -> str:
+    """The state that the byte stands for (M-MS-01…04); a byte that stands for none is shown as a number."""
+    known = {state.value: state.name for state in MemberState}
+    return known.get(code, str(code))

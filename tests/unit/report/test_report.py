@@ -1,0 +1,232 @@
+"""What people look at: a trace in words, as a chart of text, and as a page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fencepost.member.consumer_protocol import Assignment, encode_assignment
+from fencepost.member.partitions import TopicPartition
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record, RecordKey
+from fencepost.protocol.view import GroupState, GroupView, MemberView
+from fencepost_conformance.replay.graph import text_chart, who_held_what
+from fencepost_conformance.report.chart import Chart, chart_html
+from fencepost_conformance.report.holdings import after_each, changed
+from fencepost_conformance.report.names import assignment_words, compact, learn
+from fencepost_conformance.report.page import page
+from fencepost_conformance.report.record_words import KINDS, record_words
+from fencepost_conformance.report.steps import StepWords, Teller
+from fencepost_conformance.report.wire_words import wire_lanes, wire_steps
+from fencepost_conformance.report.words import event_words
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.trace import WireTrace, read_traces
+
+from .consumer_trace import EVENTS, OBSERVATIONS, ONE, TWO, group, member
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+
+
+def chart(marked: int | None = None) -> Chart:
+    teller = Teller(EVENTS, OBSERVATIONS, [("M-HB-01",), ("M-REC-10", "M-REC-11")])
+    return Chart("a trace", ("a note",), teller.lanes(), teller.steps(), marked)
+
+
+def wire(name: str) -> WireTrace:
+    (trace,) = read_traces(CORPUS / f"{name}.jsonl.gz")
+    assert isinstance(trace, WireTrace)
+    return trace
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_event_without_a_sender_has_words_of_its_own() -> None:
+    made: dict[type, ev.Event] = {
+        ev.TimerFired: ev.TimerFired(0, ev.TimerKey(ev.TimerKind.CONSUMER_JOIN, "g", "m")),
+        ev.TaskDone: ev.TaskDone(0, ev.TaskKey(ev.TaskKind.REGEX, "g"), failed=True),
+        ev.Appended: ev.Appended(0, 3),
+        ev.AppendFailed: ev.AppendFailed(0, ErrorCode.NOT_ENOUGH_REPLICAS),
+        ev.TopicsChanged: ev.TopicsChanged(0, (ev.Topic("t", bytes(16), 2),), 4),
+        ev.GroupConfigChanged: ev.GroupConfigChanged(0, "g", None),
+        ev.LoadStarted: ev.LoadStarted(0, 1),
+        ev.Load: ev.Load(0, 1, ()),
+        ev.LoadFailed: ev.LoadFailed(0, 1),
+        ev.Unload: ev.Unload(0, None),
+    }
+    assert set(made) == set(get_args(ev.Event)) - {ev.Request}
+    told = [event_words(event) for event in made.values()]
+    assert len(set(told)) == len(made)
+    assert "timer fires: rejoin of m" in told
+    assert "task regex of g fails" in told
+
+
+def test_every_kind_of_record_has_a_name() -> None:
+    assert set(KINDS) == set(get_args(RecordKey))
+
+
+def test_partitions_are_told_in_runs() -> None:
+    assert compact([("t", 2), ("t", 0), ("t", 1), ("u", 7), ("t", 5)]) == "t:0-2,5 u:7"
+    assert compact([]) == "nothing"
+
+
+def test_assignments_are_told_as_partitions_as_text_or_by_their_length() -> None:
+    written = encode_assignment(Assignment((TopicPartition("t", 1), TopicPartition("t", 0))))
+    assert assignment_words(written) == "t:0-1"
+    assert assignment_words(b"mine") == "'mine'"
+    assert assignment_words(b"\xff\x00") == "2 B"
+    row = GroupMetadataMember("m", None, "c", "h", 1, 1, b"", written)
+    record = Record(GroupMetadataKey("g"), GroupMetadataValue("consumer", 3, "range", "m", 0, (row,)))
+    assert record_words(record, learn((), ())) == "Group g: generation 3 protocol range leader m [m=t:0-1]"
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_client_that_is_several_members_has_a_lane_for_each() -> None:
+    teller = Teller(EVENTS, OBSERVATIONS)
+    assert teller.lanes() == ["client /127.0.0.1 one", "client /127.0.0.1 2b7c", "coordinator", "log"]
+    assert {step.who for step in teller.steps()} < set(teller.lanes())
+
+
+def test_records_are_told_with_offsets_and_fate() -> None:
+    appends = {step.index: step.append for step in chart().steps if step.append}
+    told = {index: (append.first, append.end, append.fate, append.failed) for index, append in appends.items()}
+    lost = "not replicated when the partition was lost at event 13"
+    assert told == {
+        3: (0, 3, "replicated at event 4", False),
+        6: (3, 5, lost, True),
+        7: (5, 6, "failed at event 8: NOT_ENOUGH_REPLICAS", True),
+        9: (5, 6, lost, True),  # the offset was free again
+        10: (6, 7, lost, True),
+    }
+
+
+def test_a_step_tells_request_answer_epochs_and_partitions() -> None:
+    step = chart().steps[7]
+    assert step.brief == "ConsumerGroupHeartbeat one epoch 1"
+    assert [(answer.brief, answer.error) for answer in step.answers] == [("epoch 1, own t:0-1", False)]
+    assert step.timers == ("revocation of one at 65000",)
+    (now,) = step.groups
+    assert (now.state, now.epochs) == ("Reconciling", (("group epoch", 2), ("assignment epoch", 2)))
+    one = next(row for row in now.members if row.member == ONE)
+    assert (one.holds, one.giving_up, one.state) == ((("t", 0), ("t", 1)), (("t", 2),), "UNREVOKED_PARTITIONS")
+    assert one.epochs == "epoch 1 (before 0)"
+
+
+def test_an_error_is_told_as_one() -> None:
+    (answer,) = chart().steps[11].answers
+    assert (answer.brief, answer.error) == ("FENCED_MEMBER_EPOCH", True)
+
+
+def test_a_classic_assignment_counts_while_its_generation_is_stable() -> None:
+    def seen(state: GroupState) -> Observation:
+        written = encode_assignment(Assignment((TopicPartition("t", 0),)))
+        row = MemberView("m", None, "c", "h", 1, 1, (), written, False, False, False)
+        view = GroupView("g", state, state, 2, "consumer", "range", "m", (row,), (), frozenset(), frozenset(), False)
+        return Observation(groups={"g": view})
+
+    names = learn((), ())
+    (stable,), (preparing,) = (
+        changed(seen(state), names) for state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
+    )
+    assert (stable.members[0].holds, stable.members[0].giving_up) == ((("t", 0),), ())
+    assert (preparing.members[0].holds, preparing.members[0].giving_up) == ((), (("t", 0),))
+
+
+def test_a_group_that_changes_its_kind_is_told_as_what_it_is_now() -> None:
+    view = group(ConsumerGroupState.STABLE, 1, (member("m", 1, MemberState.STABLE, (0,)),), ())
+    (now,) = changed(Observation(groups={"g": None}, consumer_groups={"g": view}), learn((), ()))
+    assert now.kind == "consumer"
+    assert not now.gone
+
+
+# --- the wire --------------------------------------------------------------------------------------------------------
+
+
+def test_a_recorded_trace_tells_what_the_members_were_told_to_hold() -> None:
+    steps = wire_steps(wire("cooperative-confluent-kafka"))
+    assert wire_lanes(wire("cooperative-confluent-kafka")) == ["one", "two", "three", "coordinator"]
+    held = [
+        [partition for row in standing.members for partition in row.holds]
+        for groups in after_each([step.groups for step in steps])
+        for standing in groups.values()
+    ]
+    assert max(map(len, held)) == 8
+    assert all(len(set(partitions)) == len(partitions) for partitions in held)
+    assert held[-1] == []
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_chart_of_text_is_plain_and_fits() -> None:
+    lines = [line.plain for line in text_chart(chart(marked=9), 100)]
+    assert max(map(len, lines)) <= 100
+    assert lines[0] == "A client /127.0.0.1 one   B client /127.0.0.1 2b7c   ◆ coordinator   ≡ log"
+    assert lines[1] == "A  B  ◆  ≡"
+    assert any(
+        re.fullmatch(r"│  ●──>  │ +6     3000 ms  #2 ConsumerGroupHeartbeat v1 g member 2b7c .*", line)
+        for line in lines
+    )
+    assert any(line.startswith("╪══╪══╪══╪") for line in lines)  # fail-over
+    assert [line for line in lines if "✗   9" in line]
+    assert any(line.endswith("rules    M-REC-10 M-REC-11") for line in lines)
+
+
+def test_who_held_what_shows_holders_and_what_is_given_up() -> None:
+    lines = [line.plain for line in who_held_what(chart().steps)]
+    assert lines[2].startswith("A one   B 2b7c")
+    assert lines[3].split() == ["step", "3", "7", "9", "10", "12", "13"]
+    assert lines[-1].split() == ["t:2", "A", "(A)", "·", "B", "B", "·"]
+
+
+def test_two_holders_at_once_are_marked() -> None:
+    two = (member(ONE, 1, MemberState.STABLE, (0,)), member(TWO, 1, MemberState.STABLE, (0,)))
+    seen = Observation(consumer_groups={"g": group(ConsumerGroupState.STABLE, 1, two, ())})
+    teller = Teller((EVENTS[0],), (seen,))
+    assert who_held_what(teller.steps())[-1].plain.split() == ["t:0", "!AB"]
+    assert 'class="clash"' in chart_html(Chart("", (), teller.lanes(), teller.steps()))
+    assert 'class="clash"' not in chart_html(chart())
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def _pictures(html: str) -> list[ET.Element]:
+    return [ET.fromstring(found) for found in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
+
+
+def test_the_page_needs_nothing_else() -> None:
+    html = page("<title>", chart_html(chart()))
+    assert "<title>&lt;title&gt;</title>" in html
+    assert not re.search(r"https?:|src=|href=|@import|<link", html)
+
+
+def test_every_step_has_a_band_and_a_panel_with_its_rules() -> None:
+    html = chart_html(chart(marked=9))
+    heads, steps = _pictures(html)
+    bands = [each.get("data-step") for each in steps.iter("g")]
+    assert (
+        bands == re.findall(r'<section class="panel" data-step="(\d+)"', html) == [str(at) for at in range(len(EVENTS))]
+    )
+    assert "step marked" in [each.get("class") for each in steps.iter("g")]
+    assert "M-REC-10 M-REC-11" in html
+    assert "".join(heads.itertext()).count("coordinator") == 1
+
+
+@pytest.mark.parametrize(("kind", "count"), [("held m0", 3), ("held m0 leaving", 1), ("held m1", 1)])
+def test_the_strips_show_who_holds_what(kind: str, count: int) -> None:
+    _, steps = _pictures(chart_html(chart()))
+    assert [each.get("class") for each in steps.iter("rect")].count(kind) == count
+
+
+def test_what_a_trace_says_is_escaped() -> None:
+    hostile = StepWords(0, 0, chart().steps[0].kind, "<b>", "coordinator", "<script>", "<script>")
+    assert "<script>" not in chart_html(Chart("<script>", ("<script>",), ["<b>", "coordinator"], [hostile]))
