@@ -35,10 +35,12 @@ def _alike(spec: GroupSpec) -> Target:
         extra = extras > 0
         room = least + extra
         kept: dict[bytes, list[int]] = {}
-        for topic_id in hash_order.of_map(member.assigned):
+        fits = sum(map(len, member.assigned.values())) <= room  # else the order says what is given up (A-UHOM-06)
+        for topic_id in member.assigned if fits else hash_order.of_map(member.assigned):
             if topic_id not in subscribed:
                 continue  # A-UHOM-02: dropped, and in no pool
-            numbers = hash_order.of_numbers(member.assigned[topic_id])
+            held = member.assigned[topic_id]
+            numbers = sorted(held) if fits else hash_order.of_numbers(held)
             if room:
                 kept[topic_id] = numbers[:room]
             pool += [(topic_id, number) for number in numbers[room:]]
