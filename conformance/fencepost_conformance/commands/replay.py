@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..compare.lockstep import first_difference
 from ..console import CannotRun
+from ..generate.plan import GroupProtocol
 from ..jvm.process import ProcessFault
 from ..pipeline.check import Checker, Examined
 from ..pipeline.job import Job, Verdict
@@ -33,6 +34,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     profile: Annotated[str | None, typer.Option(help="of a seed's trace; default: the target's")] = None,
     steps: Annotated[int, typer.Option(min=1, help="events of a seed's trace")] = 60,
     model: Annotated[bool, typer.Option(help="let the model follow")] = True,
+    protocol: Annotated[GroupProtocol, typer.Option(help="of a seed's trace")] = GroupProtocol.CLASSIC,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
     out: Annotated[Path | None, typer.Option("-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")] = None,
@@ -40,7 +42,7 @@ def replay(  # noqa: PLR0917 — options of a command line
 ) -> None:
     """Show one trace step by step."""
     named = parse_target(target)
-    job = Job(target, profile_for(named, profile), steps, model)
+    job = Job(target, profile_for(named, profile), steps, model, protocol)
     if named.kind == "broker":
         raise CannotRun("a trace of events cannot be replayed against a broker; use --target core or kafka:RELEASE")
     charts: list[Chart] = []
@@ -49,7 +51,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     held = True
     checker = Checker(job)
     try:
-        for item in load(trace, job.profile, steps):
+        for item in load(trace, job.profile, steps, protocol):
             if isinstance(item, Loaded):
                 shown, found = _examine(checker, item, shortest=shortest)
                 held &= found.verdict.held

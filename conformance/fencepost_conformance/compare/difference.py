@@ -29,12 +29,7 @@ class Difference:
 def compare_step(index: int, left: Observation, right: Observation) -> Difference | None:
     """None if the two are the same but for what does not count."""
     # the usual case is settled without building anything
-    if (left.replies, left.records, left.timers, left.groups) == (
-        right.replies,
-        right.records,
-        right.timers,
-        right.groups,
-    ):
+    if _compared(left) == _compared(right):
         return None
     one, other = normal(left), normal(right)
     if one == other:
@@ -43,12 +38,18 @@ def compare_step(index: int, left: Observation, right: Observation) -> Differenc
         ("replies", {r.request_id: r.body for r in one.replies}, {r.request_id: r.body for r in other.replies}),
         ("records", one.records, other.records),
         ("groups", one.groups, other.groups),
+        ("consumer_groups", one.consumer_groups, other.consumer_groups),
         ("timers", one.timers, other.timers),
+        ("tasks", one.tasks, other.tasks),
     ):
         found = _first(part, of_left, of_right)
         if found is not None:
             return Difference(index, *found)
     raise AssertionError(f"observations differ in no part: {one} / {other}")
+
+
+def _compared(seen: Observation) -> tuple[Any, ...]:
+    return seen.replies, seen.records, seen.timers, seen.groups, seen.consumer_groups, seen.tasks
 
 
 def _first(path: str, left: Any, right: Any) -> tuple[str, str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.protocol.choices import Choices
@@ -13,14 +13,14 @@ from ..generate.java_order import JavaOrder
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
-from .choices import WatchedChoices, other_choice
+from .choices import Answer, Call, Place, WatchedChoices, other_choice, untold_choices
 from .difference import Difference, compare_step
 from .divergences import explanation
 
 #: how often a trace is run again because the other coordinator chose another leader
 _MOST_CHOICES = 50
 #: what Kafka's harness says of events that cannot happen
-_IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend")
+_IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend", "NoSuchTask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def compare(
     choices: Callable[[], Choices] = lambda: JavaOrder(MemberIds()),
 ) -> Compared:
     """Compare the core's observations with another's; ``choices`` makes the choices that the core was run with."""
-    given: dict[tuple[int, int], str] = {}
+    given: dict[Place, Answer] = {}
     while True:
         found = first_difference(ours, other)
         if found is None:
@@ -54,7 +54,9 @@ def compare(
         if len(given) < _MOST_CHOICES:
             watched = WatchedChoices(choices(), given)
             _run(settings, profile, events[: found.event + 1], watched)
-            different = other_choice(watched.calls, found, other[found.event])
+            different = other_choice(watched.calls, found, other[found.event]) or _untold(
+                settings, profile, events[: found.event + 1], other, watched.calls, found, given, choices
+            )
             if different is not None and different[0] not in given:
                 given[different[0]] = different[1]
                 # the trace was made for the first choice; what comes later may be impossible after the other
@@ -64,6 +66,24 @@ def compare(
                 continue
         name = _explained(settings, profile, events[: found.event + 1], other, lambda: WatchedChoices(choices(), given))
         return Compared(found.event, found, name, ours, len(given))
+
+
+def _untold(  # noqa: PLR0917 — what a run needs
+    settings: Settings,
+    profile: Profile,
+    events: Sequence[Event],
+    other: Sequence[Observation],
+    calls: Sequence[Call],
+    found: Difference,
+    given: Mapping[Place, Answer],
+    choices: Callable[[], Choices],
+) -> tuple[Place, Answer] | None:
+    """A choice that no observation tells, with the answer under which the difference is none."""
+    for place, answer in untold_choices(calls, found):
+        ours = _run(settings, profile, events, WatchedChoices(choices(), {**given, place: answer}))
+        if len(ours) == len(events) and first_difference(ours, other) is None:
+            return place, answer
+    return None
 
 
 def _explained(

@@ -49,7 +49,7 @@ class Checker:
 
     def check(self, seeds: Sequence[int]) -> list[Row]:
         """One row for each seed, in order."""
-        traces = [generate(seed, self.profile, self._job.steps) for seed in seeds]
+        traces = [generate(seed, self.profile, self._job.steps, self._job.protocol) for seed in seeds]
         return [as_row(trace, found) for trace, found in zip(traces, self.examine(traces), strict=True)]
 
     def examine(self, traces: Sequence[Generated]) -> list[Examined]:

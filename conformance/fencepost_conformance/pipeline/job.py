@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from ..generate.plan import GroupProtocol
+
 
 class Verdict(StrEnum):
     """What became of a trace."""
@@ -25,12 +27,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too."""
+    """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too; ``protocol``: what
+    the clients of the traces speak."""
 
     target: str
     profile: str
     steps: int
     model: bool = True
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

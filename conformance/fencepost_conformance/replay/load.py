@@ -9,6 +9,7 @@ from fencepost.protocol.settings import PROFILES
 
 from ..console import CannotRun
 from ..generate.generator import Generated, generate
+from ..generate.plan import GroupProtocol
 from ..targets.base import Observation
 from ..targets.core import Core
 from ..trace import BrokenTrace, EventTrace, WireTrace, itf, read_traces
@@ -23,10 +24,12 @@ class Loaded:
     recorded: tuple[Observation | None, ...]
 
 
-def load(what: str, profile: str, steps: int) -> list[Loaded | WireTrace]:
+def load(
+    what: str, profile: str, steps: int, protocol: GroupProtocol = GroupProtocol.CLASSIC
+) -> list[Loaded | WireTrace]:
     """The traces of a seed or a file. Raises ``CannotRun`` for a broken file or none."""
     if what.lstrip("-").isdigit():
-        made = generate(int(what), PROFILES[profile], steps)
+        made = generate(int(what), PROFILES[profile], steps, protocol)
         return [Loaded(f"seed {what}", made, ())]
     path = Path(what)
     try:

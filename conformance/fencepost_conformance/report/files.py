@@ -47,7 +47,7 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
             if kind in seen or len(charts) == _SHOWN:
                 continue
             seen.add(kind)
-            whole = generate(row.seed, checker.profile, job.steps)
+            whole = generate(row.seed, checker.profile, job.steps, job.protocol)
             small = shrink(whole, lambda trace: checker.examine([trace])[0])
             shown = Loaded(f"seed {row.seed}, shrunk to {len(small.trace.events)} events", small.trace, ())
             charts.append(chart_of(shown.name, shown, small.found, model=job.model))
