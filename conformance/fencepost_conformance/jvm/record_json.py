@@ -84,13 +84,12 @@ def _write_member(value: r.ConsumerGroupMemberMetadataValue) -> dict[str, Any]:
         "serverAssignor": value.server_assignor,
     }
     classic = value.classic_member_metadata
-    if classic is not None:
-        told["classicMemberMetadata"] = {
-            "sessionTimeoutMs": classic.session_timeout_ms,
-            "supportedProtocols": [
-                {"name": row.name, "metadata": b64encode(row.metadata).decode()} for row in classic.supported_protocols
-            ],
-        }
+    told["classicMemberMetadata"] = classic and {  # F-REC-05: left out would be an empty one, null must be said
+        "sessionTimeoutMs": classic.session_timeout_ms,
+        "supportedProtocols": [
+            {"name": row.name, "metadata": b64encode(row.metadata).decode()} for row in classic.supported_protocols
+        ],
+    }
     return told
 
 
