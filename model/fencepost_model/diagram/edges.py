@@ -1,4 +1,7 @@
-"""The arrows of a picture: transitions with the same ends become one, and a transition from everywhere stays one."""
+"""The arrows of a picture: transitions with the same ends become one, and a transition from everywhere stays one.
+
+An ``Edge`` has one source; a ``Bus`` gathers the sources of a transition that several states have.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,24 @@ def edges(spec: MachineSpec) -> list[Edge]:
         for source in transition.sources:
             found.setdefault((source, transition.dest), []).append(label)
     return [Edge(source, dest, tuple(labels)) for (source, dest), labels in found.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Bus:
+    """Transitions that share sources and destination; one picture line that gathers the sources."""
+
+    sources: tuple[str, ...]
+    dest: str
+    labels: tuple[str, ...]
+
+
+def buses(spec: MachineSpec) -> list[Bus]:
+    """In the order in which the machine declares them."""
+    found: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for transition in spec.transitions:
+        label = f"{transition.trigger} ({', '.join(transition.rules)})"
+        found.setdefault((transition.sources, transition.dest), []).append(label)
+    return [Bus(sources, dest, tuple(labels)) for (sources, dest), labels in found.items()]
 
 
 def layers(spec: MachineSpec) -> list[str]:
