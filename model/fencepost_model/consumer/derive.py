@@ -41,7 +41,7 @@ def holders(members: tuple[Member, ...]) -> Mapping[Partition, int]:
 
 
 @lru_cache(maxsize=1 << 8)
-def by_name(image: Image) -> Mapping[str, Topic]:
+def topics_by_name(image: Image) -> Mapping[str, Topic]:
     return {topic.name: topic for topic in image.topics}
 
 
@@ -63,7 +63,7 @@ def topics_of(member: Member, regexes: Iterable[ResolvedRegex]) -> frozenset[str
 @lru_cache(maxsize=1 << 12)
 def subscribed(names: tuple[str, ...], resolved: tuple[str, ...], image: Image) -> frozenset[bytes]:
     """S(m): the ids of the existing topics among the names and the topics of the resolution."""
-    topics = by_name(image)
+    topics = topics_by_name(image)
     return frozenset(topics[name].topic_id for name in (*names, *resolved) if name in topics)
 
 
@@ -95,18 +95,21 @@ def group_topics(members: Iterable[Member], regexes: Iterable[ResolvedRegex]) ->
 
 @lru_cache(maxsize=1 << 10)
 def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex, ...]) -> SubscriptionType:
-    """M-TGT-05, G-DATA-22."""
+    """M-TGT-05, G-DATA-22. ``regexes``: all that are resolved."""
     size = len(members)
-    counts: dict[str, int] = {}
+    by_name: dict[str, int] = {}
+    by_regex: dict[str, int] = {}
     for member in members:
         for name in member.names:
-            counts[name] = counts.get(name, 0) + 1
+            by_name[name] = by_name.get(name, 0) + 1
+    for row in regexes:
+        for name in row.topics:
+            by_regex[name] = by_regex.get(name, 0) + 1
     used = used_regexes(members)
     if not used:
-        same = all(count == size for count in counts.values())
+        same = all(by_name.get(name, 0) == size for name in by_name.keys() | by_regex.keys())
     else:
-        # one regex matches each of its topics once, so there is nothing to count by regex
-        same = len(used) == 1 and next(iter(used.values())) == size and not counts
+        same = len(used) == 1 and size in used.values() and not by_name and set(by_regex.values()) <= {1}
     return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS
 
 
@@ -124,5 +127,5 @@ def votes(members: Iterable[Member], default: str) -> list[str]:
 
 def hashed(names: Iterable[str], image: Image) -> tuple[Topic, ...]:
     """What the metadata hash is a function of (M-META-07): the existing topics among the names, in their order."""
-    topics = by_name(image)
+    topics = topics_by_name(image)
     return tuple([topics[name] for name in sorted(names) if name in topics])

@@ -48,7 +48,7 @@ def _member(profile: Profile, member: Member, target: Target, image: Image) -> D
         member.client_id,
         member.client_host,
         member.names,
-        member.regex or None,
+        member.regex,
         _named(without_epochs(held), image),
         _named(target, image),
         0 if member.classic is not None else 1,

@@ -15,7 +15,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 
 from ..machines import C_STABLE, C_UNREVOKED
-from .derive import holders, subscription, subscription_type, votes
+from .derive import holders, subscription, subscription_type, used_regexes, votes
 from .reconcile import Aim, Desk, reconcile
 from .refusal import Refused
 from .regex import Regex, change_regex
@@ -111,12 +111,13 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
         return replace(t, holder, member_id)
     if mapped is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-04")
+    holder = t.group.member(mapped)
+    if holder is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
     if mapped != member_id:
         raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-STATIC-05")
-    if known is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
-    check_epoch(t, known, body)
-    return Found(known)
+    check_epoch(t, holder, body)
+    return Found(holder)
 
 
 def replace(t: Turn, old: Member, member_id: str) -> Found:
@@ -166,9 +167,10 @@ def advance(t: Turn, found: Found, updated: Member, owned: frozenset[Partition] 
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
     epoch, refreshed = bump_epoch(t, members, bump)
-    kind = subscription_type(members, t.group.regexes)
+    used = used_regexes(members)
+    kind = subscription_type(members, tuple([row for row in t.group.regexes if row.regex in used]))
     if t.profile.fault_stale_subscription_type and not refreshed:
-        kind = subscription_type(t.group.members, t.group.regexes)  # M-TGT-05, 06
+        kind = t.group.type  # M-TGT-05, 06
     reached = t.group.assignment_epoch
     if reached < epoch and may_compute(t):
         t.rule("M-HB-06", "M-TGT-01")

@@ -42,15 +42,14 @@ def without_assignment_epochs(member: Member) -> Held:
 
 def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
     """Who is meant. Raises Refused."""
+    mapped: str | None = member_id
     if instance is not None:
         mapped = t.group.held_by(instance)
-        if mapped is None:
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-LEAVE-02")
-        if mapped != member_id:
-            raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-LEAVE-02")
-    member = t.group.member(member_id)
-    if member is None:
+    member = None if mapped is None else t.group.member(mapped)
+    if member is None:  # an instance id may map to nobody (M-STATIC-13)
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-LEAVE-02")
+    if mapped != member_id:
+        raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-LEAVE-02")
     return member
 
 

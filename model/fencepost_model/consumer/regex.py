@@ -54,9 +54,7 @@ def change_regex(t: Turn, found: Found, updated: Member, members: tuple[Member, 
             result = Regex.BUMP  # LIV-15 mended
     if t.task is None and wants_resolution(t, members, wanted=wanted):
         t.rule("M-RX-03")
-        names = tuple([topic.name for topic in t.world.image.topics if topic.name not in t.denied_topics])  # M-RX-06
-        regexes = tuple(sorted(used_regexes(members)))
-        t.task = Resolution(t.group_id, regexes, names, t.world.image.version)
+        t.task = Resolution(t.group_id, tuple(sorted(used_regexes(members))), t.denied_topics)
     return result
 
 
@@ -79,6 +77,8 @@ def wants_resolution(t: Turn, members: tuple[Member, ...], *, wanted: bool) -> b
 def resolve(t: Turn, resolution: Resolution) -> None:
     """M-RX-05: what a resolution found is written, and bumps if it changes something."""
     used = used_regexes(t.group.members)
+    image = t.world.image
+    names = [topic.name for topic in image.topics if topic.name not in resolution.hidden]
     rows = {row.regex: row for row in t.group.regexes}
     changed = False
     for regex in resolution.regexes:
@@ -86,16 +86,16 @@ def resolve(t: Turn, resolution: Resolution) -> None:
             t.rule("M-RX-04")
             continue
         matches = t.world.oracle.matcher(regex)
-        topics = tuple(sorted([name for name in resolution.topics if matches is not None and matches(name)]))
+        topics = tuple(sorted([name for name in names if matches is not None and matches(name)]))
         old = rows.get(regex)
         changed |= topics != (() if old is None else old.topics)
         t.rule("M-RX-05")
-        value = ConsumerGroupRegularExpressionValue(topics, resolution.version, t.world.now)
+        value = ConsumerGroupRegularExpressionValue(topics, image.version, t.world.now)
         t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), value)
     after = t.after()
     if after is None:
         return
-    topics_now = hashed(group_topics(after.members, after.regexes), t.world.image)
+    topics_now = hashed(group_topics(after.members, after.regexes), image)
     if changed or not t.same_metadata(topics_now):
         t.rule("M-EPOCH-07")
         epoch = t.group.epoch + 1

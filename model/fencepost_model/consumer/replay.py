@@ -25,6 +25,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile
 
 from ..machines import C_STABLE, C_UNKNOWN, C_UNRELEASED, C_UNREVOKED
+from .derive import subscription_type
 from .refusal import CannotHappen
 from .rows import to_held, to_target
 from .state import ConsumerGroup, Member, new_group
@@ -103,7 +104,8 @@ def _metadata(
         if member.instance is not None:
             mapped[member.instance] = member_id
         statics = tuple(sorted(mapped.items()))
-    return group._replace(members=_put(group, member), statics=statics)
+    members = _put(group, member)
+    return group._replace(members=members, statics=statics, type=subscription_type(members, group.regexes))
 
 
 def _current(
@@ -137,8 +139,10 @@ def _tombstone(group: ConsumerGroup, record: Record) -> ConsumerGroup | None:
             return group
         if member.epoch != -1 or group.target_of(key.member_id) is not None:
             raise CannotHappen("a member with an assignment is removed")  # F-REPLAY-07
+        members = tuple([each for each in group.members if each.member_id != key.member_id])
         return group._replace(
-            members=tuple([each for each in group.members if each.member_id != key.member_id]),
+            members=members,
+            type=subscription_type(members, group.regexes),
             statics=tuple([row for row in group.statics if row != (member.instance, key.member_id)]),
         )
     if isinstance(key, ConsumerGroupTargetAssignmentMetadataKey):

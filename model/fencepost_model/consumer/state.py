@@ -2,8 +2,8 @@
 
 What follows from the members is not stored: the group's state, the epochs of partitions, the counts of subscriptions,
 votes and regexes; ``derive`` works it out. The map of instance ids *is* stored, since Kafka's may hold entries of
-nobody (M-STATIC-13). Everything is sorted, so that two groups which differ only in the order of a hash map are one
-state.
+nobody (M-STATIC-13), and so is the type of the subscriptions, which may be behind (M-TGT-06). Everything is sorted, so
+that two groups which differ only in the order of a hash map are one state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
-from fencepost.protocol.consumer_view import ResolvedRegex
+from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
 from fencepost.protocol.events import Topic
 from fencepost.protocol.settings import Profile
 
@@ -50,7 +50,8 @@ class Member(NamedTuple):
 class ConsumerGroup(NamedTuple):
     """One group object.
 
-    ``target`` and ``members`` ascend by member id, ``statics`` by instance id, ``regexes`` by regex. ``metadata`` is
+    ``target`` and ``members`` ascend by member id, ``statics`` by instance id, ``regexes`` by regex. ``type`` is as it
+    was when a member's metadata last changed: a regex resolved or dropped since does not show in it. ``metadata`` is
     what 4.0 keeps instead of the hash (V-34). ``refresh`` is the deadline of M-META-01 and the group epoch that came
     with it; None is "expired". It is the one thing that no record restores and no failed append takes back (M-HB-13).
     """
@@ -65,6 +66,7 @@ class ConsumerGroup(NamedTuple):
     regexes: tuple[ResolvedRegex, ...] = ()
     legacy: bool = False
     metadata: tuple[TopicMetadata, ...] = ()
+    type: SubscriptionType = SubscriptionType.HOMOGENEOUS
     refresh: tuple[int, int] | None = None
 
     def member(self, member_id: str) -> Member | None:
@@ -115,12 +117,12 @@ KINDS: Final = (SESSION, REBALANCE, JOIN, SYNC)
 
 
 class Resolution(NamedTuple):
-    """A regex resolution under way, with what was fixed when it began (M-RX-04, M-RX-06)."""
+    """A regex resolution under way, with what was fixed when it was scheduled (M-RX-04). ``hidden``: the topics that
+    the caller may not describe (M-RX-06). The image is the one of when it runs."""
 
     group_id: str
     regexes: tuple[str, ...]
-    topics: tuple[str, ...]  #: names that the principal of the triggering request may see
-    version: int
+    hidden: frozenset[str]
 
 
 class Beat(NamedTuple):

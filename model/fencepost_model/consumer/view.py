@@ -17,7 +17,7 @@ from fencepost.protocol.consumer_view import (
 )
 from fencepost.protocol.settings import Profile
 
-from .derive import group_state, holders, subscription_type
+from .derive import group_state, holders
 from .replay import BYTES
 from .rows import held_rows, target_rows
 from .state import ConsumerGroup, Member
@@ -52,7 +52,7 @@ def _group(group_id: str, group: ConsumerGroup) -> tuple[Any, ...]:
         group.hash,
         group.assignment_epoch,
         group.timestamp,
-        subscription_type(group.members, group.regexes),
+        group.type,
         group.statics,
         tuple([(member_id, target_rows(target)) for member_id, target in group.target]),
         tuple([(topic, number, epoch) for (topic, number), epoch in sorted(holders(group.members).items())]),
