@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 import typer
+from rich.console import Group
 from rich.table import Table
 
 from .. import repository
@@ -36,7 +38,7 @@ def rules(
     listed = unrealised if missing else standings if everything or prefix else []
     rows = unrealised if missing else standings
     result = Result("rules", held=not unrealised, counts=counts, details={"rules": [_as_json(each) for each in rows]})
-    finish(result, as_json=as_json, table=_by_rule(listed) if listed else _by_prefix(standings))
+    finish(result, as_json=as_json, table=_by_rule(listed) if listed else _summary(standings))
 
 
 def _as_json(standing: Standing) -> dict[str, object]:
@@ -56,6 +58,14 @@ def _by_rule(standings: list[Standing]) -> Table:
         marks = ["✓" if each.has(column) else "" for column in COLUMNS]
         table.add_row(each.rule.id, *marks, each.excused or ("missing" if each.missing else ""))
     return table
+
+
+def _summary(standings: list[Standing]) -> Group:
+    reasons = Counter(each.excused for each in standings if each.excused is not None)
+    excused = Table("rules", "out of scope, because")
+    for reason, count in reasons.most_common():
+        excused.add_row(str(count), reason)
+    return Group(_by_prefix(standings), excused)
 
 
 def _by_prefix(standings: list[Standing]) -> Table:
