@@ -30,7 +30,7 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     OFFSETS: (
         "O-", "K-OFF-", "N-CMT-", "M-PE-08", "INV-COMMIT-", "INV-KIP-11", "INV-CL-04", "LIV-10",
         "G-WIRE-05", "G-WIRE-06", "G-WIRE-07", "G-WIRE-08", "G-WIRE-30", "G-WIRE-31",
-        "G-DATA-40", "G-DATA-41", "G-DATA-42", "G-DATA-43", "G-DATA-44", "G-CFG-20", "G-CFG-21", "G-CFG-22",
+        "G-DATA-40", "G-DATA-41", "G-DATA-42", "G-CFG-20", "G-CFG-21", "G-CFG-22",
         "F-REC-00", "F-REC-11", "F-ORD-12", "F-REPLAY-02", "F-REPLAY-03", "F-REPLAY-04", "F-REPLAY-05",
         "F-REPLAY-17", "F-RT-26", "F-LOAD-07", "F-SURV-01",
         "V-01", "V-02", "V-03", "V-04", "V-56", "V-57", "V-70", "V-99", "V-100", "V-101", "V-103",
