@@ -4,7 +4,7 @@
 (* fail-over. A heartbeat gives [g, y]: the group after it and the answer. *)
 (* Functions; no variables. n is how many partitions exist.                *)
 (***************************************************************************)
-EXTENDS ConsumerReconciliation
+EXTENDS ConsumerReconciliation, ConsumerAssignor
 
 (***************************************************************************)
 (* Who asks. The verdict is how the member comes to its place, or the      *)
@@ -59,9 +59,6 @@ Fresh(inst) == [instanceId |-> inst, epoch |-> 0, previousEpoch |-> -1,
 Mapping(g, r) ==
   IF r.instanceId = "" THEN g.instances ELSE Put(g.instances, r.instanceId, r.memberId)
 
-\* A member that joined while computing was blocked has none (M-TGT-09).
-Stored(g, id) == IF id \in DOMAIN g.target THEN g.target[id] ELSE {}
-
 \* M-STATIC-03, M-STATIC-10
 Replaced(g, r) ==
   LET old == g.instances[r.instanceId]
@@ -107,7 +104,7 @@ Prepared(g, r, n) == Bumped(Seated(g, r, Verdict(g, r)), Verdict(g, r), n)
 \* What the assignor may come up with; << >> where it is not asked.
 TargetsFor(g, r, n) ==
   IF r.epoch < 0 \/ Verdict(g, r) \in Errors \/ ~Computes(Prepared(g, r, n))
-  THEN {<< >>} ELSE Targets(DOMAIN Prepared(g, r, n).members, n)
+  THEN {<< >>} ELSE Targets(Prepared(g, r, n), n)
 
 \* The epoch towards which members are reconciled: 7.6, "t is ae".
 TargetEpoch(g) == g.assignmentEpoch
@@ -153,6 +150,9 @@ OlderEpochCommits(m, epoch, p) ==
 (* Going, by leave or by timer.                                            *)
 (***************************************************************************)
 
+\* M-META-07: without members nothing is subscribed.
+HashOf(members, n) == IF DOMAIN members = {} THEN 0 ELSE n
+
 \* M-LEAVE-03, M-LEAVE-04, M-TGT-07; its instance id is free again.
 Fenced(g, id, n) ==
   [g EXCEPT !.members = Without(@, {id}),
@@ -160,7 +160,8 @@ Fenced(g, id, n) ==
             !.instances = Without(@, {g.members[id].instanceId}),
             !.rebalanceTimers = Without(@, {id}),
             !.sessionTimers = @ \ {id},
-            !.groupEpoch = @ + 1, !.hashed = n]
+            !.groupEpoch = @ + 1,
+            !.hashed = HashOf(Without(g.members, {id}), n)]
 
 \* M-LEAVE-05, M-PE-04, M-PE-07
 Away(g, id) ==

@@ -6,13 +6,13 @@
 (***************************************************************************)
 EXTENDS ConsumerGroup
 
-Members == DOMAIN group.members
-Live    == {m \in Members : group.members[m].epoch >= 0}
+Present == DOMAIN group.members
+Live    == {m \in Present : group.members[m].epoch >= 0}
 Running == {c \in Clients : Runs(c)}
 
 \* c is a client of the group: nobody has fenced its member, or it has not yet
 \* been a member at all.
-Belongs(c) == Runs(c) /\ client[c].memberId \in Members
+Belongs(c) == Runs(c) /\ client[c].memberId \in Present
 
 \* The epoch that c has would pass (M-FENCE-04, 06), written again from the rules.
 \* Who is not in step is fenced by its next request: NOT-01 speaks of it.
@@ -29,7 +29,7 @@ InStep(c) ==
 
 \* INV-KIP-01
 NoPartitionHasTwoHolders ==
-  \A m, n \in Members :
+  \A m, n \in Present :
     m # n => Holding(group.members[m]) \cap Holding(group.members[n]) = {}
 
 \* Over all that members may still believe to own.
@@ -42,7 +42,7 @@ NoPartitionHasTwoOwners ==
 \* says "I own nothing" for somebody who does (M-FENCE-07).
 NoPartitionIsGivenBeforeItIsGivenUp ==
   \A c \in Clients : Belongs(c) =>
-    \A m \in Members \ {client[c].memberId} :
+    \A m \in Present \ {client[c].memberId} :
       client[c].owned \cap DOMAIN group.members[m].assigned = {}
 
 \* A commit sent now, with the epoch that c has, for p (M-PE-08, O-COMMIT-32).
@@ -92,7 +92,7 @@ NoAssignmentEpochIsNewerThanItsMember ==
 
 \* INV-KIP-02
 NothingIsBothAssignedAndRevoked ==
-  \A m \in Members :
+  \A m \in Present :
     DOMAIN group.members[m].assigned \cap DOMAIN group.members[m].revoking = {}
 
 \* INV-KIP-06
@@ -113,11 +113,11 @@ AMemberIsUnrevokedWhileItHasToRevoke ==
 \* INV-KIP-14
 EveryInstanceIsThatOfAMember ==
   \A i \in DOMAIN group.instances :
-    /\ group.instances[i] \in Members
+    /\ group.instances[i] \in Present
     /\ group.members[group.instances[i]].instanceId = i
 
 \* M-TMR-01
-EveryMemberHasItsSessionTimer == group.sessionTimers = Members
+EveryMemberHasItsSessionTimer == group.sessionTimers = Present
 
 \* M-TMR-02, LIV-08: whoever has to revoke is fenced if it does not.
 WhoeverHasToRevokeHasATimer ==
@@ -129,7 +129,7 @@ WhoeverHasToRevokeHasATimer ==
 (* Requests and answers. The right sides repeat the rules rather than use  *)
 (* the coordinator's own checks.                                           *)
 (***************************************************************************)
-OfNoMember(r) == r.memberId \notin Members \/ group.members[r.memberId].epoch = -2
+OfNoMember(r) == r.memberId \notin Present \/ group.members[r.memberId].epoch = -2
 OfAnotherEpoch(r) ==
   LET m == group.members[r.memberId]
   IN /\ r.epoch # m.epoch
@@ -179,7 +179,7 @@ NobodyWhoJoinsIsFenced ==
 \* or stays where it is while it has more to revoke.
 NoMemberIsBetweenEpochs ==
   [][\/ group' = Loaded(log', group.blocked)
-     \/ \A m \in Members \cap DOMAIN group'.members :
+     \/ \A m \in Present \cap DOMAIN group'.members :
           group'.members[m].epoch \in
             {group.members[m].epoch, group'.assignmentEpoch, -2}]_group
 
@@ -192,14 +192,14 @@ Reached(c) ==
   LET p == client[c]
       m == group.members[p.memberId]
   IN /\ p.state = "member"
-     /\ p.memberId \in Members
+     /\ p.memberId \in Present
      /\ m.state = "STABLE"
      /\ p.epoch = m.epoch /\ m.epoch = group.assignmentEpoch
      /\ p.owned = DOMAIN m.assigned /\ p.owned = Stored(group, p.memberId)
      /\ ~p.reconciling /\ ~p.unacknowledged /\ ~p.waiting
 
 Content ==
-  /\ Members = {client[c].memberId : c \in Running}
+  /\ Present = {client[c].memberId : c \in Running}
   /\ \A c \in Running : Reached(c)
   /\ Running # {} =>
        /\ group.assignmentEpoch = group.groupEpoch

@@ -58,19 +58,4 @@ Reconciled(g, m, T, t, r) ==
     [] m.state = "UNREVOKED" /\ ~Confirms(r, m) -> m
     [] m.state = "UNREVOKED" -> Advanced(g, m, T, t, r, AfterRevocation(m.epoch))
     [] OTHER -> Advanced(g, m, T, t, r, m.epoch)
-
------------------------------------------------------------------------------
-(***************************************************************************)
-(* The assignor (M-TGT-02, 03). n is how many partitions exist.            *)
-(***************************************************************************)
-Existing(n) == {Partitions[i] : i \in 1..n}
-Ordered(S)  == SelectSeq(MemberIds, LAMBDA m : m \in S)
-
-\* The members' targets that the assignor may choose.
-Targets(S, n) ==
-  LET order == Ordered(S)
-      Turn(p) == CHOOSE i \in 1..n : Partitions[i] = p
-      Choices == IF Assignor = "any" THEN [Existing(n) -> S]
-                 ELSE {[p \in Existing(n) |-> order[((Turn(p) - 1) % Len(order)) + 1]]}
-  IN {[m \in S |-> {p \in Existing(n) : choice[p] = m}] : choice \in Choices}
 =============================================================================

@@ -20,7 +20,7 @@ CONSTANTS
 (* How clients and broker are set up.                                      *)
 (***************************************************************************)
 CONSTANTS
-  Assignor,   \* "range" or "any" (M-TGT-02, NOT-10)
+  Assignor,   \* "range" or "uniform" (M-TGT-02, NOT-10)
   FirstParts, \* how many of the partitions exist at the start
   Interval,   \* is the assignment interval I > 0? (M-TGT-08)
   TellsWhatComes  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
@@ -41,6 +41,9 @@ Ids       == Range(MemberIds)
 Parts     == Range(Partitions)
 Instances == ({InstanceOf[c] : c \in Clients}
               \cup {NewInstanceOf[c] : c \in Clients}) \ {""}
+
+\* In the order of their names (A-COM-02).
+InstanceOrder == SelectSeq(<<"i1", "i2">>, LAMBDA i : i \in Instances)
 
 Without(f, S) == [x \in DOMAIN f \ S |-> f[x]]
 Put(f, x, v)  == [y \in DOMAIN f \cup {x} |-> IF y = x THEN v ELSE f[y]]

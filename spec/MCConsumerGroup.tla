@@ -93,11 +93,11 @@ NobodyEverOwnsAnything == \A c \in Clients : client[c].owned = {}
 
 \* M-MS-02
 NobodyEverHasToRevoke ==
-  \A m \in Members : group.members[m].state # "UNREVOKED"
+  \A m \in Present : group.members[m].state # "UNREVOKED"
 
 \* M-MS-03
 NobodyEverWaitsForAPartition ==
-  \A m \in Members : group.members[m].state # "UNRELEASED"
+  \A m \in Present : group.members[m].state # "UNRELEASED"
 
 \* M-STATIC-03: with an assignment epoch of 0 (M-PE-07) and an epoch of its own.
 NobodyEverReturnsToItsPartitions ==
@@ -110,7 +110,7 @@ NoBumpEverWaits ==
 
 \* M-FENCE-04: an answer that was lost costs nothing.
 NoLostAnswerIsEverForgiven ==
-  \A r \in requests : r.epoch > 0 /\ r.memberId \in Members =>
+  \A r \in requests : r.epoch > 0 /\ r.memberId \in Present =>
     LET m == group.members[r.memberId]
     IN ~ (r.epoch < m.epoch /\ Verdict(group, r) = "known")
 =============================================================================

@@ -41,15 +41,15 @@ TellsWhoAsks(before, after, r) == r.full
 AllAtOnce(answers) == answers
 
 \* For Loaded: a coordinator that starts from nothing (F-LOAD-01 forgotten).
-LoadedWithoutLog(h, blocked) ==
+LoadedFromNothing(h, blocked) ==
   [groupEpoch |-> 1, assignmentEpoch |-> 1, hashed |-> 0, members |-> << >>,
    target |-> << >>, instances |-> << >>, rebalanceTimers |-> << >>,
    sessionTimers |-> {}, blocked |-> FALSE]
 
 \* For SessionExpired: a member goes without a bump (M-EPOCH-04).
-SessionExpiresSilently(g, id, n) ==
+GoesSilently(g, id, n) ==
   [Fenced(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
 
 \* For Expecting: a client that never stops waiting (N-ERR-06).
-AlwaysExpecting(c) == TRUE
+ExpectsForEver(c) == TRUE
 =============================================================================

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost_model.explore.search import explore
 from fencepost_model.system.manifest import read_manifest, read_problem
-from fencepost_model.system.properties import system_of
+from fencepost_model.system.families import system_of
 from fencepost_model.system.spread import Worker, canonical, split, unique, without
 
 ENTRIES = {entry.name: entry for entry in read_manifest(Path(__file__).parents[2] / "spec")}

@@ -17,11 +17,11 @@ from ..explore.search import Exploration, Limits, Watch, explore
 from ..tlc.compare import Comparison, compare
 from ..tlc.dump import read_dump
 from ..tlc.run import UNNAMED, TlcRun, run_tlc
-from .abstraction import VARIABLES, abstract_graph
 from .closed import ClosedSystem
+from .consumer.closed import ConsumerSystem
+from .families import family_of, system_of
 from .manifest import Entry, read_problem
 from .mutants import mutated
-from .properties import system_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +74,7 @@ def explore_entry(
     watch: Watch | None = None,
     transitions: bool = False,
     symmetry: bool = False,
-) -> tuple[ClosedSystem, Exploration]:
+) -> tuple[ClosedSystem | ConsumerSystem, Exploration]:
     """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
     problem = read_problem(entry)
     if profile is not None:
@@ -194,11 +194,12 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
 
 def compare_with_model(entry: Entry, dump: Path) -> Comparison:
     """Link E1: TLC's graph in ``dump`` against the graph of the model."""
-    left = read_dump(dump, VARIABLES)
     problem = read_problem(entry)
-    system = ClosedSystem(problem.config)
+    family = family_of(problem.config)
+    left = read_dump(dump, family.variables)
+    system = family.build(problem.config)
     found = explore(system, transitions=True)
-    right = abstract_graph(system, found.graph, left.numbers)
+    right = family.abstract_graph(system, found.graph, left.numbers)
     return compare(left, right, ("the specification", "the model"))
 
 

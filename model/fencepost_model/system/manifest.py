@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..tlc.values import ParseError, parse
-from .config import Config, from_constants
+from .config import Config
+from .consumer.config import ConsumerConfig
+from .families import FAMILIES, family_of_module
 from .mutants import MUTANTS
-
-SYSTEM_MODULES: Final = ("MCClassicGroup", "MCMutants")
 
 
 class BadManifest(ValueError):
@@ -43,15 +43,15 @@ class Entry:
 
     @property
     def has_model(self) -> bool:
-        """Whether it is about the closed system, which the model has too; ``Ownership`` alone is not."""
-        return self.module.stem in SYSTEM_MODULES
+        """Whether it is about a closed system, which the model has too; ``Ownership`` alone is not."""
+        return any(self.module.stem in family.modules for family in FAMILIES)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
 
-    config: Config
+    config: Config | ConsumerConfig
     properties: tuple[str, ...]
     fair: bool
     mutants: tuple[str, ...]
@@ -105,7 +105,8 @@ def _problem(entry: Entry) -> Problem:
             section, words = head, rest.strip()
         if words:
             found[section].append(words)
-    definitions = read_definitions(entry.module.with_name("MCClassicGroup.tla"))
+    family = family_of_module(entry.module.stem)
+    definitions = read_definitions(entry.module.with_name(f"{family.modules[0]}.tla"))
     constants: dict[str, Any] = {}
     mutants: list[str] = []
     for assignment in (*found["CONSTANTS"], *found["CONSTANT"]):
@@ -117,10 +118,10 @@ def _problem(entry: Entry) -> Problem:
         else:
             constants[name] = parse(value)
     clients = evaluate(definitions[constants["Clients"]], definitions)
-    for name in ("Clients", "MemberIds", "Partitions", "InstanceOf", "Allowed"):
+    for name in family.operators:
         constants[name] = evaluate(definitions[constants[name]], definitions, clients)
     names = (*found["INVARIANTS"], *found["INVARIANT"], *found["PROPERTIES"], *found["PROPERTY"])
-    return Problem(from_constants(constants), names, found["SPECIFICATION"] == ["FairSpec"], tuple(mutants))
+    return Problem(family.from_constants(constants), names, found["SPECIFICATION"] == ["FairSpec"], tuple(mutants))
 
 
 def read_definitions(module: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER, Replaced
 from ..machines import EMPTY, PREPARING
 from . import closed
+from .consumer.mutants import CONSUMER_MUTANTS
 from .coordinator import FIRST_RECORD, Coordinator, Result
 
 Patches = list[tuple[Any, str, Any]]
@@ -197,6 +198,7 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "SessionExpired <- SessionExpiresSilently": _expires_silently,
     "Unloaded <- UnloadedAfterUndoing": _undoes_when_lost,
     "Expecting <- AlwaysExpecting": _waits_for_ever,
+    **CONSUMER_MUTANTS,
 }
 
 

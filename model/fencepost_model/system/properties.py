@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fencepost.protocol.records import Record
 
@@ -19,10 +19,8 @@ from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
 from .fairness import fairness
+from .gather import gather
 from .values import Client, Lane, SyncRequest, decode_partitions
-
-if TYPE_CHECKING:
-    from .manifest import Problem
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 
@@ -356,21 +354,4 @@ def properties_of(system: ClosedSystem, names: Sequence[str], *, fair: bool = Fa
     """The named properties for the system; ValueError for a name that there is not."""
     from .witnesses import WITNESSES  # noqa: PLC0415
 
-    catalogue = {**CATALOGUE, **WITNESSES}
-    if unknown := [name for name in names if name not in catalogue]:
-        raise ValueError(f"no property {', '.join(unknown)}; there are {', '.join(catalogue)}")
-    parts = [part for name in names for part in catalogue[name](system)]
-    return Properties(
-        invariants=tuple(part for part in parts if isinstance(part, Invariant)),
-        steps=tuple(part for part in parts if isinstance(part, StepInvariant)),
-        leads_to=tuple(part for part in parts if isinstance(part, LeadsTo)),
-        settles=tuple(part for part in parts if isinstance(part, Settles)),
-        fairness=fairness(system) if fair else (),
-    )
-
-
-def system_of(problem: Problem) -> ClosedSystem:
-    """The system that a configuration describes, with its properties."""
-    system = ClosedSystem(problem.config)
-    system.properties = properties_of(system, problem.properties, fair=problem.fair)
-    return system
+    return gather(system, names, {**CATALOGUE, **WITNESSES}, fairness(system) if fair else ())

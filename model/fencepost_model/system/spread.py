@@ -27,9 +27,9 @@ from ..explore.index import Ids
 from ..explore.interface import State
 from ..explore.search import step_memo
 from ..explore.tables import Memo, Tables
+from .families import system_of
 from .manifest import Problem
 from .mutants import mutated
-from .properties import system_of
 
 if TYPE_CHECKING:
     from pyspark import RDD

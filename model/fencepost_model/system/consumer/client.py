@@ -1,0 +1,117 @@
+"""The member's side (contract, part two): pure functions of a client and its lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from .config import ConsumerConfig
+from .state import AWAY, NO_PARTITIONS, Beat, Client, Lane, Partitions, Reply
+
+STOPPED: Final = Client("stopped")
+RUNNING: Final = ("joining", "member")
+
+
+def starting(member_id: str, instance: str) -> Client:
+    """N-TR-01, N-TR-15."""
+    return Client("joining", member_id, instance)
+
+
+def reported(config: ConsumerConfig, client: Client) -> Partitions:
+    """N-HB-05; with ``tells_what_comes`` also what is about to be taken."""
+    return client.owned | client.assigned if config.tells_what_comes and client.reconciling else client.owned
+
+
+def next_beat(config: ConsumerConfig, client: Client) -> Beat:
+    """N-HB-02…05: what the next heartbeat holds."""
+    full = client.state == "joining" or client.unsure
+    owned: Partitions | None = None
+    if client.state == "joining":
+        owned = NO_PARTITIONS
+    elif client.unsure or client.unacknowledged:
+        owned = reported(config, client)
+    return Beat(True, client.member_id, client.instance, client.epoch, owned, full)
+
+
+def sent(client: Client) -> Client:
+    """N-TR-05: acknowledged when the request is built."""
+    return client._replace(waiting=True, unsure=False, unacknowledged=False)
+
+
+def reconciled(client: Client) -> Client:
+    """N-REC-06…08, INV-CL-05: callbacks done, the new assignment in force."""
+    return client._replace(owned=client.assigned, reconciling=False, unacknowledged=True)
+
+
+def silence(client: Client) -> Client:
+    """N-ERR-01, N-ERR-06, N-HB-04: it does not know what became of its request."""
+    return client._replace(waiting=False, unsure=client.state == "member")
+
+
+def get_reply(client: Client, reply: Reply) -> Client:
+    """N-TR-02…06, N-ERR-01…04."""
+    match reply.error:
+        case "NONE":
+            told = reply.assignment
+            news = told is not None and (client.state == "joining" or told != client.assigned)
+            return client._replace(
+                state="member",
+                epoch=reply.epoch,
+                waiting=False,
+                assigned=client.assigned if told is None else told,
+                reconciling=client.reconciling or news,
+            )
+        case "FENCED_MEMBER_EPOCH" | "UNKNOWN_MEMBER_ID":
+            return starting(client.member_id, client.instance)
+        case "FENCED_INSTANCE_ID" | "UNRELEASED_INSTANCE_ID":
+            return STOPPED
+        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE":
+            return silence(client)
+        case other:
+            raise ValueError(f"no client expects {other} here")
+
+
+def deaf(lane: Lane, client: Client, *more: Beat) -> Lane:
+    """The client waits for nothing any more; what it sent stays on its way."""
+    requests = frozenset(beat._replace(heard=False) for beat in lane.requests)
+    return Lane(client, requests | {*more})
+
+
+def leaving(client: Client, epoch: int) -> Beat:
+    return Beat(False, client.member_id, client.instance, epoch, None, False)
+
+
+def give_up(lane: Lane, _: str) -> Lane | None:
+    return deaf(lane, silence(lane.client)) if lane.client.waiting else None
+
+
+def crash(lane: Lane, _: str) -> Lane | None:
+    return deaf(lane, Client()) if lane.client.state in RUNNING else None
+
+
+def leave(lane: Lane, _: str) -> Lane | None:
+    """N-TR-07, N-HB-09: a dynamic member for good, a static one for a while."""
+    client = lane.client
+    return deaf(lane, Client(), leaving(client, AWAY if client.instance else -1)) if client.state in RUNNING else None
+
+
+def quit_(lane: Lane, _: str) -> Lane | None:
+    """N-HB-09: a static member for good."""
+    client = lane.client
+    return deaf(lane, Client(), leaving(client, -1)) if client.state in RUNNING and client.instance else None
+
+
+def change_instance(lane: Lane, new: str) -> Lane | None:
+    """M-STATIC-01: the same member id under another instance id."""
+    client = lane.client
+    if client.state not in RUNNING or new in ("", client.instance):
+        return None
+    return deaf(lane, starting(client.member_id, new))
+
+
+def deliverable(config: ConsumerConfig, requests: frozenset[Beat]) -> Iterator[Beat]:
+    """Requests that the coordinator may get next: an older, unheard one cannot be overtaken unless ``reorder``."""
+    late = not all(beat.heard for beat in requests)
+    for beat in sorted(requests, key=repr):
+        if config.reorder or not beat.heard or not late:
+            yield beat

@@ -1,0 +1,348 @@
+"""The closed consumer group as the explorer sees it: components, actions, updates.
+
+Components: 0 the group, 1 the log (what is replicated, and the batches that are not yet, with the answers that wait for
+them), 2 the counters (ids made, faults left, partitions that exist), then one lane a client. What the coordinator does
+is ``coordinator``'s, what a member does ``client``'s; here are the guards of the contract, and who gets what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, Final
+
+from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from . import client as clients
+from .config import ConsumerConfig
+from .coordinator import Coordinator, Result
+from .state import Batch, Beat, Client, Counters, Group, Hard, Lane, Log, Reply
+
+GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
+FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
+Updates = tuple[tuple[int, Value], ...]
+
+#: What a client does of its own accord or by force: action, and the lane afterwards.
+STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
+    "ClientGivesUp": clients.give_up,
+    "ClientCrashes": clients.crash,
+    "ClientLeaves": clients.leave,
+    "ClientQuits": clients.quit_,
+    "ClientChangesInstance": clients.change_instance,
+}
+
+
+def at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply]]:
+    """Of the answers to what was appended, those that do not wait (M-HB-11): none."""
+    return frozenset()
+
+
+def awaited(number: int, log: Log) -> bool:
+    """Whether an answer to the client waits for a batch."""
+    return any(to == number for batch in log.open for to, _ in batch.answers)
+
+
+def is_open(log: Log) -> bool:
+    return bool(log.open)
+
+
+def expecting(lane: Lane, waits_for_batch: bool) -> bool:
+    """Somebody could still answer the client."""
+    return waits_for_batch or bool(lane.replies) or any(beat.heard for beat in lane.requests)
+
+
+class ConsumerSystem:
+    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+
+    def __init__(self, config: ConsumerConfig, properties: Properties | None = None) -> None:
+        self.config = config
+        self.coordinator = Coordinator(config)
+        self.properties = properties or Properties()
+        count = len(config.clients)
+        self.lanes = range(FIRST_LANE, FIRST_LANE + count)
+        self.components: Sequence[str] = ("group", "log", "counters", *config.clients)
+        first = FIRST_LANE + count
+        self.ids_used, self.existing, self.open, self.replicated = range(first, first + 4)
+        self.members = range(first + 4, first + 4 + count)
+        self.requests = range(self.members.stop, self.members.stop + count)
+        self.held = range(self.requests.stop, self.requests.stop + count)
+        self.awaited = range(self.held.stop, self.held.stop + count)
+        self.hard = self.awaited.stop
+        self.views: Sequence[View] = (
+            View(COUNTERS, lambda counters: counters.ids_used),
+            View(COUNTERS, lambda counters: counters.existing),
+            View(LOG, is_open),
+            View(LOG, lambda log: log.replicated),
+            *(View(lane, lambda lane: lane.client) for lane in self.lanes),
+            *(View(lane, lambda lane: lane.requests) for lane in self.lanes),
+            *(View(lane, lambda lane: lane.client.member_id) for lane in self.lanes),
+            *(View(LOG, partial(awaited, number)) for number in range(count)),
+            View(GROUP, lambda group: group.hard),
+        )
+
+    def initial(self) -> Iterable[State]:
+        counters = Counters(0, self.config.faults, self.config.first_parts)
+        return [(self.coordinator.load(Hard(), False), Log(), counters, *(Lane() for _ in self.config.clients))]
+
+    @property
+    def symmetry(self) -> Sequence[Permutation]:
+        """None is used: member ids are made in the order in which clients start."""
+        return ()
+
+    # ---- updates ------------------------------------------------------------------------------------------------
+
+    def update(self, component: int, value: Any, token: Any) -> Value | None:
+        if component == COUNTERS:
+            return _count(value, token)
+        if component == LOG:
+            return _log(value, *token)
+        lane: Lane = value
+        for kind, what in token:
+            if kind == "take":
+                lane = lane._replace(requests=lane.requests - {what})
+            else:
+                lane = lane._replace(replies=lane.replies | {what})
+        return lane
+
+    def _becomes(
+        self,
+        label: Label,
+        before: Group,
+        result: Result,
+        is_open: bool,
+        *more: tuple[int, Value],
+        taken: tuple[int, Beat] | None = None,
+        answers: frozenset[tuple[int, Reply]] = frozenset(),
+    ) -> Outcome:
+        """The memory becomes that of the result; answers are released in due time (F-RT-04, F-RT-07, F-RT-16)."""
+        after = result.group
+        updates: list[tuple[int, Value]] = [*more]
+        now = answers
+        if after.hard != before.hard:
+            if self.config.slow_appends:
+                now = at_once(answers)
+                updates.append((LOG, ("append", Batch(after.hard, answers - now))))
+            else:
+                updates.append((LOG, ("store", after.hard)))
+        elif is_open and answers and all(reply.error == "NONE" for _, reply in answers):
+            now = frozenset()
+            updates.append((LOG, ("wait", answers)))
+        updates += self._deliver(now, taken)
+        return Outcome(label, ((GROUP, after),), tuple(updates), result.step)
+
+    def _deliver(
+        self, answers: Iterable[tuple[int, Reply]], taken: tuple[int, Beat] | None = None
+    ) -> Iterator[tuple[int, Value]]:
+        tokens: dict[int, list[tuple[str, Any]]] = {}
+        if taken is not None:
+            tokens[taken[0]] = [("take", taken[1])]
+        for to, reply in sorted(answers, key=repr):
+            tokens.setdefault(to, []).append(("reply", reply))
+        return ((FIRST_LANE + to, tuple(each)) for to, each in sorted(tokens.items()))
+
+    # ---- actions ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def actions(self) -> Sequence[Action]:
+        allowed = self.config.allowed
+        found = [Action("AppendSucceeds", (LOG,), self._append_succeeds)]
+        if self.config.interval:
+            found.append(Action("IntervalPasses", (GROUP,), _interval_passes))
+        for number in range(len(self.config.clients)):
+            found += self._of_client(number)
+        reads = (GROUP, self.existing, self.open, *self.held)
+        for kind, early in (
+            ("SessionTimerFires", "SessionTimerFiresEarly"),
+            ("RebalanceTimerFires", "RebalanceTimerFiresEarly"),
+        ):
+            found.append(Action(kind, reads, partial(self._fire, kind, early)))
+        if "CoordinatorFailsOver" in allowed:
+            found.append(Action("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
+        if "TopicGrows" in allowed:
+            found.append(Action("TopicGrows", (self.existing,), self._grow))
+        return tuple(found)
+
+    def _of_client(self, number: int) -> Iterator[Action]:
+        config, lane, name = self.config, self.lanes[number], self.config.clients[number]
+
+        def own(action: str, step: Callable[[Lane], Iterable[Lane]], *more: tuple[int, Value]) -> Action:
+            """The client's own step, or the network's on what is under way to and from it."""
+            return Action(
+                action,
+                (lane,),
+                lambda before: (Outcome((action, name), ((lane, after),), more) for after in step(before)),
+            )
+
+        yield Action("ClientSendsHeartbeat", (GROUP, self.existing, lane), partial(self._send, number))
+        yield Action("ClientGetsReply", (lane,), partial(_get_replies, lane, name))
+        yield own("ClientReconciles", _reconcile)
+        yield Action("ClientTimesOut", (self.awaited[number], lane), partial(self._time_out, number))
+        getting = (GROUP, self.existing, self.open, self.requests[number])
+        yield Action("CoordinatorGetsRequest", getting, partial(self._get_requests, number))
+        if "ClientStarts" in config.allowed:
+            yield Action("ClientStarts", (self.ids_used, lane), partial(self._start, number))
+        for action in STOPS:
+            if action in config.allowed:
+                yield Action(action, (self.awaited[number], lane), partial(self._stop, number, action))
+        for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
+            if action in config.allowed:
+                yield own(action, step, FAULT)
+        for action in ("AppendFails", "LeaveIsNotStored"):
+            if action in config.allowed:
+                refusing = (GROUP, self.existing, self.requests[number])
+                yield Action(action, refusing, partial(self._refuse, number, action))
+
+    # ---- members ------------------------------------------------------------------------------------------------
+
+    def _brings_news(self, group: Group, existing: int, client: Client, beat: Beat) -> bool:
+        """Whether a heartbeat that tells nothing would change or bring anything now."""
+        return any(
+            result.reply.error != "NONE"
+            or result.reply.assignment is not None
+            or result.reply.epoch != client.epoch
+            or result.group.hard != group.hard
+            for result in self.coordinator.get(group, beat, existing)
+        )
+
+    def _send(self, number: int, group: Group, existing: int, lane: Lane) -> Iterator[Outcome]:
+        client = lane.client
+        if client.state not in clients.RUNNING or client.waiting:
+            return
+        beat = clients.next_beat(self.config, client)
+        tells_nothing = client.state == "member" and not client.unsure and not client.unacknowledged
+        if tells_nothing and not self._brings_news(group, existing, client, beat):
+            return
+        after = lane._replace(client=clients.sent(client), requests=lane.requests | {beat})
+        yield Outcome(("ClientSendsHeartbeat", self.config.clients[number]), ((self.lanes[number], after),))
+
+    def _start(self, number: int, ids_used: int, lane: Lane) -> Iterator[Outcome]:
+        ids = self.config.member_ids
+        if lane.client.state == "down" and ids_used < len(ids):
+            client = clients.starting(ids[ids_used], self.config.instance(number))
+            after = lane._replace(client=client)
+            label = ("ClientStarts", self.config.clients[number])
+            yield Outcome(label, ((self.lanes[number], after),), ((COUNTERS, "id"),))
+
+    def _time_out(self, number: int, waits_for_batch: bool, lane: Lane) -> Iterator[Outcome]:
+        if lane.client.waiting and not expecting(lane, waits_for_batch):
+            yield self._stopped(number, "ClientTimesOut", waits_for_batch, clients.give_up(lane, ""))
+
+    def _stop(self, number: int, action: str, waits_for_batch: bool, lane: Lane) -> Iterator[Outcome]:
+        after = STOPS[action](lane, self.config.new_instance(number))
+        if after is not None:
+            yield self._stopped(number, action, waits_for_batch, after, FAULT)
+
+    def _stopped(
+        self, number: int, action: str, waits_for_batch: bool, after: Lane | None, *more: tuple[int, Value]
+    ) -> Outcome:
+        deaf: Updates = ((LOG, ("deaf", number)),) if waits_for_batch else ()
+        return Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*deaf, *more))
+
+    # ---- coordinator --------------------------------------------------------------------------------------------
+
+    def _get_requests(
+        self, number: int, group: Group, existing: int, is_open: bool, requests: frozenset[Beat]
+    ) -> Iterator[Outcome]:
+        name = self.config.clients[number]
+        for beat in clients.deliverable(self.config, requests):
+            taken = (number, beat)
+            for result in self.coordinator.get(group, beat, existing):
+                if beat.epoch < 0:
+                    yield self._becomes(("CoordinatorGetsLeave", name), group, result, is_open, taken=taken)
+                    continue
+                answers = frozenset({(number, result.reply)} if beat.heard else ())
+                label = ("CoordinatorGetsHeartbeat", name, result.reply.error, *(() if beat.heard else ("late",)))
+                yield self._becomes(label, group, result, is_open, taken=taken, answers=answers)
+
+    def _refuse(
+        self, number: int, action: str, group: Group, existing: int, requests: frozenset[Beat]
+    ) -> Iterator[Outcome]:
+        """The log refuses what the request would write: AppendFails a heartbeat's, LeaveIsNotStored a leave's."""
+        leaves = action == "LeaveIsNotStored"
+        for beat in clients.deliverable(self.config, requests):
+            if (beat.epoch < 0) != leaves:
+                continue
+            for result in self.coordinator.get(group, beat, existing):
+                if result.group.hard != group.hard:
+                    told = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if beat.heard and not leaves else []
+                    updates = (FAULT, *self._deliver(told, (number, beat)))
+                    writes = ((GROUP, self.coordinator.revert(group, result.group)),)
+                    yield Outcome((action, self.config.clients[number]), writes, updates, result.step)
+
+    def _append_succeeds(self, log: Log) -> Iterator[Outcome]:
+        if log.open:
+            batch = log.open[0]
+            updates = tuple(self._deliver(batch.answers))
+            yield Outcome(("AppendSucceeds",), ((LOG, Log(batch.hard, log.open[1:])),), updates)
+
+    def _fail_over(self, group: Group, log: Log) -> Iterator[Outcome]:
+        answers = {(to, Reply("NOT_COORDINATOR")) for batch in log.open for to, _ in batch.answers}
+        for survive in range(len(log.open) + 1):
+            hard = log.open[survive - 1].hard if survive else log.replicated
+            writes = ((GROUP, self.coordinator.load(hard, group.blocked)), (LOG, Log(hard)))
+            yield Outcome(("CoordinatorFailsOver", str(survive)), writes, (*self._deliver(answers), FAULT))
+
+    def _fire(self, kind: str, early: str, group: Group, existing: int, is_open: bool, *held: str) -> Iterator[Outcome]:
+        session = kind == "SessionTimerFires"
+        armed = sorted(group.session_timers) if session else [name for name, _ in group.rebalance_timers]
+        expire = self.coordinator.expire_session if session else self.coordinator.expire_rebalance
+        for member in armed:
+            due = member not in held
+            if due or early in self.config.allowed:
+                result = expire(group, member, existing)
+                label = (kind if due else early, member)
+                yield self._becomes(label, group, result, is_open, *(() if due else (FAULT,)))
+
+    def _grow(self, existing: int) -> Iterator[Outcome]:
+        if existing < len(self.config.partitions):
+            yield Outcome(("TopicGrows",), (), ((COUNTERS, "grow"),))
+
+
+def _count(counters: Counters, token: str) -> Counters | None:
+    if token == "id":
+        return counters._replace(ids_used=counters.ids_used + 1)
+    if not counters.faults_left:
+        return None
+    return counters._replace(faults_left=counters.faults_left - 1, existing=counters.existing + (token == "grow"))
+
+
+def _log(log: Log, kind: str, what: Any) -> Log:
+    if kind == "store":
+        return Log(what)
+    if kind == "append":
+        return log._replace(open=(*log.open, what))
+    if kind == "wait":
+        last = log.open[-1]
+        return log._replace(open=(*log.open[:-1], last._replace(answers=last.answers | what)))
+    return log._replace(
+        open=tuple(batch._replace(answers=frozenset(a for a in batch.answers if a[0] != what)) for batch in log.open)
+    )
+
+
+def _interval_passes(group: Group) -> Iterator[Outcome]:
+    if group.blocked:
+        yield Outcome(("IntervalPasses",), ((GROUP, group._replace(blocked=False)),))
+
+
+def _get_replies(lane: int, name: str, before: Lane) -> Iterator[Outcome]:
+    for reply in before.replies:
+        after = before._replace(client=clients.get_reply(before.client, reply), replies=before.replies - {reply})
+        yield Outcome(("ClientGetsReply", name, reply.error), ((lane, after),))
+
+
+def _reconcile(lane: Lane) -> Iterator[Lane]:
+    if lane.client.reconciling:
+        yield lane._replace(client=clients.reconciled(lane.client))
+
+
+def _lose(lane: Lane) -> Iterator[Lane]:
+    return (lane._replace(requests=lane.requests - {beat}) for beat in lane.requests if beat.heard)
+
+
+def _duplicate(lane: Lane) -> Iterator[Lane]:
+    return (
+        lane._replace(requests=lane.requests | {beat._replace(heard=False)}) for beat in lane.requests if beat.heard
+    )
+
+
+def _lose_reply(lane: Lane) -> Iterator[Lane]:
+    return (lane._replace(replies=lane.replies - {reply}) for reply in lane.replies)

@@ -1,0 +1,86 @@
+"""A configuration of the closed consumer group: the constants of the contract, part two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal
+
+from fencepost.protocol.settings import INTENDED, Profile
+
+ENVIRONMENT: Final = (
+    "ClientStarts",
+    "ClientCrashes",
+    "ClientLeaves",
+    "ClientQuits",
+    "ClientGivesUp",
+    "ClientChangesInstance",
+    "RequestLost",
+    "RequestDuplicated",
+    "ReplyLost",
+    "SessionTimerFiresEarly",
+    "RebalanceTimerFiresEarly",
+    "AppendFails",
+    "LeaveIsNotStored",
+    "CoordinatorFailsOver",
+    "TopicGrows",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """Names as in the contract, in snake case; ``profile`` holds the switches."""
+
+    clients: tuple[str, ...] = ("c1", "c2")
+    member_ids: tuple[str, ...] = ("m1", "m2")
+    partitions: tuple[str, ...] = ("p1", "p2")
+    instance_of: tuple[str, ...] = ()  #: by client; shorter than ``clients``: the rest is dynamic
+    new_instance_of: tuple[str, ...] = ()
+    assignor: Literal["range", "uniform"] = "range"
+    first_parts: int = 2
+    interval: bool = False
+    tells_what_comes: bool = True
+    faults: int = 0
+    reorder: bool = False
+    slow_appends: bool = False
+    allowed: frozenset[str] = frozenset({"ClientStarts"})
+    profile: Profile = field(default=INTENDED)
+
+    def __post_init__(self) -> None:
+        if unknown := self.allowed - {*ENVIRONMENT}:
+            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+
+    def instance(self, client: int) -> str:
+        return self.instance_of[client] if client < len(self.instance_of) else ""
+
+    def new_instance(self, client: int) -> str:
+        return self.new_instance_of[client] if client < len(self.new_instance_of) else ""
+
+    def with_profile(self, profile: Profile) -> ConsumerConfig:
+        return replace(self, profile=profile)
+
+
+def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:
+    """The configuration that assigns these values to the specification's constants."""
+    clients = tuple(sorted(constants["Clients"]))
+    known = {each.name for each in fields(Profile)}
+    switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
+    if unknown := {*switches} - known:
+        raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
+    instances, new = dict(constants["InstanceOf"]), dict(constants["NewInstanceOf"])
+    return ConsumerConfig(
+        clients=clients,
+        member_ids=tuple(constants["MemberIds"]),
+        partitions=tuple(constants["Partitions"]),
+        instance_of=tuple(instances[client] for client in clients),
+        new_instance_of=tuple(new[client] for client in clients),
+        assignor=constants["Assignor"],
+        first_parts=int(constants["FirstParts"]),
+        interval=bool(constants["Interval"]),
+        tells_what_comes=bool(constants["TellsWhatComes"]),
+        faults=int(constants["Faults"]),
+        reorder=bool(constants["Reorder"]),
+        slow_appends=bool(constants["SlowAppends"]),
+        allowed=frozenset(constants["Allowed"]),
+        profile=replace(INTENDED, name=INTENDED.name, **switches),
+    )

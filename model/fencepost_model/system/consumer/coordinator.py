@@ -1,0 +1,144 @@
+"""The group machine (``fencepost_model.consumer``) in the closed system: every change of a group is one of its steps.
+
+The machine is a pure function of a group, a step and what is around. Around are one topic, a clock that stands still
+(``translate.NOW``) and an assignor that answers as it is told: with ``uniform`` each answer that the properties of the
+assignor allow is tried. Timers, which the machine only asks for, are kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import NamedTuple
+
+from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import Settings
+
+from ...consumer import Beat as MachineBeat
+from ...consumer import ConsumerGroupModel, Expire, Step, Successor, World
+from ...consumer.state import REBALANCE, SESSION, Target
+from ...consumer.target import Ask, propose, valid
+from .config import ConsumerConfig
+from .state import Beat, Group, Hard, Pairs, Reply, pairs
+from .translate import NOW, TOPIC_ID, Translation
+
+INTERVAL_MS = 1_000
+
+
+class Result(NamedTuple):
+    """What came of a step: the group, the answer if it was a request, and what the machine was given."""
+
+    group: Group
+    reply: Reply
+    step: Step
+
+
+class Told:
+    """An assignor and a hash for the machine. The hash of the metadata is how many partitions there are."""
+
+    def __init__(self, answer: Mapping[str, Target] | None = None) -> None:
+        self._answer = answer
+        self.asked: Ask | None = None
+
+    def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
+        return sum(topic.partitions for topic in topics)
+
+    def target(self, group_id: str, ask: Ask) -> Mapping[str, Target]:
+        self.asked = ask
+        return propose(ask) if self._answer is None else self._answer
+
+    def matcher(self, regex: str) -> Callable[[str], bool] | None:
+        return None
+
+
+def answers(ask: Ask) -> Iterator[Mapping[str, Target]]:
+    """Every target that the assignor may give (NOT-10)."""
+    names = [wish.member_id for wish in ask.members]
+    for owners in product(names, repeat=ask.partitions[TOPIC_ID]):
+        target = {name: tuple((TOPIC_ID, p) for p, owner in enumerate(owners) if owner == name) for name in names}
+        if valid(ask, target):
+            yield target
+
+
+class Coordinator:
+    """The machine for a configuration."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        settings = Settings(
+            group_consumer_assignors=(config.assignor,),
+            group_consumer_assignment_interval_ms=INTERVAL_MS if config.interval else 0,
+        )
+        self._model = ConsumerGroupModel(settings, config.profile)
+        self._translation = Translation(config.partitions)
+        self._known: dict[tuple[Hard, bool, Beat, int], tuple[Successor, ...]] = {}
+        self._interval = config.interval
+
+    def _run(self, hard: Hard, blocked: bool, step: Step, existing: int) -> Iterator[Successor]:
+        group = self._translation.group(hard, blocked)
+
+        def successors(oracle: Told) -> tuple[Successor, ...]:
+            return self._model.successors(group, step, World(NOW, self._translation.image(existing), oracle=oracle))
+
+        told = Told()
+        found = successors(told)
+        if told.asked is None:
+            yield from found
+        else:
+            for answer in answers(told.asked):
+                yield from successors(Told(answer))
+
+    def _after(self, before: Group, found: Successor) -> Group:
+        """The group in memory: what the machine says, and the timers it asks for."""
+        if found.group is None:
+            raise ValueError("the group of the closed system never vanishes")
+        hard = self._translation.hard(found.group)
+        rebalance, sessions = dict(before.rebalance_timers), {*before.session_timers}
+        for timer, length in found.armed:
+            if timer.kind == SESSION:
+                (sessions.discard if length is None else sessions.add)(timer.member_id)
+            elif timer.kind == REBALANCE:
+                rebalance.pop(timer.member_id, None)
+        rebalance |= dict(found.alarms)
+        # A session timer of a member that was replaced would find nobody (M-TMR-09).
+        alive = frozenset(name for name, _ in hard.members)
+        return Group(hard, pairs(rebalance), alive & sessions, self._interval and found.group.timestamp == NOW)
+
+    def get(self, group: Group, beat: Beat, existing: int) -> Iterator[Result]:
+        """A heartbeat, or a leave. One result for each target the assignor may choose, if it is asked."""
+        step = MachineBeat(self._translation.body(beat))
+        key = (group.hard, group.blocked, beat._replace(heard=True), existing)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._run(group.hard, group.blocked, step, existing))
+        for each in found:
+            if each.reply is None:
+                raise ValueError("a heartbeat is always answered")
+            yield Result(self._after(group, each), self._translation.reply(each.reply), step)
+
+    def expire_session(self, group: Group, member_id: str, existing: int) -> Result:
+        """M-TMR-01, M-LEAVE-07."""
+        return self._expire(group, Expire(SESSION, member_id), existing)
+
+    def expire_rebalance(self, group: Group, member_id: str, existing: int) -> Result:
+        """M-TMR-02: only while the epoch is the one at arming."""
+        timers = dict(group.rebalance_timers)
+        fired = group._replace(rebalance_timers=_without(group.rebalance_timers, member_id))
+        return self._expire(fired, Expire(REBALANCE, member_id, timers[member_id]), existing)
+
+    def _expire(self, group: Group, step: Expire, existing: int) -> Result:
+        (found,) = self._run(group.hard, group.blocked, step, existing)
+        return Result(self._after(group, found), Reply("NONE"), step)
+
+    def load(self, hard: Hard, blocked: bool) -> Group:
+        """F-LOAD-01, F-LOAD-05, M-TMR-01, M-TMR-02. Whether the interval runs is a matter of the clock."""
+        unrevoked = {name: member.epoch for name, member in hard.members if member.state == "UNREVOKED"}
+        return Group(hard, pairs(unrevoked), frozenset(name for name, _ in hard.members), blocked)
+
+    def revert(self, before: Group, after: Group) -> Group:
+        """A refused append: hard state as before, timers as set since (M-HB-13, INV-ATOM-01)."""
+        known = frozenset(name for name, _ in before.hard.members)
+        return Group(before.hard, after.rebalance_timers, after.session_timers & known, before.blocked)
+
+
+def _without(timers: Pairs[int], key: str) -> Pairs[int]:
+    return tuple(pair for pair in timers if pair[0] != key)

@@ -1,0 +1,133 @@
+"""One guard taken away at a time: what ``spec/MCConsumerMutants.tla`` overrides, done to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+
+from ... import machines
+from ...consumer import Beat as MachineBeat
+from ...consumer import Member
+from ...consumer import group as machine
+from ...consumer import heartbeat as heartbeats
+from ...consumer.reconcile import Aim, Desk, reconcile
+from ...consumer.turn import Turn
+from . import closed, properties
+from .coordinator import Coordinator, Result
+from .state import Group
+
+Patches = list[tuple[Any, str, Any]]
+Reconcile = Callable[[Desk, Member, Aim], Member]
+
+
+def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[], Patches]:
+    return lambda: [(owner, name, replacement)]
+
+
+def _reconciles(change: Callable[[Reconcile, Desk, Member, Aim], Member]) -> Callable[[], Patches]:
+    """Reconciliation (7.6) done another way; ``change`` gets the right one."""
+
+    def patches() -> Patches:
+        return [(heartbeats, "reconcile", lambda desk, member, aim: change(reconcile, desk, member, aim))]
+
+    return patches
+
+
+def _takes_what_is_held(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+    return right(desk, member, aim._replace(epochs={}))
+
+
+def _nobody_must_revoke(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+    return right(desk, member, aim._replace(owned=frozenset()))
+
+
+def _anything_confirms(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+    if member.state == machines.C_UNREVOKED:
+        member = member._replace(state=machines.C_UNRELEASED)  # goes on whatever is told (M-REC-05)
+    return right(desk, member, aim)
+
+
+def _keeps_what_it_revokes(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+    after = right(desk, member, aim)
+    return after._replace(assigned=tuple(sorted({*after.assigned, *member.assigned})))
+
+
+def _revokes_for_ever(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+    after = right(desk, member, aim)
+    return after if after.state == machines.C_UNREVOKED else after._replace(revoking=member.revoking)
+
+
+def _at_group_epoch(change: Callable[[Reconcile, int, Desk, Member, Aim], Member]) -> Callable[[], Patches]:
+    """Reconciliation that knows the group epoch, which it must not look at."""
+
+    def patches() -> Patches:
+        bump = heartbeats.bump_epoch
+        epoch = 0
+
+        def bump_epoch(t: Turn, members: tuple[Member, ...], bumps: bool) -> tuple[int, bool]:
+            nonlocal epoch
+            epoch, refreshed = bump(t, members, bumps)
+            return epoch, refreshed
+
+        def reconciles(desk: Desk, member: Member, aim: Aim) -> Member:
+            return change(reconcile, epoch, desk, member, aim)
+
+        return [(heartbeats, "bump_epoch", bump_epoch), (heartbeats, "reconcile", reconciles)]
+
+    return patches
+
+
+def _group_epoch_as_target(right: Reconcile, epoch: int, desk: Desk, member: Member, aim: Aim) -> Member:
+    return right(desk, member, aim._replace(epoch=epoch))
+
+
+def _granted_at_group_epoch(right: Reconcile, epoch: int, desk: Desk, member: Member, aim: Aim) -> Member:
+    after = right(desk, member, aim)
+    had = {(topic, number) for topic, number, _ in member.assigned}
+    granted = [(t, n, e if (t, n) in had else epoch) for t, n, e in after.assigned]
+    return after._replace(assigned=tuple(granted))
+
+
+def _tells_who_asks() -> Patches:
+    """M-RSP-01 for full requests only."""
+
+    def heartbeat(t: Turn, beat: MachineBeat) -> ConsumerGroupHeartbeatResponse:
+        answer = heartbeats.heartbeat(t, beat)
+        return answer if beat.body.subscribed_topic_names is not None else replace(answer, assignment=None)
+
+    return [(machine, "heartbeat", heartbeat)]
+
+
+def _goes_silently() -> Patches:
+    """M-EPOCH-04 forgotten: a member goes without a bump."""
+    right = Coordinator.expire_session
+
+    def expire(self: Coordinator, group: Group, member_id: str, existing: int) -> Result:
+        result = right(self, group, member_id, existing)
+        silent = result.group.hard._replace(group_epoch=group.hard.group_epoch)
+        return result._replace(group=result.group._replace(hard=silent))
+
+    return [(Coordinator, "expire_session", expire)]
+
+
+CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
+    "Obtainable <- TakesWhatIsHeld": _reconciles(_takes_what_is_held),
+    "MustRevoke <- NobodyMustRevoke": _reconciles(_nobody_must_revoke),
+    "Confirms <- AnythingConfirms": _reconciles(_anything_confirms),
+    "Kept <- KeepsWhatItRevokes": _reconciles(_keeps_what_it_revokes),
+    "StillRevoking <- RevokesForEver": _reconciles(_revokes_for_ever),
+    "TargetEpoch <- GroupEpochAsTarget": _at_group_epoch(_group_epoch_as_target),
+    "GrantEpoch <- GrantedAtGroupEpoch": _at_group_epoch(_granted_at_group_epoch),
+    "EpochVerdict <- AnyEpochIsCurrent": _patch(heartbeats, "check_epoch", lambda t, member, body: None),
+    "Tells <- TellsWhoAsks": _tells_who_asks,
+    "OlderEpochCommits <- AnyOlderEpochCommits": _patch(
+        properties, "older_epoch_commits", lambda member, epoch, partition: True
+    ),
+    "AtOnce <- AllAtOnce": _patch(closed, "at_once", lambda answers: answers),
+    "Loaded <- LoadedFromNothing": _patch(Coordinator, "load", lambda self, hard, blocked: Group()),
+    "SessionExpired <- GoesSilently": _goes_silently,
+    "Expecting <- ExpectsForEver": _patch(closed, "expecting", lambda lane, waits: True),
+}

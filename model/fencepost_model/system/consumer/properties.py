@@ -1,0 +1,376 @@
+"""What the closed consumer group promises: the properties of ``spec/ConsumerProperties.tla``, under the same names.
+
+Each function returns the parts of one property. A part reads as little as it can, so that it is evaluated once for each
+combination of what it reads rather than once a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any, Final, TypeAlias
+
+from ...explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ..gather import gather
+from .client import RUNNING
+from .closed import GROUP, LOG, ConsumerSystem
+from .state import AWAY, NO_PARTITIONS, Beat, Client, Group, Hard, Lane, Log, Member, Partitions, Reply, names
+
+Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
+Property: TypeAlias = Callable[[ConsumerSystem], Iterable[Part]]
+
+
+def holding(member: Member) -> Partitions:
+    return names(member.assigned) | names(member.revoking)
+
+
+def live(hard: Hard) -> list[tuple[str, Member]]:
+    """Members that are not away."""
+    return [(name, member) for name, member in hard.members if member.epoch >= 0]
+
+
+def of_client(hard: Hard, client: Client) -> Member | None:
+    """The member of a client that runs, if nobody has fenced it."""
+    return dict(hard.members).get(client.member_id) if client.state in RUNNING else None
+
+
+def in_step(hard: Hard, client: Client) -> bool:
+    """The epoch that the client has would pass: M-FENCE-04, 06, written again from the rules."""
+    member = of_client(hard, client)
+    return member is not None and (
+        client.epoch == member.epoch or (client.epoch == member.previous and client.owned <= names(member.assigned))
+    )
+
+
+def older_epoch_commits(member: Member, epoch: int, partition: str) -> bool:
+    """M-PE-08: a commit for the partition with an older epoch than that of the member."""
+    return any(each == partition and granted <= epoch for each, granted in member.assigned | member.revoking)
+
+
+def commit_is_accepted(hard: Hard, client: Client, partition: str) -> bool:
+    """M-PE-08, O-COMMIT-32."""
+    member = of_client(hard, client)
+    if member is None or client.epoch <= 0:
+        return False
+    older = client.epoch < member.epoch and older_epoch_commits(member, client.epoch, partition)
+    return client.epoch == member.epoch or older
+
+
+def _of_hard(name: str, holds: Callable[[Hard], bool]) -> Property:
+    return lambda system: (Invariant(name, (system.hard,), holds),)
+
+
+def _of_group(name: str, holds: Callable[[Group], bool]) -> Property:
+    return lambda system: (Invariant(name, (GROUP,), holds),)
+
+
+def _of_members(name: str, holds: Callable[[Hard, str, Member], bool], *, also_away: bool = False) -> Property:
+    def every(hard: Hard) -> bool:
+        members = hard.members if also_away else live(hard)
+        return all(holds(hard, member_id, member) for member_id, member in members)
+
+    return _of_hard(name, every)
+
+
+# ---- ownership -----------------------------------------------------------------------------------------------------
+
+
+def _two_holders(hard: Hard) -> bool:
+    return all(not holding(one) & holding(two) for (_, one), (_, two) in combinations(hard.members, 2))
+
+
+def no_partition_has_two_owners(system: ConsumerSystem) -> Iterable[Part]:
+    """Over all that members may still believe to own."""
+    for c, d in combinations(system.members, 2):
+
+        def holds(hard: Hard, one: Client, two: Client) -> bool:
+            return not one.owned & two.owned or not (in_step(hard, one) and in_step(hard, two))
+
+        yield Invariant("NoPartitionHasTwoOwners", (system.hard, c, d), holds)
+
+
+def no_partition_is_given_before_it_is_given_up(system: ConsumerSystem) -> Iterable[Part]:
+    """INV-KIP-09, for the world outside."""
+
+    def holds(hard: Hard, client: Client) -> bool:
+        return of_client(hard, client) is None or all(
+            name == client.member_id or not client.owned & names(member.assigned) for name, member in hard.members
+        )
+
+    for view in system.members:
+        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (system.hard, view), holds)
+
+
+def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
+    """Whatever clients believe (NOT-01), commits of one get through."""
+
+    def holds(hard: Hard, one: Client, two: Client) -> bool:
+        return not any(
+            commit_is_accepted(hard, one, partition) and commit_is_accepted(hard, two, partition)
+            for partition in one.owned & two.owned
+        )
+
+    for c, d in combinations(system.members, 2):
+        yield Invariant("NoPartitionHasTwoCommitters", (system.hard, c, d), holds)
+
+
+# ---- epochs and members ----------------------------------------------------------------------------------------------
+
+
+def _epochs_in_order(hard: Hard) -> bool:
+    ahead = any(member.epoch > hard.assignment_epoch for _, member in live(hard))
+    return hard.assignment_epoch <= hard.group_epoch and not ahead
+
+
+def no_epoch_falls(system: ConsumerSystem) -> Iterable[Part]:
+    """INV-KIP-04, of what is replicated."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (old,), (new,) = before, after
+        known = dict(old.members)
+        return (
+            new.group_epoch >= old.group_epoch
+            and new.assignment_epoch >= old.assignment_epoch
+            and all(
+                name not in known or member.epoch >= known[name].epoch or member.epoch == AWAY
+                for name, member in new.members
+            )
+        )
+
+    yield StepInvariant("NoEpochFalls", (system.replicated,), holds)
+
+
+def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
+    """M-REC-19."""
+
+    def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        known = dict(before[0].members)
+        return all(
+            name not in known or member.epoch in (known[name].epoch, after[0].assignment_epoch, AWAY)
+            for name, member in after[0].members
+        )
+
+    actions = {"CoordinatorGetsHeartbeat", "CoordinatorGetsLeave"}
+    yield StepInvariant("NoMemberIsBetweenEpochs", (system.hard,), holds, frozenset(actions))
+
+
+def _granted_in_time(_: Hard, __: str, member: Member) -> bool:
+    return all(epoch <= member.epoch for _, epoch in member.assigned | member.revoking)
+
+
+def _has_its_target(hard: Hard, name: str, member: Member) -> bool:
+    has, target = names(member.assigned), dict(hard.target).get(name, NO_PARTITIONS)
+    if member.epoch != hard.assignment_epoch or member.state == "UNREVOKED":
+        return True
+    return has == target if member.state == "STABLE" else has <= target
+
+
+def _every_instance_is_a_members(hard: Hard) -> bool:
+    members = dict(hard.members)
+    return all(member in members and members[member].instance == instance for instance, member in hard.instances)
+
+
+def _unrevoked_have_timers(group: Group) -> bool:
+    timers = dict(group.rebalance_timers)
+    return all(member.state != "UNREVOKED" or timers.get(name) == member.epoch for name, member in live(group.hard))
+
+
+# ---- requests and answers -------------------------------------------------------------------------------------------
+
+HEARTBEAT: Final = frozenset({"CoordinatorGetsHeartbeat"})
+
+
+def _taken(before: Lane, after: Lane) -> frozenset[Beat]:
+    return before.requests - after.requests
+
+
+def _stale(hard: Hard, beat: Beat) -> bool:
+    member = dict(hard.members).get(beat.member_id)
+    if member is None or member.epoch == AWAY:
+        return True
+    forgiven = beat.epoch == member.previous and beat.owned is not None and beat.owned <= names(member.assigned)
+    return beat.epoch != member.epoch and not forgiven
+
+
+def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
+    """M-FENCE-01, 03, 05, INV-KIP-17."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (group, log, lane), (group2, log2, lane2) = before, after
+        if not any(beat.epoch > 0 and _stale(group.hard, beat) for beat in _taken(lane, lane2)):
+            return True
+        new: frozenset[Reply] = lane2.replies - lane.replies
+        return group == group2 and log == log2 and all(reply.error != "NONE" for reply in new)
+
+    for lane in system.lanes:
+        yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, lane), holds, HEARTBEAT)
+
+
+def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
+    """INV-KIP-10."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        new = [reply for reply in after[1].replies - before[1].replies if reply.error == "NONE"]
+        member = dict(after[0].members).get(before[1].client.member_id)
+        return all(member is not None and member.epoch == reply.epoch for reply in new)
+
+    for lane in system.lanes:
+        yield StepInvariant("AnAnswerTellsWhatIsReplicated", (system.replicated, lane), holds)
+
+
+def _answers(number: int, log: Log, lane: Lane) -> frozenset[Reply]:
+    """Answers to the client, released or not."""
+    return lane.replies | {reply for batch in log.open for to, reply in batch.answers if to == number}
+
+
+def what_is_not_told_did_not_change(system: ConsumerSystem) -> Iterable[Part]:
+    """INV-KIP-15."""
+    for number, lane in enumerate(system.lanes):
+
+        def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...], number: int = number) -> bool:
+            (hard, log, lane), (hard2, log2, lane2) = before, after
+            new = _answers(number, log2, lane2) - _answers(number, log, lane)
+            if not any(reply.error == "NONE" and reply.assignment is None for reply in new):
+                return True
+            old, now = dict(hard.members), dict(hard2.members)
+            return all(old[beat.member_id].assigned == now[beat.member_id].assigned for beat in _taken(lane, lane2))
+
+        yield StepInvariant("WhatIsNotToldDidNotChange", (system.hard, LOG, lane), holds, HEARTBEAT)
+
+
+def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool]) -> Property:
+    """No request of the kind is answered with the error."""
+
+    def parts(system: ConsumerSystem) -> Iterable[Part]:
+        def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+            hard, lane = before
+            new = after[1].replies - lane.replies
+            return not (
+                any(reply.error == error for reply in new)
+                and any(concerns(hard, beat) for beat in _taken(lane, after[1]))
+            )
+
+        return (StepInvariant(name, (system.hard, lane), holds, HEARTBEAT) for lane in system.lanes)
+
+    return parts
+
+
+def _joins(_: Hard, beat: Beat) -> bool:
+    return beat.epoch == 0
+
+
+def _holds_the_instance(hard: Hard, beat: Beat) -> bool:
+    return dict(hard.instances).get(beat.instance) == beat.member_id
+
+
+# ---- liveness and refinement ----------------------------------------------------------------------------------------
+
+
+def the_group_converges(system: ConsumerSystem) -> Iterable[Part]:
+    """LIV-07, LIV-08: in parts that all hold for ever from some point on."""
+
+    def reached(group: Group, client: Client) -> bool:
+        if client.state not in RUNNING:
+            return True
+        member = of_client(group.hard, client)
+        return (
+            member is not None
+            and client.state == "member"
+            and member.state == "STABLE"
+            and client.epoch == member.epoch == group.hard.assignment_epoch
+            and client.owned == names(member.assigned) == dict(group.hard.target).get(client.member_id, NO_PARTITIONS)
+            and not (client.reconciling or client.unacknowledged or client.waiting)
+        )
+
+    def content(hard: Hard, existing: int, *clients: Client) -> bool:
+        running = [client for client in clients if client.state in RUNNING]
+        if {name for name, _ in hard.members} != {client.member_id for client in running}:
+            return False
+        owned = frozenset[str]().union(*(client.owned for client in running))
+        done = hard.assignment_epoch == hard.group_epoch and owned == {*system.config.partitions[:existing]}
+        return not running or done
+
+    for view in system.members:
+        yield Settles("TheGroupConverges", (GROUP, view), reached)
+    yield Settles("TheGroupConverges", (system.hard, system.existing, *system.members), content)
+
+
+def every_wait_ends(system: ConsumerSystem) -> Iterable[Part]:
+    for view in system.members:
+        yield LeadsTo("EveryWaitEnds", (view,), lambda client: client.waiting, lambda client: not client.waiting)
+
+
+CATALOGUE: Final[dict[str, Property]] = {
+    # INV-KIP-01
+    "NoPartitionHasTwoHolders": _of_hard("NoPartitionHasTwoHolders", _two_holders),
+    "NoPartitionHasTwoOwners": no_partition_has_two_owners,
+    "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
+    "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
+    # INV-KIP-03
+    "EpochsKeepTheirOrder": _of_hard("EpochsKeepTheirOrder", _epochs_in_order),
+    "NoEpochFalls": no_epoch_falls,
+    "NoMemberIsBetweenEpochs": no_member_is_between_epochs,
+    # INV-KIP-16
+    "NoAssignmentEpochIsNewerThanItsMember": _of_members("NoAssignmentEpochIsNewerThanItsMember", _granted_in_time),
+    # INV-KIP-02
+    "NothingIsBothAssignedAndRevoked": _of_members(
+        "NothingIsBothAssignedAndRevoked",
+        lambda _, __, member: not names(member.assigned) & names(member.revoking),
+        also_away=True,
+    ),
+    # INV-KIP-06
+    "AReconciledMemberHasItsTarget": _of_members("AReconciledMemberHasItsTarget", _has_its_target),
+    # INV-KIP-07
+    "AMemberIsUnrevokedWhileItHasToRevoke": _of_members(
+        "AMemberIsUnrevokedWhileItHasToRevoke",
+        lambda _, __, member: (member.state == "UNREVOKED") == bool(member.revoking),
+    ),
+    # INV-KIP-14
+    "EveryInstanceIsThatOfAMember": _of_hard("EveryInstanceIsThatOfAMember", _every_instance_is_a_members),
+    # M-TMR-01
+    "EveryMemberHasItsSessionTimer": _of_group(
+        "EveryMemberHasItsSessionTimer", lambda group: group.session_timers == {name for name, _ in group.hard.members}
+    ),
+    # M-TMR-02, LIV-08
+    "WhoeverHasToRevokeHasATimer": _of_group("WhoeverHasToRevokeHasATimer", _unrevoked_have_timers),
+    "AStaleHeartbeatChangesNothing": a_stale_heartbeat_changes_nothing,
+    "AnAnswerTellsWhatIsReplicated": an_answer_tells_what_is_replicated,
+    "WhatIsNotToldDidNotChange": what_is_not_told_did_not_change,
+    # M-FENCE-02, M-STATIC-13
+    "NobodyWhoJoinsIsUnknown": _never_answered("NobodyWhoJoinsIsUnknown", "UNKNOWN_MEMBER_ID", _joins),
+    # M-FENCE-07
+    "NobodyWhoJoinsIsFenced": _never_answered("NobodyWhoJoinsIsFenced", "FENCED_MEMBER_EPOCH", _joins),
+    # M-STATIC-02
+    "NobodyIsRefusedForItsOwnSake": _never_answered(
+        "NobodyIsRefusedForItsOwnSake", "UNRELEASED_INSTANCE_ID", _holds_the_instance
+    ),
+    "TheGroupConverges": the_group_converges,
+    "EveryWaitEnds": every_wait_ends,
+}
+
+
+SYSTEM: Final = frozenset(
+    {
+        "AppendSucceeds",
+        "CoordinatorGetsHeartbeat",
+        "CoordinatorGetsLeave",
+        "ClientGetsReply",
+        "IntervalPasses",
+        "ClientSendsHeartbeat",
+        "ClientReconciles",
+        "ClientTimesOut",
+        "SessionTimerFires",
+        "RebalanceTimerFires",
+    }
+)
+
+
+def properties_of(system: ConsumerSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
+    """The named properties for the system; ValueError for a name that there is not."""
+    from .witnesses import WITNESSES  # noqa: PLC0415
+
+    return gather(system, wanted, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())
+
+
+#: As long as the system can move, it moves. Nothing is fair about the environment.
+FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)

@@ -1,0 +1,128 @@
+"""The closed system's values and those of the group machine: one topic, whose partitions are numbered in their order.
+
+What every member of the closed system has in common (its subscription, its rebalance timeout) is filled in here; it is
+the same for all and never changes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from fencepost.protocol.events import Topic
+
+from ... import machines
+from ...consumer import ConsumerGroup, Image
+from ...consumer import Member as MachineMember
+from ...consumer.state import Held
+from .state import Beat, Hard, Holding, Member, MemberState, Partitions, Reply
+
+TOPIC_ID: Final = bytes(15) + b"\x01"
+NAMES: Final = ("t",)
+REBALANCE_MS: Final = 300_000
+#: The one moment at which everything happens. A target computed just now has this timestamp; any other has 0, which
+#: allows a computation (M-TGT-08).
+NOW: Final = 1_000_000
+
+_STATES: Final[dict[MemberState, str]] = {
+    "STABLE": machines.C_STABLE,
+    "UNREVOKED": machines.C_UNREVOKED,
+    "UNRELEASED": machines.C_UNRELEASED,
+}
+_NAMES: Final[dict[str, MemberState]] = {state: name for name, state in _STATES.items()}
+
+
+class Translation:
+    """Between the two, for the partitions of a configuration."""
+
+    def __init__(self, partitions: tuple[str, ...]) -> None:
+        self._names = partitions
+        self._numbers = {name: number for number, name in enumerate(partitions)}
+
+    def image(self, existing: int) -> Image:
+        return Image((Topic(NAMES[0], TOPIC_ID, existing),))
+
+    def _held(self, holding: Holding) -> Held:
+        return tuple(sorted((TOPIC_ID, self._numbers[name], epoch) for name, epoch in holding))
+
+    def _holding(self, held: Held) -> Holding:
+        return frozenset((self._names[number], epoch) for _, number, epoch in held)
+
+    def partitions(self, target: tuple[tuple[bytes, int], ...]) -> Partitions:
+        return frozenset(self._names[number] for _, number in target)
+
+    def _rows(self, partitions: Partitions) -> tuple[TopicPartitions, ...]:
+        numbers = tuple(sorted(self._numbers[name] for name in partitions))
+        return (TopicPartitions(TOPIC_ID, numbers),) if numbers else ()
+
+    def group(self, hard: Hard, blocked: bool) -> ConsumerGroup:
+        """The group as the machine has it."""
+        return ConsumerGroup(
+            epoch=hard.group_epoch,
+            assignment_epoch=hard.assignment_epoch,
+            hash=hard.hashed,
+            timestamp=NOW if blocked else 0,
+            members=tuple(self._member(name, member) for name, member in hard.members),
+            statics=hard.instances,
+            target=tuple(
+                (name, tuple(sorted((TOPIC_ID, self._numbers[each]) for each in target)))
+                for name, target in hard.target
+            ),
+        )
+
+    def _member(self, name: str, member: Member) -> MachineMember:
+        return MachineMember(
+            member_id=name,
+            instance=member.instance or None,
+            rebalance_timeout=REBALANCE_MS,
+            names=NAMES,
+            epoch=member.epoch,
+            previous=member.previous,
+            state=_STATES[member.state],
+            assigned=self._held(member.assigned),
+            revoking=self._held(member.revoking),
+        )
+
+    def hard(self, group: ConsumerGroup) -> Hard:
+        """What the log holds of the group, in the closed system's values."""
+        return Hard(
+            group_epoch=group.epoch,
+            assignment_epoch=group.assignment_epoch,
+            hashed=group.hash,
+            members=tuple(
+                (
+                    each.member_id,
+                    Member(
+                        each.instance or "",
+                        each.epoch,
+                        each.previous,
+                        _NAMES[each.state],
+                        self._holding(each.assigned),
+                        self._holding(each.revoking),
+                    ),
+                )
+                for each in group.members
+            ),
+            target=tuple((name, self.partitions(target)) for name, target in group.target),
+            instances=group.statics,
+        )
+
+    def body(self, beat: Beat) -> ConsumerGroupHeartbeatRequest:
+        return ConsumerGroupHeartbeatRequest(
+            group_id="g",
+            member_id=beat.member_id,
+            member_epoch=beat.epoch,
+            instance_id=beat.instance or None,
+            rebalance_timeout_ms=REBALANCE_MS if beat.full else -1,
+            subscribed_topic_names=NAMES if beat.full else None,
+            topic_partitions=None if beat.owned is None else self._rows(beat.owned),
+        )
+
+    def reply(self, answer: ConsumerGroupHeartbeatResponse) -> Reply:
+        rows = answer.assignment
+        told = None if rows is None else frozenset(self._names[number] for row in rows for number in row.partitions)
+        return Reply(answer.error_code.name, answer.member_epoch, told)

@@ -1,0 +1,104 @@
+"""Invariants that must *not* hold: those of ``spec/MCConsumerGroup.tla``, each "never" of something to be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Final
+
+from ...explore.interface import Invariant
+from .closed import COUNTERS, GROUP, ConsumerSystem
+from .properties import Part, Property, live
+from .state import Counters, Group, Hard, Lane
+
+
+def every_variable_has_its_type(system: ConsumerSystem) -> Iterable[Part]:
+    config = system.config
+    ids = {*config.member_ids}
+
+    def group_is_typed(group: Group) -> bool:
+        hard = group.hard
+        known = {name for name, _ in hard.members}
+        named = {*known, *(name for name, _ in (*hard.target, *group.rebalance_timers))}
+        named |= {member for _, member in hard.instances}
+        return named <= ids and group.session_timers <= known
+
+    def counters_are_typed(counters: Counters) -> bool:
+        return (
+            0 <= counters.ids_used <= len(ids)
+            and 0 <= counters.faults_left <= config.faults
+            and config.first_parts <= counters.existing <= len(config.partitions)
+        )
+
+    yield Invariant("EveryVariableHasItsType", (GROUP,), group_is_typed)
+    yield Invariant("EveryVariableHasItsType", (COUNTERS,), counters_are_typed)
+    for view in system.members:
+        yield Invariant(
+            "EveryVariableHasItsType",
+            (view,),
+            lambda client: client.member_id in ids | {""} and client.owned | client.assigned <= {*config.partitions},
+        )
+
+
+def no_partition_is_ever_believed_twice(system: ConsumerSystem) -> Iterable[Part]:
+    """NOT-01."""
+    for pair in combinations(system.members, 2):
+        yield Invariant("NoPartitionIsEverBelievedTwice", pair, lambda one, two: not one.owned & two.owned)
+
+
+def nobody_ever_owns_anything(system: ConsumerSystem) -> Iterable[Part]:
+    for view in system.members:
+        yield Invariant("NobodyEverOwnsAnything", (view,), lambda client: not client.owned)
+
+
+def _no_member(name: str, state: str) -> Property:
+    def holds(hard: Hard) -> bool:
+        return all(member.state != state for _, member in hard.members)
+
+    return lambda system: (Invariant(name, (system.hard,), holds),)
+
+
+def nobody_ever_returns_to_its_partitions(system: ConsumerSystem) -> Iterable[Part]:
+    """M-STATIC-03, M-PE-07."""
+
+    def holds(hard: Hard) -> bool:
+        return all(epoch > 0 for _, member in live(hard) for _, epoch in member.assigned)
+
+    yield Invariant("NobodyEverReturnsToItsPartitions", (system.hard,), holds)
+
+
+def no_bump_ever_waits(system: ConsumerSystem) -> Iterable[Part]:
+    """M-TGT-09."""
+
+    def holds(group: Group) -> bool:
+        return not group.blocked or group.hard.assignment_epoch == group.hard.group_epoch
+
+    yield Invariant("NoBumpEverWaits", (GROUP,), holds)
+
+
+def no_lost_answer_is_ever_forgiven(system: ConsumerSystem) -> Iterable[Part]:
+    """M-FENCE-04."""
+
+    def holds(group: Group, existing: int, lane: Lane) -> bool:
+        members = dict(group.hard.members)
+        return not any(
+            0 < beat.epoch < members[beat.member_id].epoch
+            and any(each.reply.error == "NONE" for each in system.coordinator.get(group, beat, existing))
+            for beat in lane.requests
+            if beat.member_id in members
+        )
+
+    for lane in system.lanes:
+        yield Invariant("NoLostAnswerIsEverForgiven", (GROUP, system.existing, lane), holds)
+
+
+WITNESSES: Final[dict[str, Property]] = {
+    "EveryVariableHasItsType": every_variable_has_its_type,
+    "NoPartitionIsEverBelievedTwice": no_partition_is_ever_believed_twice,
+    "NobodyEverOwnsAnything": nobody_ever_owns_anything,
+    "NobodyEverHasToRevoke": _no_member("NobodyEverHasToRevoke", "UNREVOKED"),
+    "NobodyEverWaitsForAPartition": _no_member("NobodyEverWaitsForAPartition", "UNRELEASED"),
+    "NobodyEverReturnsToItsPartitions": nobody_ever_returns_to_its_partitions,
+    "NoBumpEverWaits": no_bump_ever_waits,
+    "NoLostAnswerIsEverForgiven": no_lost_answer_is_ever_forgiven,
+}

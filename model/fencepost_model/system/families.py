@@ -1,0 +1,80 @@
+"""The closed systems there are, and what is needed of each to read its configurations, explore and compare it (E1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ..explore.graph import Graph
+from ..explore.interface import Properties
+from ..tlc.dump import LabelledGraph, ValueNumbers
+from . import abstraction, closed, config, properties
+from .consumer import abstraction as consumer_abstraction
+from .consumer import closed as consumer_closed
+from .consumer import config as consumer_config
+from .consumer import properties as consumer_properties
+
+if TYPE_CHECKING:
+    from .manifest import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """``modules``: those of the specification; the first defines the ``operators`` that configurations assign to
+    constants by name. ``build`` and the like take what ``from_constants`` gives."""
+
+    modules: tuple[str, ...]
+    operators: tuple[str, ...]
+    config: type[Any]
+    from_constants: Callable[[Mapping[str, Any]], Any]
+    build: Callable[[Any], Any]
+    properties_of: Callable[..., Properties]
+    variables: tuple[str, ...]
+    abstract_graph: Callable[[Any, Graph, ValueNumbers], LabelledGraph]
+
+
+CLASSIC: Final = Family(
+    modules=("MCClassicGroup", "MCMutants"),
+    operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "Allowed"),
+    config=config.Config,
+    from_constants=config.from_constants,
+    build=closed.ClosedSystem,
+    properties_of=properties.properties_of,
+    variables=abstraction.VARIABLES,
+    abstract_graph=abstraction.abstract_graph,
+)
+
+CONSUMER: Final = Family(
+    modules=("MCConsumerGroup", "MCConsumerMutants"),
+    operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "NewInstanceOf", "Allowed"),
+    config=consumer_config.ConsumerConfig,
+    from_constants=consumer_config.from_constants,
+    build=consumer_closed.ConsumerSystem,
+    properties_of=consumer_properties.properties_of,
+    variables=consumer_abstraction.VARIABLES,
+    abstract_graph=consumer_abstraction.abstract_graph,
+)
+
+FAMILIES: Final = (CLASSIC, CONSUMER)
+
+
+def family_of_module(module: str) -> Family:
+    """Raises KeyError for a module that is about no closed system."""
+    for family in FAMILIES:
+        if module in family.modules:
+            return family
+    raise KeyError(module)
+
+
+def family_of(configuration: object) -> Family:
+    """The family of a configuration as its ``from_constants`` gives it."""
+    return next(family for family in FAMILIES if isinstance(configuration, family.config))
+
+
+def system_of(problem: Problem) -> Any:
+    """The system that a configuration describes, with its properties."""
+    family = family_of(problem.config)
+    system = family.build(problem.config)
+    system.properties = family.properties_of(system, problem.properties, fair=problem.fair)
+    return system

@@ -1,0 +1,54 @@
+--------------------------- MODULE ConsumerAssignor --------------------------
+(***************************************************************************)
+(* The assignor on the coordinator's side (M-TGT-02..06): which targets it *)
+(* may choose for the members of g, of whom all subscribe to the one       *)
+(* topic. n is how many partitions exist.                                  *)
+(***************************************************************************)
+EXTENDS ConsumerTypes
+
+Existing(n) == {Partitions[i] : i \in 1..n}
+
+\* M-TGT-04. A member that joined while computing was blocked has none (M-TGT-09).
+Stored(g, id) == IF id \in DOMAIN g.target THEN g.target[id] ELSE {}
+
+Members(g)  == DOMAIN g.members
+Ordered(S)  == SelectSeq(MemberIds, LAMBDA m : m \in S)
+
+\* A-SRANGE-02: static members first, by instance id; all of one in the order of ids.
+Instanced(g) == {m \in Members(g) : g.members[m].instanceId # ""}
+ByInstance(g) == SelectSeq(InstanceOrder, LAMBDA i :
+                   \E m \in Members(g) : g.members[m].instanceId = i)
+MemberOf(g, i) == CHOOSE m \in Members(g) : g.members[m].instanceId = i
+InOrder(g) == [k \in 1..Len(ByInstance(g)) |-> MemberOf(g, ByInstance(g)[k])]
+              \o Ordered(Members(g) \ Instanced(g))
+
+\* A-RANGE-01: the k-th of the members gets a contiguous share; the first ones one more.
+Least(a, b) == IF a < b THEN a ELSE b
+Share(order, k, n) ==
+  LET size  == n \div Len(order)
+      extra == n % Len(order)
+      start == (k - 1) * size + Least(k - 1, extra)
+  IN {Partitions[i] : i \in (start + 1)..(start + size + IF k <= extra THEN 1 ELSE 0)}
+
+RangeTargets(g, n) ==
+  LET order == InOrder(g)
+      Place(m) == CHOOSE k \in 1..Len(order) : order[k] = m
+  IN {[m \in Members(g) |-> Share(order, Place(m), n)]}
+
+\* A-UHOM-04: sizes differ by one at most, and each keeps of its last target what
+\* its share allows. Which of those the uniform assignor takes is left open.
+Balanced(T) ==
+  \A m, k \in DOMAIN T : Cardinality(T[m]) <= Cardinality(T[k]) + 1
+Keeps(g, T, n) ==
+  \A m \in DOMAIN T :
+    LET usable == Stored(g, m) \cap Existing(n)
+    IN Cardinality(usable \cap T[m]) = Least(Cardinality(usable), Cardinality(T[m]))
+
+UniformTargets(g, n) ==
+  LET Of(owner) == [m \in Members(g) |-> {p \in Existing(n) : owner[p] = m}]
+  IN {T \in {Of(owner) : owner \in [Existing(n) -> Members(g)]} :
+        Balanced(T) /\ Keeps(g, T, n)}
+
+Targets(g, n) ==
+  IF Assignor = "uniform" THEN UniformTargets(g, n) ELSE RangeTargets(g, n)
+=============================================================================
