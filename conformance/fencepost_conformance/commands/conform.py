@@ -8,18 +8,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
 
 from fencepost.protocol.settings import PROFILES
 
 from ..console import CannotRun, Result, finish, progress
+from ..generate.plan import GroupProtocol
 from ..jvm.process import ProcessFault
 from ..pipeline.engines import ENGINES
 from ..pipeline.job import Job
 from ..pipeline.plan import Plan
+from ..pipeline.summary import Summary
 from ..report.files import write_report
 from ..report.terminal import counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import parse_target, profile_for
+
+#: counts that mean the same for every protocol
+_ADDED = ("traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "choices_followed")
 
 
 def conform(  # noqa: PLR0917 — options of a command line
@@ -28,6 +34,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[int, typer.Option(min=1, help="events in each trace")] = 60,
     seed: Annotated[int, typer.Option(help="the first seed; the others follow it")] = 0,
+    protocol: Annotated[str, typer.Option(help="what the clients speak: classic, consumer, mixed or all")] = "classic",
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
@@ -37,16 +44,47 @@ def conform(  # noqa: PLR0917 — options of a command line
     """Run random traces against a target and compare every step."""
     if engine not in ENGINES:
         raise CannotRun(f"no engine {engine!r}; known: {', '.join(ENGINES)}")
-    job = Job(target, profile_for(parse_target(target), profile), steps_per_trace, model)
-    plan = Plan(job, seed, traces)
+    named = parse_target(target)
+    protocols = _protocols(protocol)
+    if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
+        raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")
+    results: dict[str, Result] = {}
+    shown: list[RenderableType] = []
+    for each in protocols:
+        plan = Plan(Job(target, profile_for(named, profile), steps_per_trace, model, each), seed, traces)
+        own = out if out is None or len(protocols) == 1 else out / each
+        summary, seconds = _run(plan, engine, workers or os.cpu_count() or 1, own)
+        results[each] = Result("conform", summary.held, counts(summary, seconds), details(summary))
+        shown += [f"[bold]{each} groups[/]"] * (len(protocols) > 1) + [tables(summary)]
+    finish(_together(results), as_json=as_json, table=None if as_json else Group(*shown))
+
+
+def _protocols(name: str) -> list[GroupProtocol]:
+    if name == "all":
+        return list(GroupProtocol)
+    if name not in list(GroupProtocol):
+        raise CannotRun(f"no protocol {name!r}; known: {', '.join(GroupProtocol)}, all")
+    return [GroupProtocol(name)]
+
+
+def _run(plan: Plan, engine: str, workers: int, out: Path | None) -> tuple[Summary, float]:
+    """The summary of one plan, and how many seconds it took; reports go to ``out``."""
     began = time.monotonic()
     try:
-        with progress(target, total=traces) as meter:
-            summary = ENGINES[engine](plan, workers or os.cpu_count() or 1, out, meter.advance)
+        with progress(f"{plan.job.target}, {plan.job.protocol}", total=plan.count) as meter:
+            summary = ENGINES[engine](plan, workers, out, meter.advance)
         seconds = time.monotonic() - began
         if out is not None:
             write_report(out, summary, seconds)
     except (ProcessFault, BrokerFault) as fault:
         raise CannotRun(str(fault)) from None
-    result = Result("conform", held=summary.held, counts=counts(summary, seconds), details=details(summary))
-    finish(result, as_json=as_json, table=None if as_json else tables(summary))
+    return summary, seconds
+
+
+def _together(results: dict[str, Result]) -> Result:
+    """One result of several protocols: what was done is added up, what was found stands under each protocol's name."""
+    if len(results) == 1:
+        return next(iter(results.values()))
+    total = {name: sum(result.counts[name] for result in results.values()) for name in _ADDED}
+    found = {name: {"counts": result.counts, **result.details} for name, result in results.items()}
+    return Result("conform", all(result.held for result in results.values()), total, {"protocols": found})

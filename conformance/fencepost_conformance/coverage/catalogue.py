@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.messages import VERSIONS
 from fencepost.protocol.view import GroupState
 
+from ..generate.plan import GroupProtocol
 from .rules import RULES, UNREACHED_RULES
+from .rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
 
 _STATES = tuple(state.value for state in GroupState)
 _TRANSITIONS = {
@@ -19,6 +22,12 @@ _TRANSITIONS = {
     "Stable": ("PreparingRebalance", "Dead"),
 }  # C-ST-10…16
 
+#: records of consumer groups, by the names of their keys
+RECORDS = (
+    "ConsumerGroupMetadata", "ConsumerGroupPartitionMetadata", "ConsumerGroupMemberMetadata",
+    "ConsumerGroupTargetAssignmentMetadata", "ConsumerGroupTargetAssignmentMember",
+    "ConsumerGroupCurrentMemberAssignment", "ConsumerGroupRegularExpression",
+)  # fmt: skip
 _COMMON = ("NONE", "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED")
 _MAPPED = ("COORDINATOR_NOT_AVAILABLE", "UNKNOWN_SERVER_ERROR", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 _ERRORS: dict[str, tuple[str, ...]] = {
@@ -39,30 +48,91 @@ _ERRORS: dict[str, tuple[str, ...]] = {
     "ListGroups": ("NONE", "COORDINATOR_LOAD_IN_PROGRESS"),
     "DeleteGroups": (*_COMMON, *_MAPPED, "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND"),
 }  # fmt: skip
+_CONSUMER_ERRORS: dict[str, tuple[str, ...]] = {
+    "ConsumerGroupHeartbeat": (
+        *_COMMON,
+        *_MAPPED,
+        "TOPIC_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION",
+        "INVALID_REQUEST",
+        "UNSUPPORTED_ASSIGNOR",
+        "GROUP_ID_NOT_FOUND",
+        "GROUP_MAX_SIZE_REACHED",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_MEMBER_EPOCH",
+        "FENCED_INSTANCE_ID",
+        "UNRELEASED_INSTANCE_ID",
+        "INVALID_REGULAR_EXPRESSION",
+    ),
+    "ConsumerGroupDescribe": (*_COMMON, "TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "GROUP_ID_NOT_FOUND"),
+    **{api: _ERRORS[api] for api in ("DescribeGroups", "ListGroups", "DeleteGroups")},
+}
 _EVENTS = (
     "Request", "TimerFired", "Appended", "AppendFailed", "LoadStarted", "Load", "LoadFailed", "Unload",
 )  # fmt: skip
+_CONSUMER_EVENTS = (*_EVENTS, "TaskDone", "TopicsChanged", "GroupConfigChanged")
 _TIMERS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION, TimerKind.OPERATION)
+_CONSUMER_TIMERS = (TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE, TimerKind.OPERATION)
+_CONSUMER_STATES = tuple(state.value for state in ConsumerGroupState)
+#: every state is worked out anew from the group's data, so that any may follow any (M-ST-06)
+_CONSUMER_TRANSITIONS = tuple(
+    (source, target)
+    for source in _CONSUMER_STATES
+    for target in _CONSUMER_STATES
+    if source != target and "Dead" not in (source, target)
+)
+_MEMBER_TRANSITIONS = tuple(
+    (source.name, target.name)
+    for source in MemberState
+    for target in MemberState
+    if source is not target and target is not MemberState.UNKNOWN
+)
 
 
-def _all_features() -> Iterable[str]:
+def _of_versions(errors: dict[str, tuple[str, ...]]) -> Iterable[str]:
+    for api, codes in errors.items():
+        yield from (f"error {api} {code}" for code in codes)
+    for message, (first, last) in VERSIONS.items():
+        api = message.__name__.removesuffix("Request")
+        if api in errors:
+            yield from (f"version {api} {version}" for version in range(first, last + 1))
+    yield from (f"append fails {ErrorCode(code).name}" for code in (3, 4, 6, 7, 10, 18, 19, 20, 56))
+
+
+def _of_timers(kinds: Iterable[TimerKind]) -> Iterable[str]:
+    for kind in kinds:
+        yield from (f"timer {kind.name} {what}" for what in ("set", "moved", "cancelled", "fired"))
+
+
+def _classic_features() -> Iterable[str]:
     yield from (f"event {name}" for name in _EVENTS)
     yield from (f"state {name}" for name in _STATES)
     yield from (f"transition {source} → {target}" for source, targets in _TRANSITIONS.items() for target in targets)
-    for api, errors in _ERRORS.items():
-        yield from (f"error {api} {error}" for error in errors)
-    for kind in _TIMERS:
-        yield from (f"timer {kind.name} {what}" for what in ("set", "moved", "cancelled", "fired"))
-    for message, (first, last) in VERSIONS.items():
-        api = message.__name__.removesuffix("Request")
-        if api not in _ERRORS:
-            continue
-        yield from (f"version {api} {version}" for version in range(first, last + 1))
-    yield from (f"append fails {ErrorCode(code).name}" for code in (3, 4, 6, 7, 10, 18, 19, 20, 56))
+    yield from _of_versions(_ERRORS)
+    yield from _of_timers(_TIMERS)
     yield from (f"rule {rule}" for rule in sorted((*RULES, *UNREACHED_RULES)))
 
 
-FEATURES: tuple[str, ...] = tuple(_all_features())
+def _consumer_features() -> Iterable[str]:
+    yield from (f"event {name}" for name in _CONSUMER_EVENTS)
+    yield from (f"consumer-state {name}" for name in _CONSUMER_STATES)
+    yield from (f"consumer-transition {source} → {target}" for source, target in _CONSUMER_TRANSITIONS)
+    yield from (f"member-state {state.name}" for state in MemberState)
+    yield from (f"member-transition {source} → {target}" for source, target in _MEMBER_TRANSITIONS)
+    yield from (f"record {name}" for name in RECORDS)
+    yield from (f"tombstone {name}" for name in RECORDS)
+    yield from _of_versions(_CONSUMER_ERRORS)
+    yield from _of_timers(_CONSUMER_TIMERS)
+    yield from (f"rule {rule}" for rule in sorted((*CONSUMER_RULES, *UNREACHED_CONSUMER_RULES)))
+
+
+#: what traces of each protocol can reach
+OF_PROTOCOL: dict[GroupProtocol, tuple[str, ...]] = {
+    GroupProtocol.CLASSIC: tuple(_classic_features()),
+    GroupProtocol.CONSUMER: tuple(_consumer_features()),
+    GroupProtocol.MIXED: tuple(dict.fromkeys([*_classic_features(), *_consumer_features()])),
+}
+FEATURES: tuple[str, ...] = OF_PROTOCOL[GroupProtocol.MIXED]
 PLACE: dict[str, int] = {name: place for place, name in enumerate(FEATURES)}
 
 #: why a feature is not reached, or need not be
@@ -72,7 +142,13 @@ REASONS: dict[str, str] = {
         f"transition {source} → Dead": "happens inside Unload, after which the group is gone (C-ST-16)"
         for source in _TRANSITIONS
     },
-    **{f"rule {rule}": reason for rule, reason in UNREACHED_RULES.items()},
+    "consumer-state Dead": "a name only; nothing computes it (M-ST-05)",
+    "record ConsumerGroupPartitionMetadata": "written by Kafka 4.0 only (V-34)",
+    **{
+        f"member-transition UNKNOWN → {state}": "comes from a log that another program wrote (M-MS-04); rare"
+        for state in ("UNREVOKED_PARTITIONS",)
+    },
+    **{f"rule {rule}": reason for rule, reason in (UNREACHED_RULES | UNREACHED_CONSUMER_RULES).items()},
 }
 
 

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
 from ..targets.base import Observation
 from .catalogue import PLACE
+from .consumer_situation import ConsumerSituation
 from .rules import rules_of
+from .rules_consumer import consumer_rules_of
 from .situation import LeaderSync, Situation
 
 
@@ -31,6 +34,7 @@ class Watcher:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._groups: dict[str, GroupView] = {}
+        self._consumer_groups: dict[str, ConsumerGroupView] = {}
         self._armed: dict[ev.TimerKey, int] = {}
         self._open: dict[int, ev.Request] = {}
         self._rules: set[str] = set()
@@ -77,6 +81,21 @@ class Watcher:
         for rule in rules_of(situation, of_groups, self._rules):
             self._rules.add(rule)
             yield f"rule {rule}"
+        if self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request):
+            yield from self._of_consumers(event, seen)
+
+    def _of_consumers(self, event: ev.Event, seen: Observation) -> Iterator[str]:
+        for record in seen.records:
+            name = type(record.key).__name__.removesuffix("Key")
+            yield f"tombstone {name}" if record.value is None else f"record {name}"
+        for group_id, view in seen.consumer_groups.items():
+            yield from consumer_transitions(self._consumer_groups.get(group_id), view)
+        situation = ConsumerSituation(
+            self._settings, event, seen, self._consumer_groups, self._armed, requests=self._open
+        )
+        for rule in consumer_rules_of(situation, self._rules):
+            self._rules.add(rule)
+            yield f"rule {rule}"
 
     def _follow(self, event: ev.Event, seen: Observation) -> None:
         for key, deadline in seen.timers.items():
@@ -91,6 +110,11 @@ class Watcher:
                 self._groups.pop(group_id, None)
             else:
                 self._groups[group_id] = view
+        for group_id, consumers in seen.consumer_groups.items():
+            if consumers is None:
+                self._consumer_groups.pop(group_id, None)
+            else:
+                self._consumer_groups[group_id] = consumers
         for reply in seen.replies:
             self._open.pop(reply.request_id, None)
         self._follow_log(event, seen)
@@ -126,6 +150,21 @@ def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[s
             yield f"transition {before.state.value} → {after.previous_state.value}"
         if after.previous_state is not after.state:
             yield f"transition {after.previous_state.value} → {after.state.value}"
+
+
+def consumer_transitions(before: ConsumerGroupView | None, after: ConsumerGroupView | None) -> Iterator[str]:
+    """States and transitions of a consumer group and its members between two views."""
+    if after is None:
+        return
+    yield f"consumer-state {after.state.value}"
+    if before is not None and before.state is not after.state:
+        yield f"consumer-transition {before.state.value} → {after.state.value}"
+    were = {row.member_id: row.state for row in before.members} if before is not None else {}
+    for row in after.members:
+        yield f"member-state {row.state.name}"
+        was = were.get(row.member_id, row.state)
+        if was is not row.state:
+            yield f"member-transition {was.name} → {row.state.name}"
 
 
 def errors_of(body: m.ResponseBody) -> Iterator[ErrorCode]:

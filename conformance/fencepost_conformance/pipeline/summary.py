@@ -61,16 +61,17 @@ class Summary:
 
     def coverage(self) -> dict[str, Any]:
         """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
-        reached = set(catalogue.names(self.reached))
-        missing = [name for name in catalogue.FEATURES if name not in reached]
+        features = catalogue.OF_PROTOCOL[self.job.protocol]
+        reached = set(catalogue.names(self.reached)) & set(features)
+        missing = [name for name in features if name not in reached]
         kinds: dict[str, list[int]] = {}
-        for name in catalogue.FEATURES:
+        for name in features:
             seen = kinds.setdefault(name.split()[0], [0, 0])
             seen[0] += name in reached
             seen[1] += name not in catalogue.REASONS
         return {
             "reached": len(reached),
-            "features": len(catalogue.FEATURES),
+            "features": len(features),
             "kinds": {kind: {"reached": got, "reachable": of} for kind, (got, of) in kinds.items()},
             "unreached": [name for name in missing if name not in catalogue.REASONS],
             "with_reason": {name: catalogue.REASONS[name] for name in missing if name in catalogue.REASONS},

@@ -34,6 +34,7 @@ def details(summary: Summary) -> dict[str, Any]:
         "target": summary.job.target,
         "profile": summary.job.profile,
         "model": summary.job.model,
+        "protocol": summary.job.protocol.value,
         "divergences": dict(sorted(summary.divergences.items())),
         "coverage": summary.coverage(),
         "failures": [

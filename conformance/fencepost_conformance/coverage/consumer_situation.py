@@ -1,0 +1,137 @@
+"""A step with the consumer group around it, as the rules of section 7 of the rule book speak of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol import consumer_records as r
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Settings
+
+from ..targets.base import Observation
+
+
+class ConsumerSituation:
+    """One step. ``before`` and ``after`` are the views of the group that the event is about, ``member`` and ``now`` the
+    member that it names; ``answers`` the heartbeat answers given, each with its request; ``error`` of the request's own
+    answer, if it came at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        event: ev.Event,
+        seen: Observation,
+        groups: Mapping[str, ConsumerGroupView],
+        armed: Mapping[ev.TimerKey, int],
+        *,
+        requests: Mapping[int, ev.Request],
+    ) -> None:
+        self.settings = settings
+        self.event = event
+        self.seen = seen
+        self.groups = groups
+        self.armed = armed
+        self.body: Any = event.body if isinstance(event, ev.Request) else None
+        self.version = event.version if isinstance(event, ev.Request) else -1
+        self.group_id, self.member_id = self._subject()
+        self.before = groups.get(self.group_id)
+        self.after = seen.consumer_groups.get(self.group_id, self.before)
+        self.answers: Sequence[tuple[ev.Request, c.ConsumerGroupHeartbeatResponse]] = [
+            (requests[reply.request_id], reply.body)
+            for reply in seen.replies
+            if isinstance(reply.body, c.ConsumerGroupHeartbeatResponse) and reply.request_id in requests
+        ]
+        self.error: ErrorCode | None = next((body.error_code for asked, body in self.answers if asked is event), None)
+        if isinstance(self.body, c.ConsumerGroupHeartbeatRequest) and not self.member_id and self.after is not None:
+            had = {row.member_id for row in self.before.members} if self.before else set()
+            self.member_id = next((row.member_id for row in self.after.members if row.member_id not in had), "")
+        self.member = member_of(self.before, self.member_id)
+        self.now = member_of(self.after, self.member_id)
+
+    def _subject(self) -> tuple[str, str]:
+        if self.body is not None:
+            return getattr(self.body, "group_id", ""), getattr(self.body, "member_id", "")
+        if isinstance(self.event, ev.TimerFired | ev.TaskDone):
+            return self.event.key.group_id, getattr(self.event.key, "member_id", "")
+        return "", ""
+
+    @property
+    def accepted(self) -> bool:
+        """A heartbeat with epoch ≥ 0 that the coordinator took."""
+        return self.body.member_epoch >= 0 and self.now is not None and self.error in (None, ErrorCode.NONE)
+
+    def wrote(self, key: type, *, removed: bool = False) -> list[Any]:
+        """Keys (of tombstones) or values that the step wrote for that kind of key."""
+        rows = [record for record in self.seen.records if type(record.key) is key]
+        return [row.key for row in rows if row.value is None] if removed else [row.value for row in rows if row.value]
+
+    @property
+    def bumped(self) -> bool:
+        return bool(self.wrote(r.ConsumerGroupMetadataKey))
+
+    @property
+    def computed(self) -> bool:
+        return bool(self.wrote(r.ConsumerGroupTargetAssignmentMetadataKey))
+
+    @property
+    def reconciled(self) -> bool:
+        return bool(self.wrote(r.ConsumerGroupCurrentMemberAssignmentKey))
+
+    @property
+    def fenced(self) -> bool:
+        """The step removed members for good."""
+        return self.bumped and bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
+
+    @property
+    def resubscribed(self) -> bool:
+        """The names or the regex of a known member changed."""
+        old, new = self.member, self.now
+        return (
+            old is not None
+            and new is not None
+            and (old.subscribed_topic_names, old.subscribed_topic_regex)
+            != (new.subscribed_topic_names, new.subscribed_topic_regex)
+        )
+
+    @property
+    def replaced(self) -> bool:
+        """A static member took the place of another (M-STATIC-03)."""
+        instance = getattr(self.body, "instance_id", None)
+        if self.before is None or self.after is None or instance is None:
+            return False
+        old = dict(self.before.static_members).get(instance)
+        left = bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
+        return old is not None and left and dict(self.after.static_members).get(instance) == self.member_id
+
+    @property
+    def granted(self) -> set[tuple[bytes, int]]:
+        """Partitions that the member was not assigned before."""
+        return held(self.now) - held(self.member)
+
+    @property
+    def dropped(self) -> set[tuple[bytes, int]]:
+        """Partitions that it was assigned before."""
+        return held(self.member) - held(self.now)
+
+    def turned(self, source: MemberState | None, target: MemberState) -> bool:
+        """The member's own heartbeat reconciled it from one state to another."""
+        was = None if self.member is None else self.member.state
+        return self.reconciled and self.now is not None and was is source and self.now.state is target
+
+
+def member_of(view: ConsumerGroupView | None, member_id: str) -> ConsumerMemberView | None:
+    return None if view is None else next((row for row in view.members if row.member_id == member_id), None)
+
+
+def held(member: ConsumerMemberView | None) -> set[tuple[bytes, int]]:
+    """Its assigned partitions."""
+    return {(row.topic_id, p) for row in member.assigned for p in row.partitions} if member else set()
+
+
+def pending(member: ConsumerMemberView | None) -> set[tuple[bytes, int]]:
+    """The partitions that it has to give up."""
+    return {(row.topic_id, p) for row in member.pending_revocation for p in row.partitions} if member else set()
