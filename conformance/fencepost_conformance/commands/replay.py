@@ -20,7 +20,7 @@ from ..replay.graph import WIDTH, text_chart
 from ..replay.load import Loaded, load
 from ..replay.show import as_json as json_of
 from ..replay.show import chart_of, failing_trace, wire_as_json
-from ..report.chart import Chart, chart_html
+from ..report.chart import Chart, chart_html, chart_svg
 from ..report.page import page
 from ..report.wire_words import wire_lanes, wire_steps
 from ..shrink.shrinker import kind_of, shrink
@@ -37,6 +37,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     protocol: Annotated[GroupProtocol, typer.Option(help="of a seed's trace")] = GroupProtocol.CLASSIC,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
+    picture: Annotated[Path | None, typer.Option("--svg", help="write the picture alone, of one trace")] = None,
     out: Annotated[Path | None, typer.Option("-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -70,6 +71,10 @@ def replay(  # noqa: PLR0917 — options of a command line
         checker.close()
     if html is not None:
         html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
+    if picture is not None:
+        if len(charts) != 1:
+            raise CannotRun(f"{picture}: a picture shows one trace; there are {len(charts)}")
+        picture.write_text(chart_svg(charts[0]), encoding="utf-8")
     if out is not None:
         _write(out, kept)
     if as_json:

@@ -17,9 +17,10 @@ from .holdings import GroupAt, after_each
 from .names import Partition
 from .palette import COLOURS, letter, swatch
 from .steps import COORDINATOR, LOG, Append, Kind, StepWords
+from .style import STYLE
 
 ROW, GAP = 19, 5
-TIME, STATE, STRIP = 92, 250, 17
+TIME, STATE, STRIP = 92, 275, 17
 LANES, LANE = 430, 96  # least width of all client lanes, and of one
 LOG_WIDTH = 190
 CHAR = 6.7  # width of a character of a label
@@ -68,6 +69,22 @@ def chart_html(chart: Chart) -> str:
         f'<h2 id="{escape(chart.title, quote=True)}">{escape(chart.title)}</h2>{notes}{_legend(plan)}'
         f'<div class="trace"{marked}><div class="picture" tabindex="0">{head}{body}</div>'
         f'<div class="panels">{panels}</div></div>'
+    )
+
+
+def chart_svg(chart: Chart) -> str:
+    """The picture alone, as an SVG file."""
+    plan = _plan(chart)
+    head, width = _head_height(plan) + ROW, plan.width
+    members = "   ".join(f"{letter(number)} {name}" for name, number in plan.colours.items())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{head + plan.height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {head + plan.height:.0f}" role="img" aria-label="{escape(chart.title, quote=True)}">'
+        f"<style>{STYLE}text {{ font-family: ui-monospace, monospace; }}</style>"
+        f'<rect class="ground" width="100%" height="100%"/>'
+        f'<rect class="rail" width="100%" height="{head:.0f}"/>'
+        f'{_text(12, ROW, members, "dim")}<g transform="translate(0 {ROW})">{_heads(plan)}</g>'
+        f'<g transform="translate(0 {head:.0f})">{_body(plan)}</g></svg>\n'
     )
 
 

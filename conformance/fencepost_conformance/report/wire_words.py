@@ -7,6 +7,7 @@ one, an answer that fences the member, or its leave. What the broker itself thin
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from kio.schema.index import api_key_map
@@ -132,11 +133,11 @@ class _Told:
 
 
 def _clients(trace: WireTrace) -> dict[int, str]:
-    """Connection to lane: its client id, with the connection's number where one client id is several members."""
+    """Connection to lane: its client id, with the connection's number where one id is several members at once."""
     clients: dict[int, str] = {}
     addresses: dict[int, str] = {}
-    members: dict[str, set[str]] = {}
-    for line in trace.lines:
+    used: dict[str, dict[str, tuple[int, int]]] = {}  # client id to member id to its first and last line
+    for index, line in enumerate(trace.lines):
         addresses.setdefault(line.connection, "")
         if isinstance(line, ConnectedLine):
             addresses[line.connection] = line.client
@@ -144,15 +145,18 @@ def _clients(trace: WireTrace) -> dict[int, str]:
             clients[line.connection] = line.client_id
             member = line.body.get("member_id")
             if isinstance(member, str) and member:
-                members.setdefault(line.client_id, set()).add(member)
-    lanes = {}
-    for connection, address in addresses.items():
-        client = clients.get(connection)
-        if client is None:
-            lanes[connection] = f"{connection}: {address}"
-        else:
-            lanes[connection] = client if len(members.get(client, ())) < 2 else f"{client} #{connection}"
-    return lanes
+                spans = used.setdefault(line.client_id, {})
+                spans[member] = (spans.get(member, (index, index))[0], index)
+    several = {client for client, spans in used.items() if _overlap(sorted(spans.values()))}
+    return {
+        connection: f"{connection}: {address}" if (client := clients.get(connection)) is None
+        else f"{client} #{connection}" if client in several else client
+        for connection, address in addresses.items()
+    }  # fmt: skip
+
+
+def _overlap(spans: list[tuple[int, int]]) -> bool:
+    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
 def _names(trace: WireTrace) -> Names:

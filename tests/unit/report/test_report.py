@@ -17,7 +17,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record, RecordKey
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 from fencepost_conformance.replay.graph import text_chart, who_held_what
-from fencepost_conformance.report.chart import Chart, chart_html
+from fencepost_conformance.report.chart import Chart, chart_html, chart_svg
 from fencepost_conformance.report.holdings import after_each, changed
 from fencepost_conformance.report.names import assignment_words, compact, learn
 from fencepost_conformance.report.page import page
@@ -26,11 +26,12 @@ from fencepost_conformance.report.steps import StepWords, Teller
 from fencepost_conformance.report.wire_words import wire_lanes, wire_steps
 from fencepost_conformance.report.words import event_words
 from fencepost_conformance.targets.base import Observation
-from fencepost_conformance.trace import WireTrace, read_traces
+from fencepost_conformance.trace import EventTrace, WireTrace, read_traces
 
 from .consumer_trace import EVENTS, OBSERVATIONS, ONE, TWO, group, member
 
 CORPUS = Path(__file__).parents[2] / "corpus"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def chart(marked: int | None = None) -> Chart:
@@ -230,3 +231,14 @@ def test_the_strips_show_who_holds_what(kind: str, count: int) -> None:
 def test_what_a_trace_says_is_escaped() -> None:
     hostile = StepWords(0, 0, chart().steps[0].kind, "<b>", "coordinator", "<script>", "<script>")
     assert "<script>" not in chart_html(Chart("<script>", ("<script>",), ["<b>", "coordinator"], [hostile]))
+
+
+def test_the_picture_of_the_documentation_is_of_its_trace() -> None:
+    (trace,) = read_traces(DOCS / "reconciliation.jsonl")
+    assert isinstance(trace, EventTrace)
+    teller = Teller(trace.events, trace.observations)
+    picture = chart_svg(Chart(trace.name, (), teller.lanes(), teller.steps()))
+    assert ET.fromstring(picture) is not None
+    assert (DOCS / "reconciliation.svg").read_text() == picture, "draw it again: fencepost replay … --svg …"
+    told = "\n".join(line.plain for line in who_held_what(teller.steps()) if line.plain)
+    assert told in (DOCS / "conformance.md").read_text()
