@@ -117,9 +117,9 @@ def _current(
             {t: share[t] for t in rest},
             {first: share[first]},
         )
-    elif draw < 0.2:
+    elif draw < 0.22:
         state = MemberState.UNRELEASED_PARTITIONS.value
-    elif draw < 0.23:
+    elif draw < 0.28:
         state = 99  # M-MS-04
     client.assigned = dict(kept)
     member_epoch = rng.choice((epoch, epoch, epoch, epoch - 1))

@@ -6,8 +6,9 @@ are fed to a fresh core one by one, and each is rewritten first:
 
 * a member id that a kept request drew becomes the id that it draws now; of one that was left out it stays what it was,
   an id that nobody has;
-* a generation keeps its distance from the group's present one;
-* a timer must be set and due, an append must have something to speak of; else the event is dropped as well.
+* a generation keeps its distance from the group's present one, a member epoch from the member's;
+* a timer must be set and due, work beside be under way, an append have something to speak of; else the event is dropped
+  as well.
 
 What comes out is a trace of its own that any target can run.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.java_order import JavaOrder
@@ -45,10 +47,11 @@ class Remade:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Of one event of the original run: the id it drew, generations before it, log end and replicated offset."""
+    """Of one event of the original run: the id it drew, generations and member epochs before it, log end."""
 
     drawn: str | None
     generations: Mapping[str, int]
+    epochs: Mapping[tuple[str, str], int]
     end: int
 
 
@@ -79,6 +82,15 @@ class _Run:
         self.end = 0  #: of the log
         self.base = 0  #: of the log before the last step
         self.replicated = 0
+        self.tasks: set[ev.TaskKey] = set()  #: work beside that is under way
+
+    def epochs(self) -> dict[tuple[str, str], int]:
+        """The epoch of each member of each consumer group."""
+        return {
+            (name, row.member_id): row.member_epoch
+            for name, view in self.session.consumer_groups.items()
+            for row in view.members
+        }
 
     def generations(self) -> dict[str, int]:
         return {name: view.generation_id for name, view in self.session.groups.items()}
@@ -93,6 +105,11 @@ class _Run:
             self.end = self.replicated = len(event.records)
         elif isinstance(event, ev.Appended):
             self.replicated = event.offset
+        elif isinstance(event, ev.TaskDone):
+            self.tasks.discard(event.key)
+        elif isinstance(event, ev.Unload):
+            self.tasks.clear()
+        self.tasks.update(seen.tasks)
         self.base = self.end
         self.end += len(seen.records)
         return seen, self._ids.last
@@ -107,13 +124,13 @@ class References:
         self._contexts: list[_Context] = []
         run = _Run(settings, profile)
         for event in events:
-            generations = run.generations()
+            generations, epochs = run.generations(), run.epochs()
             # where the core raises, that is what is being shrunk
             try:
                 drawn = run.feed(event)[1]
             except Exception:
                 drawn = None
-            self._contexts.append(_Context(drawn, generations, run.end))
+            self._contexts.append(_Context(drawn, generations, epochs, run.end))
 
     def remake(
         self, settings: Settings, kept: Collection[int], changed: Mapping[int, ev.Event] | None = None
@@ -150,7 +167,7 @@ class References:
     ) -> ev.Event | None:
         """The event as it must read now, None if it makes no sense any more."""
         if isinstance(event, ev.Request):
-            return self._request(run, _renamed(event, ids), index)
+            return self._request(run, event, _renamed(event, ids), index)
         if isinstance(event, ev.TimerFired):
             key = _renamed(event.key, ids)
             if key.kind is ev.TimerKind.OPERATION and key.operation < 0:
@@ -160,6 +177,8 @@ class References:
                 key = replace(key, operation=-(place + 1))
             deadline = run.session.armed.get(key)
             return replace(event, key=key) if deadline is not None and deadline <= event.at_ms else None
+        if isinstance(event, ev.TaskDone):
+            return event if event.key in run.tasks else None
         if isinstance(event, ev.AppendFailed):
             return event if wrote else None
         if isinstance(event, ev.Appended):
@@ -169,8 +188,10 @@ class References:
             return _renamed(event, ids)  # type: ignore[no-any-return]
         return event
 
-    def _request(self, run: _Run, event: ev.Request, index: int) -> ev.Request:
+    def _request(self, run: _Run, original: ev.Request, event: ev.Request, index: int) -> ev.Request:
         body: Any = event.body
+        if isinstance(body, ConsumerGroupHeartbeatRequest):
+            return replace(event, body=self._with_epoch(run, original.body, body, index))
         generation = getattr(body, "generation_id", None)
         if generation is None:
             return event
@@ -179,6 +200,16 @@ class References:
         if then is None or now is None or abs(generation - then) > _NEAR:
             return event
         return replace(event, body=replace(body, generation_id=now.generation_id + generation - then))
+
+    def _with_epoch(
+        self, run: _Run, original: Any, body: ConsumerGroupHeartbeatRequest, index: int
+    ) -> ConsumerGroupHeartbeatRequest:
+        epoch = body.member_epoch
+        then = self._contexts[index].epochs.get((original.group_id, original.member_id))
+        now = run.epochs().get((body.group_id, body.member_id))
+        if then is None or now is None or epoch <= 0 or abs(epoch - then) > _NEAR:
+            return body
+        return replace(body, member_epoch=now + epoch - then)
 
 
 def _renamed(value: Any, ids: Mapping[str, str]) -> Any:

@@ -53,6 +53,19 @@ def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
     return Shrunk(work.best, work.found, work.tried)
 
 
+def _settings() -> list[tuple[str, ...]]:
+    """The settings, one by one; a value and its bounds are changed together, since a broker refuses one outside."""
+    groups = [
+        tuple(f"group_consumer_{bound}{name}_ms" for bound in ("", "min_", "max_"))
+        for name in ("session_timeout", "heartbeat_interval", "assignment_interval")
+    ]
+    joined = {name for names in groups for name in names}
+    return groups + [(field.name,) for field in fields(Settings) if field.name not in joined]
+
+
+_SETTINGS = _settings()
+
+
 class _Shrinking:
     def __init__(self, trace: Generated, found: Examined, examine: Examine, most: int) -> None:
         self.best, self.found, self.tried = trace, found, 0
@@ -99,8 +112,9 @@ class _Shrinking:
 
     def plain_settings(self) -> None:
         """Settings that do not matter become Kafka's defaults."""
-        for field in fields(Settings):
-            settings = replace(self.best.settings, **{field.name: getattr(Settings(), field.name)})
+        usual = Settings()
+        for names in _SETTINGS:
+            settings = replace(self.best.settings, **{name: getattr(usual, name) for name in names})
             if settings != self.best.settings:
                 self._try(range(len(self.best.events)), settings=settings)
 
