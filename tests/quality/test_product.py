@@ -90,7 +90,7 @@ def test_a_fault_is_found_by_a_shortest_run(mutant, steps):
 @pytest.mark.parametrize("instance", [None, "i"], ids=["dynamic", "static"])
 def test_member_and_its_model_agree(assignor, instance):
     settings = MemberSettings("g", assignors=(assignor,), group_instance_id=instance, auto_commit=instance is None)
-    explored = explore_pairs(settings, METADATA, 6_000)
+    explored = explore_pairs(Pair(settings, METADATA), 6_000)
     assert explored.problem is None, (explored.trail, explored.problem)
     assert explored.states > 200
 
@@ -98,7 +98,7 @@ def test_member_and_its_model_agree(assignor, instance):
 @pytest.mark.parametrize("mutant", ["prepare-not-repeated", "stall-only-resets", "eager-keeps-partitions"])
 def test_a_fault_of_the_member_is_found_by_a_shortest_run(mutant):
     with planted(MUTANTS[mutant]):
-        explored = explore_pairs(MemberSettings("g", assignors=(RangeAssignor(),)), METADATA, 20_000)
+        explored = explore_pairs(Pair(MemberSettings("g", assignors=(RangeAssignor(),)), METADATA), 20_000)
     assert explored.problem is not None
     assert len(explored.trail) <= 8, explored.trail
 

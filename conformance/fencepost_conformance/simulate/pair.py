@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypeVar
 
 from fencepost.member import Member, MemberSettings, step
 from fencepost.member import events as ev
@@ -175,9 +176,9 @@ class Pair:
             *(JoinGroupResponse(error) for error in JOIN_ERRORS),
         ]
 
-    def after(self, what: Input) -> Pair:
+    def after(self, what: Input) -> Self:
         """Take one input on both sides."""
-        other = object.__new__(Pair)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._take(what)
         return other
@@ -368,10 +369,20 @@ class PairsExplored:
     trail: tuple[str, ...] = ()
 
 
-def explore_pairs(settings: MemberSettings, metadata: mi.Metadata, transitions: int) -> PairsExplored:
+class AnyPair(Protocol):
+    """Member and model of either protocol."""
+
+    def inputs(self) -> list[Input]: ...
+    def after(self, what: Input) -> Self: ...
+    def key(self) -> object: ...
+
+
+P = TypeVar("P", bound=AnyPair)
+
+
+def explore_pairs(start: P, transitions: int) -> PairsExplored:
     """Breadth first over every input, member and model side by side."""
-    start = Pair(settings, metadata)
-    queue: deque[tuple[Pair, tuple[str, ...]]] = deque([(start, ())])
+    queue: deque[tuple[P, tuple[str, ...]]] = deque([(start, ())])
     seen = {start.key()}
     taken = 0
     while queue:

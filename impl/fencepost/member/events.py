@@ -43,8 +43,9 @@ class MemberTimer(Enum):
     HEARTBEAT = "heartbeat"  #: the next heartbeat is due
     SESSION = "session"  #: no good heartbeat for a session timeout (K-HB-02)
     POLL = "poll"  #: no poll for a poll interval (K-HB-03)
-    RETRY = "retry"  #: back-off of the join loop (K-ERR-14); after it a poll goes on
+    RETRY = "retry"  #: back-off of the join loop (K-ERR-14), after which a poll goes on; or of a commit (N-REC-04)
     LOOKUP = "lookup"  #: back-off of the coordinator look-up (K-FIND-01)
+    BACKOFF = "backoff"  #: the least gap between heartbeats to a consumer group (N-HB-07)
 
 
 # --- the application's events ---
@@ -64,6 +65,14 @@ class SubscribePattern:
 
     at_ms: int
     pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeRegex:
+    """Subscribe to the topics that match an RE2 expression in the eyes of a consumer group's coordinator (N-HB-02)."""
+
+    at_ms: int
+    regex: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +174,7 @@ class MemberTimerFired:
 MemberEvent: TypeAlias = (
     Subscribe
     | SubscribePattern
+    | SubscribeRegex
     | Unsubscribe
     | EnforceRebalance
     | Poll
@@ -207,15 +217,18 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadata:
-    """Fetch fresh metadata that covers these topics (all topics if empty); answer ``MetadataChanged``."""
+    """Fetch fresh metadata that covers these topics and those with these ids (all topics if both are empty); answer
+    ``MetadataChanged``."""
 
     topics: frozenset[str]
+    topic_ids: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commit all valid positions of these partitions, those that have one (K-CB-01, K-LEAVE-04); answer
-    ``CommitFinished``."""
+    """Commit all valid positions of these partitions, those that have one (K-CB-01, K-LEAVE-04, N-REC-04); answer
+    ``CommitFinished``. STALE_MEMBER_EPOCH, to a member of a consumer group that has an epoch, is ``RETRIABLE``
+    (N-CMT-02)."""
 
     commit_id: int
     partitions: frozenset[TopicPartition]

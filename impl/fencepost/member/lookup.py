@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from fencepost.protocol.errors import ErrorCode
 
 from .events import Disconnect, Failure, FailureKind, FindCoordinator, MemberTimer, RequestMetadata
 from .state import Coordinator, Retry, SentKind
-from .turn import Turn
+from .turn import AnyTurn, M, Turn
+
+Request = TypeVar("Request")
 
 #: Answers to a look-up after which another is tried; everything else is fatal.
-_RETRIABLE = frozenset(
+RETRIABLE = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -22,7 +25,7 @@ _RETRIABLE = frozenset(
 )
 
 
-def start(turn: Turn) -> None:
+def start(turn: AnyTurn[M]) -> None:
     """Look the coordinator up, one request at a time, not during the back-off."""
     coordinator = turn.member.coordinator
     if coordinator.node is None and not coordinator.looking_up and not turn.running(MemberTimer.LOOKUP):
@@ -40,7 +43,7 @@ def found(turn: Turn, node: int) -> None:
 def failed(turn: Turn, error: ErrorCode | None) -> None:
     """K-FIND-01: a retriable failure waits and refreshes metadata, a fatal one is thrown by the next poll."""
     coordinator = replace(turn.member.coordinator, looking_up=False)
-    if error is not None and error not in _RETRIABLE:
+    if error is not None and error not in RETRIABLE:
         turn.change(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
         return
     attempts = coordinator.failed_attempts
@@ -49,15 +52,19 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
     turn.emit(RequestMetadata(turn.member.subscription.watched))
 
 
-def forget(turn: Turn, *, disconnected: bool = False) -> None:
-    """The coordinator is unknown from now on, and every request to it has failed (K-ERR-13)."""
+def drop(turn: AnyTurn[M], sent: tuple[Request, ...], *, disconnected: bool) -> tuple[Request, ...]:
+    """The coordinator is unknown from now on, and every request to it has failed (K-ERR-13): gives those."""
     if turn.member.coordinator.node is None:
-        return
-    lost = turn.member.sent
+        return ()
     turn.change(coordinator=Coordinator(), sent=())
     if not disconnected:
         turn.emit(Disconnect())
-    for request in lost:
+    return sent
+
+
+def forget(turn: Turn, *, disconnected: bool = False) -> None:
+    """The coordinator is unknown from now on, and what was sent to it has failed."""
+    for request in drop(turn, turn.member.sent, disconnected=disconnected):
         if request.kind in (SentKind.JOIN, SentKind.SYNC):
             turn.fail_join("DisconnectException", Retry.BACK_OFF)
         elif request.kind is SentKind.HEARTBEAT:

@@ -15,30 +15,39 @@ _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class MemberSettings:
-    """Raises ``ValueError`` where Kafka's consumer refuses its configuration."""
+class ClientSettings:
+    """What members of both protocols configure. Raises ``ValueError`` where Kafka's consumer refuses it."""
 
     group_id: str
     group_instance_id: str | None = None  # G-CFG-48
-    session_timeout_ms: int = 45_000  # G-CFG-41
-    heartbeat_interval_ms: int = 3_000  # G-CFG-42
     max_poll_interval_ms: int = 300_000  # G-CFG-43; also the rebalance timeout (G-CFG-53)
     request_timeout_ms: int = 30_000  # G-CFG-50
     retry_backoff_ms: int = 100  # G-CFG-49
     retry_backoff_max_ms: int = 1_000
     auto_commit: bool = False  # G-CFG-45
     rack: str | None = None
-    assignors: tuple[Assignor, ...] = field(
-        default_factory=lambda: (RangeAssignor(), CooperativeStickyAssignor())  # G-CFG-47: together eager
-    )
     profile: Profile = INTENDED
 
     def __post_init__(self) -> None:
-        if self.heartbeat_interval_ms >= self.session_timeout_ms:
-            raise ValueError("the heartbeat interval must be below the session timeout")  # G-CFG-42
         instance = self.group_instance_id
         if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
             raise ValueError(f"{instance!r} cannot be an instance id")  # G-WIRE-26
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSettings(ClientSettings):
+    """A classic member's."""
+
+    session_timeout_ms: int = 45_000  # G-CFG-41
+    heartbeat_interval_ms: int = 3_000  # G-CFG-42
+    assignors: tuple[Assignor, ...] = field(
+        default_factory=lambda: (RangeAssignor(), CooperativeStickyAssignor())  # G-CFG-47: together eager
+    )
+
+    def __post_init__(self) -> None:
+        ClientSettings.__post_init__(self)
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ValueError("the heartbeat interval must be below the session timeout")  # G-CFG-42
         names = [assignor.name for assignor in self.assignors]
         if len(set(names)) != len(names):
             raise ValueError("two assignors have the same name")
@@ -53,3 +62,20 @@ class MemberSettings:
     def join_timeout_ms(self) -> int:
         """How long a JoinGroup may wait for its answer (K-HB-07)."""
         return max(self.request_timeout_ms, self.max_poll_interval_ms + 5_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSettings(ClientSettings):
+    """A KIP-848 member's; session timeout and heartbeat interval are the coordinator's (G-CFG-10, G-CFG-11).
+
+    ``listener``: the application has a rebalance listener. ``version``: of ConsumerGroupHeartbeat, the highest that the
+    coordinator knows; 0 cannot carry a regular expression."""
+
+    server_assignor: str | None = None
+    listener: bool = True
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        ClientSettings.__post_init__(self)
+        if self.version not in (0, 1):
+            raise ValueError(f"there is no version {self.version} of ConsumerGroupHeartbeat")

@@ -36,13 +36,14 @@ from .events import (
     RequestMetadata,
     Subscribe,
     SubscribePattern,
+    SubscribeRegex,
     Unsubscribe,
 )
 from .state import Member, SentKind, Stage
 from .subscription import SubscriptionState
 from .turn import IllegalEvent, Turn, armed
 
-_CALLS = (Subscribe, SubscribePattern, Unsubscribe, EnforceRebalance, Poll, Close)
+_CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
 
 
 def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Member, tuple[Command, ...]]:
@@ -59,7 +60,7 @@ def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Membe
     turn = Turn(member, event.at_ms, jitter)
     _handle(turn, event)
     heartbeats.have_turn(turn)
-    turn.arm(before)
+    turn.arm(before, armed(turn.member))
     return turn.member, tuple(turn.commands)
 
 
@@ -69,6 +70,8 @@ def _check(member: Member, event: MemberEvent, timers: dict[MemberTimer, int]) -
             raise IllegalEvent("the member is closed")
         if member.waiting is not None:
             raise IllegalEvent(f"a call has not returned yet ({member.waiting.stage.value})")
+        if isinstance(event, SubscribeRegex):
+            raise ValueError("the coordinator of a classic group matches no regular expressions")  # K-SUB-01
     elif isinstance(event, ListenerDone):
         if member.waiting is None or member.waiting.stage is Stage.CLOSE_COMMIT:
             raise IllegalEvent("no listener is running")

@@ -14,18 +14,21 @@ from .partitions import TopicPartition
 @dataclass(frozen=True, slots=True)
 class SubscriptionState:
     """``topics`` are those of the subscription, or those that the pattern matched; ``group_topics`` those that a
-    leader watches for its group; ``pending_revocation`` those of ``owned`` that must not be fetched (K-CB-01)."""
+    leader watches for its group; ``regex`` is for the coordinator to match (K-SUB-01). Of ``owned`` must not be fetched
+    ``pending_revocation`` (K-CB-01, N-REC-04) and ``pending_callback``, which the listener does not know (N-REC-07)."""
 
     subscribed: bool = False
     topics: frozenset[str] = frozenset()
     pattern: str | None = None
+    regex: str | None = None
     group_topics: frozenset[str] = frozenset()
     owned: frozenset[TopicPartition] = frozenset()
     pending_revocation: frozenset[TopicPartition] = frozenset()
+    pending_callback: frozenset[TopicPartition] = frozenset()
 
     def subscribe(self, topics: frozenset[str]) -> SubscriptionState:
         """Raises ``ValueError`` if a pattern is in use or no topic is named (K-SUB-01)."""
-        if self.pattern is not None:
+        if self.pattern is not None or self.regex is not None:
             raise ValueError("subscribed to a pattern; unsubscribe first")
         if not topics:
             raise ValueError("no topic; unsubscribe instead")
@@ -34,12 +37,19 @@ class SubscriptionState:
     def subscribe_pattern(self, pattern: str) -> SubscriptionState:
         """Raises ``ValueError`` if topics were named before or the pattern is none (K-SUB-01)."""
         if self.subscribed and self.pattern is None:
-            raise ValueError("subscribed to topics by name; unsubscribe first")
+            raise ValueError("subscribed to topics by name, or to a regex; unsubscribe first")
         try:
             re.compile(pattern)
         except re.error as reason:
             raise ValueError(f"{pattern!r} is no regular expression: {reason}") from None
         return replace(self, subscribed=True, pattern=pattern)
+
+    def subscribe_regex(self, regex: str) -> SubscriptionState:
+        """Raises ``ValueError`` if subscribed in another way (K-SUB-01). Whether it is one is the coordinator's to
+        say."""
+        if self.subscribed and self.regex is None:
+            raise ValueError("subscribed in another way; unsubscribe first")
+        return replace(self, subscribed=True, regex=regex)
 
     def match(self, cluster: Mapping[str, Topic]) -> SubscriptionState:
         """With a pattern: the topics that now match (K-JOIN-15)."""
@@ -72,7 +82,19 @@ class SubscriptionState:
     def assign(self, partitions: Iterable[TopicPartition]) -> SubscriptionState:
         """Own exactly these; what stays keeps its marks (K-SUB-02, K-SUB-14)."""
         owned = frozenset(partitions)
-        return replace(self, owned=owned, pending_revocation=self.pending_revocation & owned)
+        return replace(
+            self,
+            owned=owned,
+            pending_revocation=self.pending_revocation & owned,
+            pending_callback=self.pending_callback & owned,
+        )
+
+    @property
+    def fetchable(self) -> frozenset[TopicPartition]:
+        """What membership lets the application fetch; pauses and positions are the host's (K-SUB-03, INV-CL-02)."""
+        named = self.subscribed and self.pattern is None and self.regex is None
+        held = self.pending_revocation | self.pending_callback
+        return frozenset(each for each in self.owned - held if not named or each.topic in self.topics)
 
     def mark_all(self) -> SubscriptionState:
         """No further records of anything owned (K-CB-01)."""

@@ -1,8 +1,9 @@
-"""The working copy of a member during one step."""
+"""The working copy of a member during one step: what members of both protocols do alike, and the classic one's own."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol, TypeVar
 
 from fencepost.protocol.errors import ErrorCode
 
@@ -17,7 +18,8 @@ from .events import (
     SetMemberTimer,
 )
 from .partitions import TopicPartition, partition_order
-from .state import Generation, JoinFailed, JoinOpen, Member, MemberState, Retry, Waiting
+from .settings import ClientSettings
+from .state import Coordinator, Generation, JoinFailed, JoinOpen, Member, MemberState, Retry, Waiting
 
 
 class IllegalEvent(ValueError):
@@ -40,20 +42,39 @@ def armed(member: Member) -> dict[MemberTimer, int]:
     return {timer: at for timer, at in member.deadlines.items() if timer not in THREAD_TIMERS}
 
 
-class Turn:
+class AnyMember(Protocol):
+    """What members of both protocols have; they are named tuples. ``deadlines`` are absolute, in ms."""
+
+    @property
+    def settings(self) -> ClientSettings: ...
+    @property
+    def coordinator(self) -> Coordinator: ...
+    @property
+    def deadlines(self) -> Mapping[MemberTimer, int]: ...
+
+
+M = TypeVar("M", bound=AnyMember)
+
+
+class AnyTurn(Generic[M]):
     """``member`` is replaced as the step goes on; ``now``: the event's time; ``jitter``: factor of back-offs."""
 
-    def __init__(self, member: Member, now: int, jitter: float) -> None:
+    def __init__(self, member: M, now: int, jitter: float) -> None:
         self.member = member
         self.now = now
         self.jitter = jitter
         self.commands: list[Command] = []
 
     def change(self, **fields: Any) -> None:
-        self.member = self.member._replace(**fields)
+        member: Any = self.member  # a named tuple; no protocol can say so
+        self.member = member._replace(**fields)
 
     def emit(self, command: Command) -> None:
         self.commands.append(command)
+
+    def listen(self, call: Call, partitions: frozenset[TopicPartition]) -> None:
+        """Call the rebalance listener."""
+        self.emit(Listener(call, tuple(sorted(partitions, key=partition_order))))
 
     # --- timers ---
 
@@ -74,9 +95,8 @@ class Turn:
         exponential = settings.retry_backoff_ms * 2 ** min(attempts, 30)
         return min(int(exponential * self.jitter), settings.retry_backoff_max_ms)
 
-    def arm(self, before: dict[MemberTimer, int]) -> None:
+    def arm(self, before: Mapping[MemberTimer, int], after: Mapping[MemberTimer, int]) -> None:
         """Tell the difference between the timers before and after the step."""
-        after = armed(self.member)
         if after == before:
             return
         for timer in MemberTimer:
@@ -84,6 +104,10 @@ class Turn:
                 self.emit(SetMemberTimer(timer, max(0, after[timer] - self.now)))
             elif timer in before and timer not in after:
                 self.emit(CancelMemberTimer(timer))
+
+
+class Turn(AnyTurn[Member]):
+    """A classic member's."""
 
     # --- membership ---
 
@@ -108,7 +132,7 @@ class Turn:
     def call(self, call: Call, partitions: frozenset[TopicPartition], waiting: Waiting) -> None:
         """Call the listener; the call of the application goes on when that returns."""
         self.change(waiting=waiting)
-        self.emit(Listener(call, tuple(sorted(partitions, key=partition_order))))
+        self.listen(call, partitions)
 
     def returns(self, failure: Failure | None = None) -> None:
         self.change(waiting=None)

@@ -84,6 +84,13 @@ class Profile:
     fault_new_instance_has_no_target: bool = False  # M-HB-07, LIV-16
     fault_stale_subscription_type: bool = False  # M-TGT-05, M-TGT-06, LIV-13
     fault_resolved_regex_change_no_bump: bool = False  # LIV-15
+    # members of consumer groups, client side
+    fault_joining_skips_backoff: bool = False  # N-HB-07, N-ERR-03
+    fault_leave_answer_is_fatal: bool = False  # N-TR-08
+    fault_remaining_member_leaves: bool = False  # N-HB-09
+    fault_late_heartbeat_counts: bool = False  # N-HB-11
+    fault_queued_callback_survives: bool = False  # N-TR-06, N-TR-07, N-TR-09, INV-CL-01
+    fault_revocation_mark_stays: bool = False  # N-REC-11
     # mixed groups
     fault_upgrade_without_protocol: bool = False  # X-UP-07
     fault_upgrade_answers_before_checks: bool = False  # X-UP-03, X-UP-06, X-UP-09
@@ -109,6 +116,16 @@ class Profile:
     old_disabled_policy_accepts_joins: bool = False  # V-60 (4.0–4.2)
     old_classic_members_follow_group_epoch: bool = False  # V-61 (4.0–4.2)
     old_downgrade_rebalances_by_subscription: bool = False  # V-65 (4.0–4.2)
+    old_no_close_options: bool = False  # V-80 (4.0)
+    old_no_rack_in_heartbeats: bool = False  # V-90 (4.0)
+    old_negative_epoch_adopted: bool = False  # V-91 (4.0)
+    old_static_remains_silently: bool = False  # V-92 (4.1)
+    old_backoff_jitter: bool = False  # V-93 (4.0, 4.1)
+    old_leave_without_group_is_fatal: bool = False  # V-94 (4.0, 4.1)
+    old_background_revokes: bool = False  # V-95 (4.0, 4.1)
+    old_target_topics_not_watched: bool = False  # V-96 (4.0)
+    old_background_replaces_assignment: bool = False  # V-97 (4.0–4.2)
+    old_fenced_member_fetches: bool = False  # V-98 (4.0–4.2)
 
 
 _FAULTS: dict[str, bool] = {field.name: True for field in fields(Profile) if field.name.startswith("fault_")}
@@ -127,6 +144,8 @@ KAFKA_4_2 = replace(
     old_disabled_policy_accepts_joins=True,
     old_classic_members_follow_group_epoch=True,
     old_downgrade_rebalances_by_subscription=True,
+    old_background_replaces_assignment=True,
+    old_fenced_member_fetches=True,
 )
 KAFKA_4_1 = replace(
     KAFKA_4_2,
@@ -136,6 +155,10 @@ KAFKA_4_1 = replace(
     old_whole_target=True,
     old_prune_keeps_previous_epoch=False,
     old_revocation_advances_epoch=True,
+    old_static_remains_silently=True,
+    old_backoff_jitter=True,
+    old_leave_without_group_is_fatal=True,
+    old_background_revokes=True,
 )
 KAFKA_4_0 = replace(
     KAFKA_4_1,
@@ -145,6 +168,11 @@ KAFKA_4_0 = replace(
     old_regex_removal_keeps_epoch=True,
     old_partition_metadata=True,
     old_no_periodic_regex_refresh=True,
+    old_no_close_options=True,
+    old_no_rack_in_heartbeats=True,
+    old_negative_epoch_adopted=True,
+    old_static_remains_silently=False,  # there are no close options
+    old_target_topics_not_watched=True,
 )
 INTENDED = Profile(name="intended")
 

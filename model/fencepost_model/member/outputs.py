@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from .inputs import Partition
 
-MemberRequest: TypeAlias = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest
+MemberRequest: TypeAlias = (
+    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest
+)
 
 
 class Send(NamedTuple):
@@ -44,4 +47,8 @@ class Raise(NamedTuple):
     error: str
 
 
-MemberOutput: TypeAlias = Send | Commit | FindCoordinator | Callback | Raise
+class Returns(NamedTuple):
+    """The application's call is over (said by members of consumer groups only)."""
+
+
+MemberOutput: TypeAlias = Send | Commit | FindCoordinator | Callback | Raise | Returns

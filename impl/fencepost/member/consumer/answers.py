@@ -1,0 +1,96 @@
+"""Answers to heartbeats (8.10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+
+from ..events import Call, Failure, FailureKind
+from . import heartbeats
+from .state import Beat, ConsumerState, LocalAssignment, Reason, Sent, TopicIdPartition
+from .turn import ConsumerTurn
+
+_GONE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_THROWN_OUT = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+    profile = turn.member.settings.profile
+    if sent.beat is Beat.IGNORED:
+        return  # N-TR-09
+    if sent.beat is Beat.LATE:  # N-HB-11
+        if not profile.fault_late_heartbeat_counts:
+            return
+        # Kafka cannot tell it apart: it counts as the answer to whatever is in flight.
+        late = (replace(each, beat=Beat.LATE) if each.beat is not Beat.IGNORED else each for each in turn.member.sent)
+        ends_leave = turn.member.in_flight is not None and turn.member.in_flight.beat is Beat.LEAVE
+        turn.change(sent=tuple(late))
+        sent = replace(sent, beat=Beat.LEAVE if ends_leave else Beat.CURRENT)
+    if sent.beat is Beat.LEAVE:
+        turn.left()  # N-TR-08: with any code
+    error = body.error_code
+    if error is ErrorCode.NONE:
+        heartbeats.good(turn, body.heartbeat_interval_ms)
+        _accepted(turn, body)
+        return
+    heartbeats.failed(turn)
+    if error in _GONE:  # N-ERR-01
+        heartbeats.skip_backoff(turn)
+        heartbeats.forget_coordinator(turn)
+    elif error in _THROWN_OUT:  # N-ERR-02
+        heartbeats.skip_backoff(turn)
+        _thrown_out(turn)
+    elif (sent.beat is Beat.LEAVE and _harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        pass
+    elif error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # N-ERR-07
+        turn.put(Failure(FailureKind.ANSWER, error))
+    else:  # N-ERR-04, N-ERR-05
+        turn.fail(Failure(FailureKind.ANSWER, error))
+
+
+def _harmless(turn: ConsumerTurn, error: ErrorCode) -> bool:
+    """Whoever has left does not mind why the coordinator refuses it (N-TR-08)."""
+    profile = turn.member.settings.profile
+    if not profile.fault_leave_answer_is_fatal:
+        return True
+    return error is ErrorCode.GROUP_ID_NOT_FOUND and not profile.old_leave_without_group_is_fatal  # N-ERR-05
+
+
+def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
+    """N-HB-10, N-TR-02, N-TR-03. That epochs grow is not checked."""
+    state = turn.member.state
+    if not state.heartbeats:
+        return
+    if body.member_epoch < 0 and not turn.member.settings.profile.old_negative_epoch_adopted:
+        return
+    turn.change(epoch=body.member_epoch)
+    if state is ConsumerState.PREPARE_LEAVING or body.assignment is None:
+        return
+    received = frozenset(TopicIdPartition(row.topic_id, each) for row in body.assignment for each in row.partitions)
+    target = turn.member.target
+    if target is None or target.partitions != received:
+        target = LocalAssignment(0 if target is None else target.epoch + 1, received)
+        turn.change(target=target, metadata_requested=False)
+    if target != turn.member.current:
+        turn.move(ConsumerState.RECONCILING)
+    elif state is ConsumerState.RECONCILING:
+        turn.move(ConsumerState.STABLE)
+
+
+def _thrown_out(turn: ConsumerTurn) -> None:
+    """N-TR-06. Whoever is leaving has left (N-ERR-02); who is not in the group does not mind."""
+    state = turn.member.state
+    if state is ConsumerState.PREPARE_LEAVING:
+        turn.change(epoch=0)
+        turn.move(ConsumerState.UNSUBSCRIBED)
+        turn.left()
+    elif state.in_group:
+        turn.change(epoch=0)
+        turn.move(ConsumerState.FENCED)
+        if not turn.give_up(Call.LOST, Reason.FENCED):
+            turn.release()
+            turn.join()
+        elif not turn.member.settings.profile.old_fenced_member_fetches:
+            turn.change(subscription=turn.member.subscription.mark_all())

@@ -1,0 +1,59 @@
+"""The heartbeat that a KIP-848 member sends: what has changed, or everything (N-HB-01…05)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+
+from ..events import Send
+from ..partitions import java_order
+from .state import Beat, ConsumerState, LastSent, LocalAssignment, Sent
+from .turn import ConsumerTurn
+
+
+def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
+    member, settings, last = turn.member, turn.member.settings, turn.member.last_sent
+    joining = member.state is ConsumerState.JOINING
+    topics, regex = member.subscription.topics, member.subscription.regex
+    told_regex: str | None = None
+    if regex is not None:
+        told_regex = regex if joining or regex != last.regex else None
+    elif last.regex:
+        told_regex = ""  # N-HB-02: a regex that is none any more
+    assignor = settings.server_assignor
+    body = ConsumerGroupHeartbeatRequest(
+        group_id=settings.group_id,
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        instance_id=settings.group_instance_id,
+        rack_id=settings.rack if joining and not settings.profile.old_no_rack_in_heartbeats else None,
+        rebalance_timeout_ms=(
+            settings.max_poll_interval_ms  # G-CFG-53
+            if joining or last.rebalance_timeout_ms != settings.max_poll_interval_ms
+            else -1
+        ),
+        subscribed_topic_names=tuple(sorted(topics, key=java_order)) if joining or topics != last.topics else None,
+        subscribed_topic_regex=told_regex,
+        server_assignor=assignor if joining or assignor != last.server_assignor else None,
+        # N-HB-03: also the same set, if it was reconciled anew
+        topic_partitions=(_by_topic(member.current) if joining or last.assignment != (member.current,) else None),
+    )
+    turn.change(
+        last_sent=LastSent(
+            settings.max_poll_interval_ms,
+            topics,
+            regex,
+            assignor,
+            (member.current,),
+        )
+    )
+    request_id = turn.number()
+    turn.fly(Sent(request_id, beat))
+    turn.emit(Send(request_id, body, settings.request_timeout_ms))
+
+
+def _by_topic(assignment: LocalAssignment | None) -> tuple[TopicPartitions, ...]:
+    """Topics by id, partitions ascending (N-HB-05)."""
+    rows: dict[bytes, list[int]] = {}
+    for topic_id, partition in sorted(assignment.partitions if assignment is not None else ()):
+        rows.setdefault(topic_id, []).append(partition)
+    return tuple(TopicPartitions(topic_id, tuple(partitions)) for topic_id, partitions in rows.items())

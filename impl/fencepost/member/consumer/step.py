@@ -1,0 +1,160 @@
+"""The step function of a KIP-848 consumer.
+
+``step(member, event)`` gives the member after the event and the commands that the event caused, in order, as the one of
+the classic member does, with the same events and commands.
+
+The Java consumer has two threads. The *background* (``heartbeats``, ``answers``, ``reconciling``) keeps the state of
+8.9: it heartbeats, takes assignments in, and leaves when the application stalls. The *application's thread*
+(``application``) is inside ``poll``, ``unsubscribe`` or ``close``, and only there are listeners called; what the
+background wants of it waits in a queue. Here the background has its turn at the end of every step, and the
+application's thread moves in the application's events only, so a listener that takes long is a ``ListenerDone`` that
+comes late: answers, fences and timers come between.
+
+Left to the host: offsets and positions, fetching, interval commits, and the timeout of ``close``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import ResponseBody
+
+from .. import lookup
+from ..events import (
+    Answered,
+    Close,
+    Command,
+    CommitFinished,
+    CoordinatorFound,
+    CoordinatorLost,
+    EnforceRebalance,
+    Failure,
+    FailureKind,
+    ListenerDone,
+    LookupFailed,
+    MemberEvent,
+    MemberTimer,
+    MemberTimerFired,
+    MetadataChanged,
+    Poll,
+    RequestLost,
+    RequestMetadata,
+    Subscribe,
+    SubscribePattern,
+    SubscribeRegex,
+    Unsubscribe,
+)
+from ..state import Coordinator
+from ..subscription import SubscriptionState
+from ..turn import IllegalEvent
+from . import answers, application, heartbeats, reconciling
+from .state import ConsumerMember
+from .turn import ConsumerTurn, armed
+
+_CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
+
+
+def step(member: ConsumerMember, event: MemberEvent, jitter: float = 1.0) -> tuple[ConsumerMember, tuple[Command, ...]]:
+    """Handle one event. ``jitter``: the factor, 0.8 to 1.2, of a back-off that this step may start (N-HB-07).
+
+    Raises ``IllegalEvent`` for an event that cannot happen now: a call on a closed member or while another call has not
+    returned, ``ListenerDone`` without a listener running, a timer that is not set. Raises ``ValueError`` for a
+    subscription that Kafka refuses (K-SUB-01).
+    """
+    before = armed(member)
+    _check(member, event, before)
+    if isinstance(event, MemberTimerFired):
+        del before[event.timer]
+    turn = ConsumerTurn(member, event.at_ms, jitter)
+    _handle(turn, event)
+    heartbeats.have_turn(turn)
+    application.finish(turn)
+    turn.arm(before, armed(turn.member))
+    return turn.member, tuple(turn.commands)
+
+
+def _check(member: ConsumerMember, event: MemberEvent, timers: dict[MemberTimer, int]) -> None:
+    if isinstance(event, _CALLS):
+        if member.closed:
+            raise IllegalEvent("the member is closed")
+        if member.waiting is not None:
+            raise IllegalEvent(f"a call has not returned yet ({member.waiting.api.value})")
+    elif isinstance(event, ListenerDone):
+        if member.waiting is None or member.waiting.running is None:
+            raise IllegalEvent("no listener is running")
+    elif isinstance(event, MemberTimerFired) and timers.get(event.timer, event.at_ms + 1) > event.at_ms:
+        raise IllegalEvent(f"the {event.timer.value} timer is not due")
+
+
+def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
+    match event:
+        case Poll():
+            application.poll(turn)
+        case ListenerDone(error=error):
+            application.listener_done(turn, error)
+        case Answered(request_id=request_id, body=body):
+            _answered(turn, request_id, body)
+        case MemberTimerFired(timer=timer):
+            turn.drop_deadline(timer)
+            if timer is MemberTimer.RETRY:
+                reconciling.commit_again(turn)
+        case RequestLost(request_id=request_id):
+            if any(sent.request_id == request_id for sent in turn.member.sent):
+                heartbeats.forget_coordinator(turn, disconnected=True)  # N-ERR-06
+        case CoordinatorLost():
+            heartbeats.forget_coordinator(turn, disconnected=True)
+        case CoordinatorFound(node=node):
+            turn.change(coordinator=Coordinator(node=node))
+            turn.drop_deadline(MemberTimer.LOOKUP)
+        case LookupFailed(error=error_code):
+            _lookup_failed(turn, error_code)
+        case MetadataChanged(topics=topics):
+            turn.change(cluster={topic.name: topic for topic in topics}, metadata_arrived=True)
+        case CommitFinished(commit_id=commit_id, result=result):
+            waiting = turn.member.waiting
+            if waiting is not None and waiting.commit_id == commit_id:
+                application.committed(turn)
+            else:
+                reconciling.commit_finished(turn, commit_id, result)
+        case Subscribe(topics=names):
+            _subscribed(turn, turn.member.subscription.subscribe(names))
+        case SubscribePattern(pattern=pattern):
+            _subscribed(turn, turn.member.subscription.subscribe_pattern(pattern).match(turn.member.cluster))
+        case SubscribeRegex(regex=regex):
+            _subscribed(turn, turn.member.subscription.subscribe_regex(regex))
+        case Unsubscribe():
+            application.unsubscribe(turn)
+        case Close(option=option):
+            application.close(turn, option)
+        case EnforceRebalance():
+            pass  # N-POLL-04
+
+
+def _answered(turn: ConsumerTurn, request_id: int, body: ResponseBody) -> None:
+    sent = heartbeats.in_flight(turn, request_id)
+    if sent is None:
+        return
+    if not isinstance(body, ConsumerGroupHeartbeatResponse):
+        raise IllegalEvent(f"{type(body).__name__} does not answer a heartbeat to a consumer group")
+    answers.answered(turn, sent, body)
+
+
+def _lookup_failed(turn: ConsumerTurn, error: ErrorCode | None) -> None:
+    """K-FIND-01: in any case another one after the back-off; what is no passing failure is thrown by a poll."""
+    coordinator = turn.member.coordinator
+    attempts = coordinator.failed_attempts
+    turn.change(coordinator=replace(coordinator, looking_up=False, failed_attempts=attempts + 1))
+    turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(attempts))
+    if error is not None and error not in lookup.RETRIABLE:
+        turn.put(Failure(FailureKind.ANSWER, error))
+
+
+def _subscribed(turn: ConsumerTurn, subscription: SubscriptionState) -> None:
+    """The next poll joins, or the change travels with the next heartbeat that is due (N-TR-14)."""
+    changed = subscription != turn.member.subscription
+    turn.change(subscription=subscription, subscription_changed=True)
+    if changed and subscription.regex is None:
+        everything = subscription.pattern is not None
+        turn.emit(RequestMetadata(frozenset() if everything else subscription.topics))

@@ -1,0 +1,134 @@
+"""The working copy of a KIP-848 member during one step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from ..events import Call, Failure, MemberTimer
+from ..turn import AnyTurn
+from .state import ConsumerMember, ConsumerState, Errand, ListenerCall, Reason, Sent, Stage, Waiting
+
+_S = ConsumerState
+#: N-ST-20…29, without the transitions that are legal and never taken.
+LEGAL: dict[ConsumerState, frozenset[ConsumerState]] = {
+    _S.UNSUBSCRIBED: frozenset({_S.JOINING, _S.FATAL}),
+    _S.JOINING: frozenset({_S.RECONCILING, _S.FENCED, _S.FATAL, _S.PREPARE_LEAVING}),
+    _S.RECONCILING: frozenset({_S.ACKNOWLEDGING, _S.STABLE, _S.FENCED, _S.FATAL, _S.PREPARE_LEAVING}),
+    _S.ACKNOWLEDGING: frozenset({_S.RECONCILING, _S.STABLE, _S.FENCED, _S.FATAL, _S.PREPARE_LEAVING}),
+    _S.STABLE: frozenset({_S.RECONCILING, _S.FENCED, _S.FATAL, _S.PREPARE_LEAVING}),
+    _S.FENCED: frozenset({_S.JOINING, _S.UNSUBSCRIBED}),
+    _S.PREPARE_LEAVING: frozenset({_S.LEAVING, _S.UNSUBSCRIBED, _S.FATAL}),
+    _S.LEAVING: frozenset({_S.UNSUBSCRIBED, _S.STALE}),
+    _S.STALE: frozenset({_S.JOINING}),
+    _S.FATAL: frozenset(),
+}
+
+
+def armed(member: ConsumerMember) -> dict[MemberTimer, int]:
+    """The timers that are set, with their deadlines: heartbeats and the poll interval count only while the coordinator
+    is known (N-TR-13)."""
+    known, state = member.coordinator.node is not None, member.state
+    beats = known and state.heartbeats and member.in_flight is None
+    matters = {
+        MemberTimer.HEARTBEAT: beats,
+        MemberTimer.BACKOFF: beats,
+        MemberTimer.POLL: known and state.in_group,
+    }
+    return {timer: at for timer, at in member.deadlines.items() if matters.get(timer, True)}
+
+
+class ConsumerTurn(AnyTurn[ConsumerMember]):
+    """A KIP-848 member's."""
+
+    def move(self, state: ConsumerState) -> None:
+        """INV-CL-07; staying is always legal (N-ST-30)."""
+        before = self.member.state
+        assert state is before or state in LEGAL[before], f"{before.value} to {state.value}"
+        self.change(state=state)
+
+    def number(self) -> int:
+        """A fresh id for a request or commit."""
+        number = self.member.next_request_id
+        self.change(next_request_id=number + 1)
+        return number
+
+    def fly(self, sent: Sent) -> None:
+        self.change(sent=(*self.member.sent, sent))
+
+    # --- membership ---
+
+    def join(self) -> None:
+        """N-TR-15. What is still being reconciled belongs to the past (N-REC-05)."""
+        self.move(_S.JOINING)
+        self.change(epoch=0, target=None, current=None, names=MappingProxyType({}), expired=False, back=False)
+        reconciliation = self.member.reconciliation
+        if reconciliation is not None:
+            self.change(reconciliation=replace(reconciliation, outdated=True))
+
+    def release(self) -> None:
+        """Own nothing, and work on nothing."""
+        self.change(
+            subscription=self.member.subscription.assign(()),
+            current=None,
+            target=None,
+            names=MappingProxyType({}),
+        )
+
+    def left(self) -> None:
+        """The leave is over: answered, failed or skipped (N-TR-08, N-TR-12)."""
+        self.change(leaving=False)
+
+    def fail(self, failure: Failure) -> None:
+        """N-TR-11. From STALE and FENCED the transition would be illegal, and Kafka swallows that (N-ERR-02)."""
+        before = self.member.state
+        if _S.FATAL not in LEGAL[before]:
+            return
+        self.put(failure)
+        self.move(_S.FATAL)
+        if not before.in_group:
+            self.left()
+        elif not self.give_up(Call.LOST, Reason.FATAL):
+            self.release()
+
+    # --- the application's thread ---
+
+    def put(self, errand: Errand) -> None:
+        self.change(queue=(*self.member.queue, errand))
+
+    def give_up(self, call: Call, reason: Reason) -> bool:
+        """Have the application told that all it owns is gone; false if there is nothing to tell, or nobody.
+
+        A reconciliation that has not got to the application comes to nothing: what it would have revoked is told as
+        gone once, not twice (INV-CL-01).
+        """
+        if not self.member.settings.profile.fault_queued_callback_survives:
+            self._withdraw()
+        owned = self.member.subscription.owned
+        if not owned or not self.member.settings.listener:
+            return False
+        self.put(ListenerCall(call, owned, reason))
+        return True
+
+    def _withdraw(self) -> None:
+        def reconciles(errand: Errand | None) -> bool:
+            return isinstance(errand, ListenerCall) and errand.reason.reconciles
+
+        member = self.member
+        waiting, reconciliation = member.waiting, member.reconciliation
+        self.change(queue=tuple(each for each in member.queue if not reconciles(each)))
+        if waiting is not None:
+            errands = tuple(each for each in waiting.errands if not reconciles(each))
+            self.change(waiting=replace(waiting, errands=errands))
+        runs = waiting is not None and reconciles(waiting.running)
+        if reconciliation is not None and reconciliation.stage in (Stage.REVOKE, Stage.ASSIGN) and not runs:
+            self.change(reconciliation=None)
+
+    def wait(self, waiting: Waiting) -> None:
+        self.change(waiting=waiting)
+
+    @property
+    def waiting(self) -> Waiting:
+        waiting = self.member.waiting
+        assert waiting is not None
+        return waiting

@@ -1,0 +1,121 @@
+"""What a KIP-848 member makes of heartbeat answers (rule book, 8.10)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+
+from ...machines import IN_GROUP, PREPARE_LEAVING, RECONCILING
+from .draft import ClientDraft
+from .inputs import Heard
+from .state import Local, Told
+
+_GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_FENCED: Final = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def heard(d: ClientDraft, answer: Heard) -> None:
+    """ValueError if no such request is unanswered."""
+    now, request = d.now, answer.request
+    if request in now.ignored:
+        d.set(ignored=now.ignored - {request})
+        if answer.body is None:
+            d.forget_coordinator()
+        return
+    if request in now.late:
+        d.set(late=now.late - {request})
+        if answer.body is None:
+            d.forget_coordinator()
+            return
+        d.rule("N-HB-11")
+        if not d.config.profile.fault_late_heartbeat_counts:
+            return
+        d.set(late=d.now.late | ({now.flying} if now.flying is not None else set()))
+    elif request != now.flying:
+        raise ValueError(f"no request {request} is in flight")
+    goodbye = now.goodbye
+    d.set(flying=None, goodbye=None)
+    if answer.body is None:
+        d.rule("N-ERR-06")
+        d.set(told=Told(), failing=True, due=False)
+        d.forget_coordinator()
+        if goodbye is not None:
+            d.left()
+        return
+    error = answer.body.error_code
+    if goodbye is not None:
+        d.left()  # N-TR-08: with any code
+    if error is ErrorCode.NONE:
+        d.set(failing=False, due=False)
+        _good(d, answer.body)
+        return
+    d.rule("N-HB-04")
+    d.set(told=Told(), failing=True, due=False)
+    if goodbye is None or error in (*_GONE, *_FENCED) or _counts(d, error):
+        _bad(d, error)
+
+
+def _counts(d: ClientDraft, error: ErrorCode) -> bool:
+    """Whether the answer to a leave does more than end it (N-TR-08, N-ERR-05)."""
+    if not d.config.profile.fault_leave_answer_is_fatal:
+        return False
+    return error is not ErrorCode.GROUP_ID_NOT_FOUND or d.config.profile.old_leave_without_group_is_fatal
+
+
+def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
+    d.rule("N-HB-10")
+    if d.now.state not in (*IN_GROUP, PREPARE_LEAVING):
+        return
+    if body.member_epoch < 0 and not d.config.profile.old_negative_epoch_adopted:
+        return
+    d.set(epoch=body.member_epoch)
+    if d.now.state == PREPARE_LEAVING or body.assignment is None:
+        return
+    parts = frozenset((row.topic_id, each) for row in body.assignment for each in row.partitions)
+    target = d.now.target
+    if target is None or target.partitions != parts:
+        d.set(target=Local(0 if target is None else target.epoch + 1, parts))
+    if d.now.target != d.now.current:
+        d.rule("N-TR-02")
+        d.go("target_received")
+    elif d.now.state == RECONCILING:
+        d.rule("N-TR-03")
+        d.go("target_is_current")
+
+
+def _bad(d: ClientDraft, error: ErrorCode) -> None:
+    if error in _GONE:
+        d.rule("N-ERR-01")
+        d.set(failing=False, due=True)
+        d.forget_coordinator()
+    elif error in _FENCED:
+        d.rule("N-ERR-02")
+        d.set(failing=False, due=True)
+        _fenced(d)
+    elif error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        d.rule("N-ERR-03")
+    elif error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        d.rule("N-ERR-07")
+        d.throw(error.name)
+    else:
+        d.fatal(error.name)
+
+
+def _fenced(d: ClientDraft) -> None:
+    """N-TR-06."""
+    if d.now.state == PREPARE_LEAVING:
+        d.go("fenced")
+        d.set(epoch=0)
+        d.left()
+    elif d.in_group:
+        d.rule("N-TR-06")
+        d.go("fenced")
+        d.set(epoch=0)
+        if d.give_up("lost", "fenced"):
+            if not d.config.profile.old_fenced_member_fetches:
+                d.set(blocked=d.now.owned)
+        else:
+            d.release()
+            d.join("lost_told")

@@ -1,0 +1,240 @@
+"""A turn of the background: coordinator, poll interval, leave, heartbeat, reconciliation (8.9–8.11)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+
+from ...machines import ACKNOWLEDGING, JOINING, LEAVING, PREPARE_LEAVING, RECONCILING, SETTLED
+from ..inputs import CloseOption
+from ..outputs import Commit, Send
+from .draft import ClientDraft
+from .state import Local, Task, Told, Work
+
+
+def turn(d: ClientDraft) -> None:
+    """Until nothing is left to do."""
+    while _one(d):
+        pass
+
+
+def _one(d: ClientDraft) -> bool:
+    now = d.now
+    if now.state == LEAVING and not now.coordinator:
+        d.rule("N-TR-12")
+        d.go("left")
+        d.left()
+        return True
+    if not now.coordinator:
+        return reconcile(d, polled=False)
+    if now.state == LEAVING:
+        leave(d)
+        return True
+    if now.state == ACKNOWLEDGING and now.flying is None:
+        heartbeat(d)
+        return True
+    held = now.failing and not d.config.profile.fault_joining_skips_backoff  # N-ERR-03
+    if now.state == JOINING and now.flying is None and not held:
+        heartbeat(d)
+        return True
+    if now.due and now.flying is None and now.state in (RECONCILING, SETTLED, PREPARE_LEAVING):
+        heartbeat(d)
+        return True
+    return reconcile(d, polled=False)
+
+
+# ---- heartbeats -----------------------------------------------------------------------------------------------------
+
+
+def heartbeat(d: ClientDraft) -> None:
+    """N-HB-01…05."""
+    d.rule("N-HB-01", "N-HB-02", "N-HB-06")
+    if d.now.regex is not None and d.config.version == 0:
+        d.fatal("UNSUPPORTED_VERSION")
+        return
+    request = d.number()
+    d.set(flying=request)
+    body = _body(d)
+    d.outputs.append(Send(request, body))
+    if d.now.state == ACKNOWLEDGING:
+        d.rule("N-TR-05")
+        d.go("acknowledged" if d.now.current == d.now.target else "acknowledged_part")
+
+
+def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
+    config, now, told = d.config, d.now, d.now.told
+    joining = now.state == JOINING
+    topics: tuple[str, ...] | None = None
+    if joining or now.topics != told.topics:
+        topics = tuple(sorted(now.topics))
+    regex = None
+    if now.regex is not None and (joining or now.regex != told.regex):
+        regex = now.regex
+    elif now.regex is None and told.regex not in (None, ""):
+        regex = ""
+    owned = None
+    if joining or not told.owned_told or now.current != told.owned:
+        d.rule("N-HB-03")
+        rows: dict[bytes, list[int]] = {}
+        for topic, partition in sorted(now.current.partitions if now.current else ()):
+            rows.setdefault(topic, []).append(partition)
+        owned = tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in rows.items())
+    remembered = now.regex if now.regex is not None else ("" if regex == "" else None)
+    d.set(told=Told(True, now.topics, remembered, True, now.current, True))
+    return ConsumerGroupHeartbeatRequest(
+        config.group_id,
+        config.member_id,
+        now.epoch,
+        config.instance_id,
+        config.rack_id if joining and not config.profile.old_no_rack_in_heartbeats else None,
+        config.rebalance_timeout_ms if joining or not told.timeout else -1,
+        topics,
+        regex,
+        config.server_assignor if joining or not told.assignor else None,
+        owned,
+    )
+
+
+def leave_epoch(d: ClientDraft) -> int:
+    """N-HB-09. The poll interval leaves by default, whatever a close under way was told."""
+    static = d.config.instance_id is not None
+    return -2 if static and (d.now.expired or d.now.option is not CloseOption.LEAVE_GROUP) else -1
+
+
+def leave(d: ClientDraft) -> None:
+    """N-TR-08, N-HB-09."""
+    d.rule("N-TR-08", "N-HB-09")
+    static, remain = d.config.instance_id is not None, d.now.option is CloseOption.REMAIN_IN_GROUP
+    profile = d.config.profile
+    silent = profile.old_static_remains_silently if static else not profile.fault_remaining_member_leaves
+    if remain and silent and not d.now.expired:
+        d.go("left")
+        d.left()
+        return
+    request = d.number()
+    d.outputs.append(Send(request, _body(d)))
+    late = d.now.late if d.now.flying is None else d.now.late | {d.now.flying}
+    if d.now.expired:
+        # N-TR-09: its answer counts for nothing, and nothing is in flight any more
+        d.set(ignored=d.now.ignored | {request}, late=late, flying=None, told=Told(), failing=False, due=True)
+        d.go("left_stale")
+        if not d.give_up("lost", "stale"):
+            d.release()
+            if d.now.back:
+                d.join("poll_again")
+    else:
+        d.set(goodbye=request, flying=request, late=late)
+        d.go("left")
+
+
+def expire(d: ClientDraft) -> None:
+    """The poll interval is over (N-TR-09)."""
+    d.rule("N-TR-09")
+    d.go("leave")
+    d.set(expired=True, back=False, current=None)
+    d.set(epoch=leave_epoch(d))
+    d.go("released")
+
+
+# ---- reconciliation -------------------------------------------------------------------------------------------------
+
+
+def reconcile(d: ClientDraft, *, polled: bool) -> bool:
+    """N-REC-01…04. True if something was begun or decided."""
+    now = d.now
+    if now.state != RECONCILING or now.work is not None or now.target is None or now.target == now.current:
+        return False
+    names = dict(now.cache) | dict(now.known)
+    found = {topic: names[topic] for topic, _ in now.target.partitions if topic in names}
+    d.set(cache=frozenset(found.items()))  # N-REC-02
+    resolved = frozenset(each for each in now.target.partitions if each[0] in found)
+    local = Local(now.target.epoch, resolved)
+    if now.current is not None and now.current.partitions == resolved:
+        d.rule("N-REC-03")
+        d.set(current=local)
+        d.go("reconciled")
+        return True
+    wanted = frozenset((found[topic], partition) for topic, partition in resolved)
+    gone = now.owned - wanted
+    if not polled:
+        may = not d.config.auto_commit and (d.config.profile.old_background_revokes or not gone)
+        if not may:
+            return False
+    d.rule("N-REC-01")
+    d.set(work=Work(local, wanted, gone), blocked=now.blocked | gone)  # N-REC-04
+    if d.config.auto_commit and now.owned:
+        commit(d)
+    else:
+        revoke(d)
+    return True
+
+
+def commit(d: ClientDraft) -> None:
+    work = d.now.work
+    assert work is not None
+    d.rule("N-REC-04")
+    request = d.number()
+    d.set(work=work._replace(stage="commit", commit=request))
+    d.outputs.append(Commit(request, d.now.epoch if d.now.epoch > 0 else -1, d.config.member_id, d.now.owned))
+
+
+def committed(d: ClientDraft, request: int, *, again: bool) -> None:
+    """The commit is over. Its failure does not stop the reconciliation (N-REC-04)."""
+    work = d.now.work
+    if work is None or work.stage != "commit" or work.commit != request:
+        return
+    if d.aborted:
+        d.rule("N-REC-05")
+        d.set(work=None)
+    elif again:
+        d.set(work=work._replace(stage="retry", commit=-1))
+    else:
+        revoke(d)
+
+
+def commit_again(d: ClientDraft) -> None:
+    work = d.now.work
+    if work is not None and work.stage == "retry":
+        if d.aborted:
+            d.set(work=None)
+        else:
+            commit(d)
+
+
+def revoke(d: ClientDraft) -> None:
+    work = d.now.work
+    assert work is not None
+    d.set(work=work._replace(stage="revoke"))
+    if work.gone and d.config.listens:
+        d.rule("N-REC-06")
+        d.set(queue=(*d.now.queue, Task("revoked", work.gone, "revoke")))
+    else:
+        assign(d)
+
+
+def assign(d: ClientDraft) -> None:
+    """N-REC-07: the assignment is replaced by the application's thread, when it gets there."""
+    work = d.now.work
+    assert work is not None
+    if d.aborted:
+        d.rule("N-REC-05")
+        d.set(work=None)
+        return
+    d.set(work=work._replace(stage="assign"))
+    added = work.names - d.now.owned
+    if d.config.profile.old_background_replaces_assignment:
+        replace(d)
+        if not d.config.listens:
+            d.adopt()
+            return
+    d.set(queue=(*d.now.queue, Task("assigned", added, "assign")))
+
+
+def replace(d: ClientDraft) -> None:
+    work = d.now.work
+    assert work is not None
+    d.rule("N-REC-07")
+    d.set(
+        fresh=(d.now.fresh | (work.names - d.now.owned)) & work.names,
+        blocked=d.now.blocked & work.names,
+        owned=work.names,
+    )

@@ -1,0 +1,162 @@
+"""The application's thread: its calls, and the listener calls in them (rule book, 8.12, N-TR-07)."""
+
+from __future__ import annotations
+
+from ...machines import FENCED, PREPARE_LEAVING, STALE, UNSUBSCRIBED
+from ..inputs import Close, CloseOption
+from ..outputs import Callback, Commit, Raise, Returns
+from . import background
+from .draft import ClientDraft
+from .state import Task
+
+
+def poll(d: ClientDraft) -> None:
+    """N-POLL-01."""
+    d.set(call="poll")
+    if d.now.subscribed:
+        d.rule("N-POLL-01")
+        background.reconcile(d, polled=True)
+        if d.now.changed and d.now.state == UNSUBSCRIBED:
+            d.rule("N-TR-01", "N-TR-14")
+            d.join("poll_subscribed")
+        d.set(changed=False)
+        if d.now.state == STALE:
+            d.rule("N-TR-10")
+            d.set(back=True)
+            _come_back(d)
+        _work_off(d)
+
+
+def _come_back(d: ClientDraft) -> None:
+    """N-TR-10: once the application knows what it lost."""
+    pending = any(task.why == "stale" for task in (*d.now.queue, *d.now.batch))
+    if d.now.state == STALE and d.now.back and not pending:
+        d.set(expired=False)
+        d.join("poll_again")
+
+
+def _work_off(d: ClientDraft) -> None:
+    """Do what the background asked for, until a listener runs. What it asks for meanwhile waits if one has thrown."""
+    while d.now.running is None:
+        if not d.now.batch:
+            if d.now.thrown or not d.now.queue:
+                return
+            d.set(batch=d.now.queue, queue=())
+        task, *rest = d.now.batch
+        d.set(batch=tuple(rest))
+        if task.call == "throw":
+            _threw(d, task.error)
+        elif task.why != "assign":
+            _call(d, task)
+        elif d.aborted:
+            d.rule("N-REC-05")
+            d.set(work=None)
+        else:
+            if not d.config.profile.old_background_replaces_assignment:
+                background.replace(d)
+            if d.config.listens:
+                _call(d, task)
+            else:
+                d.adopt()
+
+
+def _call(d: ClientDraft, task: Task) -> None:
+    d.rule("N-REC-10")
+    d.set(running=task)
+    d.outputs.append(Callback(task.call, task.partitions))
+
+
+def _threw(d: ClientDraft, error: str) -> None:
+    if not d.now.thrown:
+        d.set(thrown=error)
+
+
+def returned(d: ClientDraft, threw: bool) -> None:
+    """A listener call is over; the background learns of it, and the application goes on."""
+    task = d.now.running
+    if task is None:
+        raise ValueError("no listener is running")
+    d.set(running=None)
+    if threw:
+        _threw(d, "KafkaException")
+    if task.why == "revoke":
+        if threw or d.now.work is None:
+            d.rule("N-REC-09")
+            d.set(work=None)
+        else:
+            background.assign(d)
+    elif task.why == "assign":
+        if threw or d.aborted:
+            d.rule("N-REC-05", "N-REC-09")
+            d.set(work=None)
+        else:
+            d.adopt()
+    elif task.why in ("leave", "close"):
+        _leave(d)
+    else:
+        d.release()
+        if task.why == "fenced" and d.now.state == FENCED:
+            d.join("lost_told")
+        _come_back(d)
+    if d.now.call != "close":
+        _work_off(d)
+
+
+def unsubscribe(d: ClientDraft) -> None:
+    """N-TR-07."""
+    d.rule("N-TR-07")
+    d.set(call="unsubscribe", option=CloseOption.DEFAULT)
+    if d.in_group:
+        d.go("leave")
+        d.set(leaving=True)
+        if not d.give_up("revoked" if d.now.epoch > 0 else "lost", "leave"):
+            _leave(d)
+    else:
+        _leave(d)
+    _work_off(d)
+
+
+def close(d: ClientDraft, step: Close) -> None:
+    """N-CLOSE-01."""
+    d.rule("N-CLOSE-01")
+    option = CloseOption.DEFAULT if d.config.profile.old_no_close_options else step.option
+    d.set(call="close", option=option, closed=True)
+    if d.config.auto_commit and d.now.owned and d.now.coordinator:
+        request = d.number()
+        d.set(close_commit=request)
+        d.outputs.append(Commit(request, max(d.now.epoch, 0) or -1, d.config.member_id, d.now.owned))
+    else:
+        close_committed(d)
+
+
+def close_committed(d: ClientDraft) -> None:
+    """The application's thread tells itself, whatever the background had asked for, and asks for the leave then."""
+    d.set(close_commit=None, queue=(), batch=(), work=None)
+    if d.now.owned and d.config.listens:
+        _call(d, Task("revoked" if d.now.epoch > 0 else "lost", d.now.owned, "close"))
+    else:
+        _leave(d)
+
+
+def _leave(d: ClientDraft) -> None:
+    """Nothing is owned or wanted any more, and the coordinator is told."""
+    d.release()
+    d.set(subscribed=False, changed=False, topics=frozenset(), regex=None)
+    if d.in_group or d.now.state == FENCED:
+        d.go("leave")
+    if d.now.state == PREPARE_LEAVING:
+        d.set(leaving=True, expired=False)
+        d.set(epoch=background.leave_epoch(d))
+        d.go("released")
+
+
+def settle(d: ClientDraft) -> None:
+    """The application's call is over once no listener runs, and for a leave, once that is over."""
+    now = d.now
+    waits = now.running is not None or now.batch or now.leaving or now.close_commit is not None
+    if not now.call or (now.call == "poll" and (now.running is not None or now.batch)):
+        return
+    if now.call != "poll" and waits:
+        return
+    d.outputs.append(Raise(now.thrown) if now.thrown else Returns())
+    d.set(call="", thrown="")

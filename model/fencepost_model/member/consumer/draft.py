@@ -1,0 +1,124 @@
+"""A KIP-848 member while one input is dealt with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...machines import FATAL, FENCED, IN_GROUP, RECONCILING, STALE
+from ...table import CONSUMER_CLIENT_TABLE, step
+from ..outputs import MemberOutput
+from .state import ClientConfig, ClientState, Task, Told
+
+
+class ClientDraft:
+    """The state as attribute ``now``, replaced field by field; what is done goes to ``outputs``."""
+
+    __slots__ = ("config", "now", "outputs", "rules")
+
+    def __init__(self, config: ClientConfig, state: ClientState) -> None:
+        self.config = config
+        self.now = state
+        self.outputs: list[MemberOutput] = []
+        self.rules: list[str] = []
+
+    def set(self, **fields: Any) -> None:
+        self.now = self.now._replace(**fields)
+
+    def rule(self, *ids: str) -> None:
+        self.rules.extend(ids)
+
+    def go(self, trigger: str) -> None:
+        self.set(state=step(CONSUMER_CLIENT_TABLE, self.now.state, trigger))
+
+    @property
+    def in_group(self) -> bool:
+        return self.now.state in IN_GROUP
+
+    def number(self) -> int:
+        self.set(next_request=self.now.next_request + 1)
+        return self.now.next_request - 1
+
+    # ---- what is owned ------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Nothing is owned any more, and nothing waits to be (N-TR-06, N-REC-02)."""
+        self.set(
+            owned=frozenset(), blocked=frozenset(), fresh=frozenset(), current=None, target=None, cache=frozenset()
+        )
+
+    def adopt(self) -> None:
+        """The reconciliation is over, and the next heartbeat says so (N-REC-08)."""
+        work = self.now.work
+        assert work is not None
+        self.rule("N-REC-08")
+        self.set(current=work.local, fresh=frozenset(), work=None)
+        if not self.config.profile.fault_revocation_mark_stays:
+            self.set(blocked=frozenset())  # N-REC-11
+        self.go("reconciled")
+
+    @property
+    def aborted(self) -> bool:
+        """N-REC-05."""
+        work = self.now.work
+        return work is None or work.stale or self.now.state != RECONCILING
+
+    def join(self, cause: str) -> None:
+        """N-TR-15."""
+        self.rule("N-TR-15")
+        self.go(cause)
+        self.set(epoch=0, target=None, current=None, cache=frozenset())
+        if self.now.work is not None:
+            self.set(work=self.now.work._replace(stale=True))
+
+    # ---- the application ----------------------------------------------------------------------------------------
+
+    def give_up(self, call: str, why: str) -> bool:
+        """Let the application be told that all it owns is gone. False if there is nothing to tell."""
+        if not self.config.profile.fault_queued_callback_survives:
+            self.rule("INV-CL-01")  # what waits in vain is not told
+            kept = [task for task in self.now.queue if task.why not in ("revoke", "assign")]
+            later = [task for task in self.now.batch if task.why not in ("revoke", "assign")]
+            self.set(queue=tuple(kept), batch=tuple(later))
+            running, work = self.now.running, self.now.work
+            here = running is not None and running.why in ("revoke", "assign")
+            if work is not None and work.stage in ("revoke", "assign") and not here:
+                self.set(work=None)
+        if not self.now.owned or not self.config.listens:
+            return False
+        self.set(queue=(*self.now.queue, Task(call, self.now.owned, why)))
+        return True
+
+    def throw(self, error: str) -> None:
+        """The next poll throws it."""
+        self.set(queue=(*self.now.queue, Task("throw", error=error)))
+
+    # ---- the coordinator ----------------------------------------------------------------------------------------
+
+    def forget_coordinator(self) -> None:
+        """What was under way to it has failed (K-ERR-13)."""
+        if not self.now.coordinator:
+            return
+        flying, goodbye = self.now.flying, self.now.goodbye
+        self.set(coordinator=False, flying=None, goodbye=None, late=frozenset(), ignored=frozenset())
+        if flying is not None:
+            self.set(told=Told(), failing=True, due=False)
+        if goodbye is not None:
+            self.left()
+
+    def left(self) -> None:
+        """N-TR-08, N-TR-12: the leave is over, and nobody waits for it any more."""
+        self.set(leaving=False)
+
+    def fatal(self, error: str) -> None:
+        """N-TR-11."""
+        before = self.now.state
+        if before in (STALE, FENCED, FATAL):
+            self.rule("N-ERR-02")  # an illegal transition: swallowed
+            return
+        self.rule("N-TR-11", "N-ERR-04", "N-ERR-05")
+        self.throw(error)
+        self.go("fatal")
+        if before not in IN_GROUP:
+            self.left()
+        elif not self.give_up("lost", "fatal"):
+            self.release()

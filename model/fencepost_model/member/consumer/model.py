@@ -1,0 +1,115 @@
+"""``ClientModel``: a member of a consumer group, input by input.
+
+The caller owns the clock and the network: it says when a heartbeat is due or an interval has passed, looks for the
+coordinator, carries requests and answers, and may lose them. A listener call is an output, and the application's
+thread goes on when the caller says that it has returned. There is always one successor.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+
+from ...machines import IN_GROUP, PREPARE_LEAVING
+from ..inputs import Close, CoordinatorFound, HeartbeatDue, Poll, PollExpired, Subscribe, Unsubscribe
+from ..outputs import MemberOutput
+from . import background, calls
+from .answers import heard
+from .draft import ClientDraft
+from .inputs import (
+    ClientInput,
+    CommitDue,
+    CommitEnded,
+    Disconnected,
+    Heard,
+    ListenerReturned,
+    SubscribeRegex,
+    TopicsKnown,
+)
+from .state import ClientConfig, ClientState
+
+
+class ClientSuccessor(NamedTuple):
+    """The result of an input: what the member does, in order, and the rules that decided."""
+
+    choice: str
+    state: ClientState
+    outputs: tuple[MemberOutput, ...]
+    rules: tuple[str, ...]
+
+
+class ClientModel:
+    """A member with a given configuration."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self.config = config
+
+    def initial(self) -> ClientState:
+        """A consumer that was just made."""
+        return ClientState()
+
+    def beats(self, state: ClientState) -> bool:
+        """Whether a heartbeat waits for its interval or back-off only (N-HB-06, N-HB-07)."""
+        return state.coordinator and state.flying is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
+
+    def may_expire(self, state: ClientState) -> bool:
+        """Whether the poll interval is looked at (N-TR-09, N-TR-13)."""
+        return state.coordinator and state.state in IN_GROUP
+
+    def successors(self, state: ClientState, step: ClientInput) -> tuple[ClientSuccessor, ...]:
+        """The result, always exactly one. ValueError for an input that cannot happen in this state."""
+        if isinstance(step, Poll | Subscribe | SubscribeRegex | Unsubscribe | Close) and (state.call or state.closed):
+            raise ValueError("the consumer is closed or in another call")
+        d = ClientDraft(self.config, state)
+        self._take(d, step)
+        background.turn(d)
+        calls.settle(d)
+        return (ClientSuccessor("", d.now, tuple(d.outputs), tuple(d.rules)),)
+
+    def _take(self, d: ClientDraft, step: ClientInput) -> None:
+        match step:
+            case Poll():
+                calls.poll(d)
+            case ListenerReturned(threw):
+                calls.returned(d, threw)
+            case Heard():
+                heard(d, step)
+            case CoordinatorFound(error):
+                d.rule("K-FIND-01")
+                if error is ErrorCode.NONE:
+                    d.set(coordinator=True)
+                else:
+                    d.throw(error.name)
+            case HeartbeatDue():
+                if not self.beats(d.now):
+                    raise ValueError("no heartbeat is due in this state")
+                d.rule("N-HB-07")
+                d.set(due=True, failing=False)
+            case CommitDue():
+                background.commit_again(d)
+            case Disconnected():
+                d.forget_coordinator()
+            case PollExpired():
+                if not self.may_expire(d.now):
+                    raise ValueError("the poll interval is not looked at")
+                background.expire(d)
+            case Subscribe(topics):
+                d.rule("N-TR-14")
+                d.set(subscribed=True, changed=True, topics=topics, regex=None)
+            case SubscribeRegex(regex):
+                d.rule("N-TR-14")
+                d.set(subscribed=True, changed=True, topics=frozenset(), regex=regex)
+            case Unsubscribe():
+                calls.unsubscribe(d)
+            case Close():
+                calls.close(d, step)
+            case CommitEnded(request, again):
+                if request == d.now.close_commit:
+                    calls.close_committed(d)
+                else:
+                    background.committed(d, request, again=again)
+            case TopicsKnown(known):
+                d.set(known=known)
+            case _:
+                d.rule("N-POLL-04")

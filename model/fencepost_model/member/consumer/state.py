@@ -1,0 +1,111 @@
+"""A KIP-848 member between two inputs (rule book, 8.9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fencepost.protocol.settings import INTENDED, Profile
+
+from ...machines import UNSUBSCRIBED
+from ..inputs import CloseOption, Partition
+from .inputs import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """``listens``: the application has a rebalance listener. ``version``: of ConsumerGroupHeartbeat."""
+
+    group_id: str = "g"
+    member_id: str = "m"
+    instance_id: str | None = None
+    rack_id: str | None = None
+    server_assignor: str | None = None
+    rebalance_timeout_ms: int = 300_000
+    auto_commit: bool = False
+    listens: bool = True
+    version: int = 1
+    profile: Profile = INTENDED
+
+
+class Local(NamedTuple):
+    """An assignment under the number that the client gave it (N-TR-02)."""
+
+    epoch: int
+    partitions: frozenset[tuple[bytes, int]]
+
+
+class Told(NamedTuple):
+    """What the coordinator was told last; None: nothing that counts (N-HB-02, N-HB-04)."""
+
+    timeout: bool = False
+    topics: frozenset[str] | None = None
+    regex: str | None = None
+    assignor: bool = False
+    owned: Local | None = None
+    owned_told: bool = False
+
+
+class Work(NamedTuple):
+    """A reconciliation: ``local`` is what can be resolved of the target, ``names`` the same by topic name.
+
+    ``stage``: ``commit``, ``retry``, ``revoke`` or ``assign``. ``stale``: the member has joined anew (N-REC-05)."""
+
+    local: Local
+    names: frozenset[Partition]
+    gone: frozenset[Partition]
+    stage: str = ""
+    commit: int = -1
+    stale: bool = False
+
+
+class Task(NamedTuple):
+    """What the background wants the application's thread to do: a listener call for a reason, or to throw.
+
+    ``why``: ``revoke``, ``assign``, ``fenced``, ``stale``, ``fatal``, ``leave`` or ``close``."""
+
+    call: str
+    partitions: frozenset[Partition] = frozenset()
+    why: str = ""
+    error: str = ""
+
+
+class ClientState(NamedTuple):
+    """One member. ``call``: the application's call that has not returned. ``batch``: what that call still has to do
+    of what it took from ``queue``. ``due``: no interval or back-off holds back a heartbeat; ``failing``: a back-off
+    after a failure does. ``leaving``: an unsubscribe or close waits for the leave to be over."""
+
+    state: str = UNSUBSCRIBED
+    epoch: int = 0
+    coordinator: bool = False
+    subscribed: bool = False
+    changed: bool = False
+    topics: frozenset[str] = frozenset()
+    regex: str | None = None
+    known: Topics = frozenset()
+    cache: Topics = frozenset()
+    target: Local | None = None
+    current: Local | None = None
+    owned: frozenset[Partition] = frozenset()
+    blocked: frozenset[Partition] = frozenset()
+    fresh: frozenset[Partition] = frozenset()
+    work: Work | None = None
+    flying: int | None = None
+    late: frozenset[int] = frozenset()
+    ignored: frozenset[int] = frozenset()
+    goodbye: int | None = None
+    failing: bool = False
+    due: bool = True
+    told: Told = Told()
+    queue: tuple[Task, ...] = ()
+    running: Task | None = None
+    batch: tuple[Task, ...] = ()
+    call: str = ""
+    thrown: str = ""
+    leaving: bool = False
+    close_commit: int | None = None
+    back: bool = False
+    expired: bool = False
+    option: CloseOption = CloseOption.DEFAULT
+    closed: bool = False
+    next_request: int = 1
