@@ -70,7 +70,8 @@ class CoordinatorState(NamedTuple):
     absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
     offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
     ``relisted``: where in the log a deletion was tried, as records behind, and the group; see ``reads``. ``dropped``:
-    consumer groups that went out of memory since the last record (C-JOIN-15). ``hashes``: the metadata hashes known so
+    consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: members that a failed append
+    touched, and where; see ``reads``. ``hashes``: the metadata hashes known so
     far, which a target showed (M-META-07).
     """
 
@@ -85,6 +86,7 @@ class CoordinatorState(NamedTuple):
     handled: int = 0
     relisted: frozenset[tuple[int, str]] = frozenset()
     dropped: tuple[tuple[str, ConsumerGroup], ...] = ()
+    doubled: frozenset[tuple[int, str, str]] = frozenset()
     around: Surroundings = Surroundings()
     hashes: Hashes = ()
 
@@ -222,6 +224,7 @@ class CoordinatorModel:
             shadows=() if fresh else state.shadows,
             relisted=frozenset() if fresh else state.relisted,
             dropped=() if fresh else state.dropped,
+            doubled=frozenset() if fresh else state.doubled,
         )
         side = Side(work, state.around, Watched(seen, state.hashes))
         if isinstance(event, Request):
@@ -250,7 +253,7 @@ class CoordinatorModel:
             if state.written is not None:
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
-            side.around = side.around._replace(new_topics=-1, tasks=(), alarms=())
+            side.around = side.around._replace(new_topics=side.around.image.version, tasks=(), alarms=())
             for group_id, group in (load_groups(self.profile, event.records) or {}).items():
                 work.slots[group_id] = Slot(group_id, group)
                 if isinstance(group, ConsumerGroup):
@@ -286,6 +289,7 @@ class CoordinatorModel:
             handled=state.handled + 1,
             relisted=frozenset() if work.lost else work.relisted,
             dropped=() if work.lost else work.dropped,
+            doubled=frozenset() if work.lost else work.doubled,
             around=side.around,
             hashes=side.oracle.hashes,
         )

@@ -27,7 +27,7 @@ from ..consumer.derive import votes
 from ..consumer.describe import describe as describe_consumer
 from ..consumer.describe import describe_members
 from ..consumer.gate import refused_row
-from ..consumer.state import ConsumerGroup, Image
+from ..consumer.state import ConsumerGroup
 from .admin import describe, listed
 from .state import Group
 
@@ -65,24 +65,36 @@ def read(settings: Settings, profile: Profile, state: CoordinatorState, request:
         )
         return [DescribeGroupsResponse(tuple(rows))]
     if isinstance(body, ConsumerGroupDescribeRequest):
-        ways, image = Ways(settings, profile), state.around.image
-        rows_of = [_described(ways, image, request, groups.get(group_id), group_id) for group_id in body.group_ids]
+        ways = Ways(settings, profile)
+        rows_of = [_described(ways, state, request, groups.get(group_id), group_id) for group_id in body.group_ids]
         return [ConsumerGroupDescribeResponse(rows) for rows in product(*rows_of)]
     raise TypeError(f"not a read: {type(body).__name__}")
 
 
 def _described(
-    ways: Ways, image: Image, request: Request, group: AnyGroup | None, group_id: str
+    ways: Ways, state: CoordinatorState, request: Request, group: AnyGroup | None, group_id: str
 ) -> list[DescribedConsumerGroup]:
-    """The rows that may stand for a group, one for each assignor that may win (M-DESC-01)."""
+    """The rows that may stand for a group, one for each assignor that may win (M-DESC-01).
+
+    A member that a failed append touched is there once more for each place of the log, not behind the high watermark,
+    at which that was (the fault of C-ADM-05).
+    """
     row = refused_row(request, group_id)
     if row is not None:
         return [row]
     if not isinstance(group, ConsumerGroup):
         return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id)]
     assignors = votes(group.members, ways.settings.group_consumer_assignors[0])
-    rows = describe_members(ways.profile, group, image)
-    return [describe_consumer(group_id, group, rows, assignor, request.denied_topics) for assignor in assignors]
+    rows = describe_members(ways.profile, group, state.around.image)
+    again = tuple([row for row in rows for _, of, member in state.doubled if (of, member) == (group_id, row.member_id)])
+    found = [
+        describe_consumer(group_id, group, shown, assignor, request.denied_topics)
+        for shown in ([(*rows, *again), rows] if again else [rows])
+        for assignor in assignors
+    ]
+    if again:  # or the answer trips over the second one
+        found.append(DescribedConsumerGroup(ErrorCode.UNKNOWN_SERVER_ERROR, group_id))
+    return found
 
 
 def _classic(group: AnyGroup | None) -> Group | None:

@@ -108,6 +108,7 @@ class Work:
         shadows: tuple[Shadow, ...] = (),
         relisted: frozenset[tuple[int, str]] = frozenset(),
         dropped: tuple[tuple[str, ConsumerGroup], ...] = (),
+        doubled: frozenset[tuple[int, str, str]] = frozenset(),
     ) -> None:
         self.slots = slots
         self.operations = list(operations)
@@ -115,6 +116,7 @@ class Work:
         self.shadows = shadows
         self.relisted = relisted  #: (records to the place of the log, group): deletions that ListGroups remembers
         self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
+        self.doubled = doubled  #: (records to the place of the log, group, member): see ``reads``
         self.drafts: dict[str, Draft] = {}
         self.records: list[Record] = []
         self.replies: list[tuple[int, ResponseBody]] = []
@@ -249,6 +251,7 @@ class Work:
         """The high watermark moved on (F-RT-14)."""
         self.undurable -= records
         self.relisted = frozenset((behind - records, group) for behind, group in self.relisted if behind >= records)
+        self.doubled = frozenset((behind - records, g, m) for behind, g, m in self.doubled if behind >= records)
         self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
         ready = [operation for operation in self.operations if operation.behind <= records]
         self.operations[:] = [
@@ -338,6 +341,9 @@ class Work:
             group = before
             if isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
                 group = before._replace(refresh=slot.group.refresh)  # M-HB-13
+                if self.profile.fault_failed_deletion_lists_twice:
+                    touched = {member.member_id for member in before.members if member not in slot.group.members}
+                    self.doubled |= {(self.undurable, group_id, member_id) for member_id in touched}
             cancel = type(group) is not Group and not self.profile.fault_timers_outlive_reverted_group
             if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join

@@ -48,10 +48,10 @@ def change_regex(t: Turn, found: Found, updated: Member, members: tuple[Member, 
         elif t.group.resolved(new) is not None:
             result = Regex.BUMP
         image = t.world.image
-        if not t.profile.fault_resolved_regex_change_no_bump and subscription(
+        if not (t.profile.fault_resolved_regex_change_no_bump or t.profile.old_whole_target) and subscription(
             found.member, t.group, image
         ) != subscription(updated, t.group, image):
-            result = Regex.BUMP  # LIV-15 mended
+            result = Regex.BUMP  # LIV-15 mended; without prune there is nothing to mend
     if t.task is None and wants_resolution(t, members, wanted=wanted):
         t.rule("M-RX-03")
         t.task = Resolution(t.group_id, tuple(sorted(used_regexes(members))), t.denied_topics)

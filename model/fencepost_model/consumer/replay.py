@@ -79,6 +79,12 @@ def _put(group: ConsumerGroup, member: Member) -> tuple[Member, ...]:
     return tuple([members[member_id] for member_id in sorted(members)])
 
 
+def _with(group: ConsumerGroup, member: Member) -> ConsumerGroup:
+    """Every change of a member works out the type of the subscriptions anew (G-DATA-22)."""
+    members = _put(group, member)
+    return group._replace(members=members, type=subscription_type(members, group.regexes))
+
+
 def _metadata(
     profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue
 ) -> ConsumerGroup:
@@ -104,8 +110,7 @@ def _metadata(
         if member.instance is not None:
             mapped[member.instance] = member_id
         statics = tuple(sorted(mapped.items()))
-    members = _put(group, member)
-    return group._replace(members=members, statics=statics, type=subscription_type(members, group.regexes))
+    return _with(group, member)._replace(statics=statics)
 
 
 def _current(
@@ -120,7 +125,7 @@ def _current(
         assigned=to_held(value.assigned_partitions, value.member_epoch, with_epochs),
         revoking=to_held(value.partitions_pending_revocation, value.member_epoch, with_epochs),
     )
-    return group._replace(members=_put(group, member))
+    return _with(group, member)
 
 
 def _tombstone(group: ConsumerGroup, record: Record) -> ConsumerGroup | None:
@@ -130,7 +135,7 @@ def _tombstone(group: ConsumerGroup, record: Record) -> ConsumerGroup | None:
         if member is None:
             return group
         gone = member._replace(epoch=-1, previous=-1, state=C_STABLE, assigned=(), revoking=())
-        return group._replace(members=_put(group, gone))
+        return _with(group, gone)
     if isinstance(key, ConsumerGroupTargetAssignmentMemberKey):
         return group._replace(target=tuple([row for row in group.target if row[0] != key.member_id]))
     if isinstance(key, ConsumerGroupMemberMetadataKey):

@@ -51,7 +51,7 @@ class ConsumerGroup(NamedTuple):
     """One group object.
 
     ``target`` and ``members`` ascend by member id, ``statics`` by instance id, ``regexes`` by regex. ``type`` is as it
-    was when a member's metadata last changed: a regex resolved or dropped since does not show in it. ``metadata`` is
+    was when a member last changed: a regex resolved or dropped since does not show in it. ``metadata`` is
     what 4.0 keeps instead of the hash (V-34). ``refresh`` is the deadline of M-META-01 and the group epoch that came
     with it; None is "expired". It is the one thing that no record restores and no failed append takes back (M-HB-13).
     """
@@ -102,10 +102,10 @@ def new_group(profile: Profile) -> ConsumerGroup:
 
 
 class Image(NamedTuple):
-    """The topics that exist, by name, and the version of the image."""
+    """The topics that exist, by name, and the version of the image; -1 before the first."""
 
     topics: tuple[Topic, ...] = ()
-    version: int = 0
+    version: int = -1
 
 
 #: Kinds of timers of a member (M-TMR-01…03).

@@ -39,8 +39,8 @@ from .state import KINDS, REBALANCE, SESSION, ConsumerGroup, Image, Member, Reso
 
 class World(NamedTuple):
     """What is around a group. ``config``: its dynamic configuration, None if it has none. ``busy``: a regex resolution
-    of it is under way. ``new_topics``: the version of the last image that had a new topic, -1 if none came since the
-    load (M-RX-03)."""
+    of it is under way. ``new_topics``: the version of the last image that had a new topic, or was there at the load
+    (M-RX-03)."""
 
     now: int = 0
     image: Image = Image()

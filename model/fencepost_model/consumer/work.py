@@ -28,7 +28,7 @@ from ..machines import EMPTY
 from .derive import group_topics
 from .group import answer, take
 from .observe import Watched
-from .state import REBALANCE, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
+from .state import Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
 from .turn import Around, Turn, World
 
 
@@ -36,7 +36,8 @@ class Surroundings(NamedTuple):
     """What a coordinator keeps for its consumer groups.
 
     ``image``: the topics that exist. ``new_topics``: see ``World``. ``configs``: dynamic configuration by group.
-    ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02).
+    ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02); one that
+    was cancelled or ran out may run again (F-RT-17).
     """
 
     image: Image = Image()
@@ -100,8 +101,6 @@ class Side:
         group = None if slot is None else slot.group
         turn = self.turn(group_id, group if isinstance(group, ConsumerGroup) else None)
         epoch = next((e for g, m, e in self.around.alarms if (g, m) == (group_id, timer.member_id)), 0)
-        if timer.kind == REBALANCE:
-            self.silence(group_id, timer.member_id)
         take(turn, Expire(timer.kind, timer.member_id, epoch))
         self.close(turn, Operation(operation, group_id, None, 0, timer=timer), [])
 
@@ -166,18 +165,10 @@ class Side:
         if not turn.armed:
             return
         self.work.loose.append((turn.group_id, turn.armed))
-        for timer, delay in turn.armed.items():
-            if timer.kind == REBALANCE:
-                self.silence(turn.group_id, timer.member_id)
-                if delay is not None:
-                    alarm = (turn.group_id, timer.member_id, turn.alarms[timer.member_id])
-                    self.around = self.around._replace(alarms=tuple(sorted((*self.around.alarms, alarm))))
-
-    def silence(self, group_id: str, member_id: str) -> None:
-        alarms = self.around.alarms
-        if any(row[:2] == (group_id, member_id) for row in alarms):
-            kept = tuple(row for row in alarms if row[:2] != (group_id, member_id))
-            self.around = self.around._replace(alarms=kept)
+        for member_id, epoch in turn.alarms.items():
+            kept = [row for row in self.around.alarms if row[:2] != (turn.group_id, member_id)]
+            alarms = tuple(sorted([*kept, (turn.group_id, member_id, epoch)]))
+            self.around = self.around._replace(alarms=alarms)
 
 
 def configured(around: Surroundings, event: GroupConfigChanged) -> Surroundings:
@@ -201,7 +192,7 @@ def topics_changed(
     around = around._replace(image=image)
     if not active:
         return around, slots
-    if any(topic.topic_id not in ids for topic in event.topics):
+    if around.new_topics == -1 or any(topic.topic_id not in ids for topic in event.topics):  # M-RX-03
         around = around._replace(new_topics=event.version)
     if not changed:
         return around, slots
