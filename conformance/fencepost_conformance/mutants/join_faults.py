@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from fencepost.coordinator import draft, expiry, join, leave, membership, protocols, rebalance, static
-from fencepost.coordinator.draft import GroupDraft, Step
+from fencepost.coordinator.draft import GroupDraft
 from fencepost.coordinator.state import Member
+from fencepost.coordinator.work import Step
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, SetTimer, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, LeaveGroupMember

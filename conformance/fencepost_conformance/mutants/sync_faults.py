@@ -7,8 +7,9 @@ from dataclasses import replace as changed
 from importlib import import_module
 
 from fencepost.coordinator import expiry, heartbeat, lifecycle, rebalance, records, static, sync
-from fencepost.coordinator.draft import GroupDraft, Step
+from fencepost.coordinator.draft import GroupDraft
 from fencepost.coordinator.state import AssignmentSent, ClassicGroup, Group, Member, MemberReplaced
+from fencepost.coordinator.work import Step
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, Request, SetTimer, TimerKind
 from fencepost.protocol.messages import (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from fencepost import coordinator
 from fencepost.coordinator import CoordinatorState
+from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
@@ -17,6 +20,8 @@ from .base import Observation
 from .ids import MemberIds
 from .wire_form import wire_form
 
+_FUNCTIONS = KafkaFunctions()
+
 
 class CoreSession:
     """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
@@ -26,7 +31,7 @@ class CoreSession:
     """
 
     def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
-        self._state = coordinator.initial_state(settings, profile)
+        self._state = coordinator.initial_state(settings, profile, functions=_FUNCTIONS)
         self._choices = choices
         self._versions: dict[int, int] = {}
         self.armed: dict[TimerKey, int] = {}
@@ -44,7 +49,12 @@ class CoreSession:
             Reply(reply.request_id, wire_form(reply.body, self._versions.pop(reply.request_id)))
             for reply in outcome.replies
         )
-        return Observation(outcome.records, replies, timers, self._changed_groups(old))
+        touched = self._touched(old)
+        groups = _changes(touched, self.groups, partial(coordinator.view, self._state))
+        consumer_groups = _changes(touched, self.consumer_groups, partial(coordinator.consumer_view, self._state))
+        return Observation(
+            outcome.records, replies, timers, groups, consumer_groups=consumer_groups, tasks=outcome.tasks
+        )
 
     def _timers(self, event: Event, commands: Sequence[object]) -> dict[TimerKey, int | None]:
         before: dict[TimerKey, int | None] = {}
@@ -59,23 +69,34 @@ class CoreSession:
                 self.armed.pop(key, None)
         return {key: self.armed.get(key) for key, old in before.items() if self.armed.get(key) != old}
 
-    def _changed_groups(self, old: CoordinatorState) -> dict[str, GroupView | None]:
-        # groups are immutable, so one that is the same object has not changed
+    def _touched(self, old: CoordinatorState) -> list[str]:
+        """The names whose group is another object than before; groups are immutable, so no other one has changed."""
         before, after = old.groups, self._state.groups
         if before is after:
-            return {}
-        changed: dict[str, GroupView | None] = {name: None for name in before if name not in after}
-        for name, group in after.items():
-            if before.get(name) is not group:
-                view = coordinator.view(self._state, name)
-                if view != self.groups.get(name):
-                    changed[name] = view
-        for name, view in changed.items():
-            if view is None:
-                del self.groups[name]
-            else:
-                self.groups[name] = view
-        return changed
+            return []
+        return [name for name in before if name not in after] + [
+            name for name, group in after.items() if before.get(name) is not group
+        ]
+
+
+_View = TypeVar("_View")
+
+
+def _changes(
+    names: Sequence[str], known: dict[str, _View], view: Callable[[str], _View | None]
+) -> dict[str, _View | None]:
+    """The views of these groups that are not as known, which then are known; None for one that is gone."""
+    changed: dict[str, _View | None] = {}
+    for name in names:
+        now = view(name)
+        if now == known.get(name):
+            continue
+        changed[name] = now
+        if now is None:
+            del known[name]
+        else:
+            known[name] = now
+    return changed
 
 
 class Core:

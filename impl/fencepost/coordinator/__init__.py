@@ -3,6 +3,15 @@
 from .replay import replay
 from .state import CoordinatorState, initial_state
 from .step import step
-from .views import view, views
+from .views import consumer_view, consumer_views, view, views
 
-__all__ = ["CoordinatorState", "initial_state", "replay", "step", "view", "views"]
+__all__ = [
+    "CoordinatorState",
+    "consumer_view",
+    "consumer_views",
+    "initial_state",
+    "replay",
+    "step",
+    "view",
+    "views",
+]

@@ -23,9 +23,12 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.view import GroupState
 
 from . import operations, records
-from .draft import Step
+from .consumer.records import removed_group
+from .consumer.state import ConsumerGroup
 from .replies import deletion_response, described_refusal
-from .state import DeletionDue, Group
+from .state import ClassicGroup, DeletionDue, Group
+from .subscription import CONSUMER
+from .work import Step
 
 #: From this version on a missing group is an error with a message (C-ADM-02).
 GROUP_ID_NOT_FOUND_SINCE = 6
@@ -33,14 +36,14 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 
 def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
     """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
-    seen = _committed(step)
+    seen = committed(step)
     refused = [described_refusal(name) for name in body.groups if name in request.denied]
     rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
     step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
 
 
 def _described(version: int, name: str, group: Group | None) -> DescribedGroup:
-    if group is None:
+    if not isinstance(group, ClassicGroup):
         if version < GROUP_ID_NOT_FOUND_SINCE:
             return DescribedGroup(ErrorCode.NONE, name, GroupState.DEAD.value)
         message = f"Group {name} not found."
@@ -66,14 +69,19 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
     states = {state.lower().strip() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     rows = [
-        ListedGroup(name, group.protocol_type or "", group.state.value, "classic")
-        for name, group in _committed(step).items()
+        ListedGroup(name, _protocol_type(group), group.state.value, kind)
+        for name, group in committed(step).items()
+        for kind in ("classic" if isinstance(group, ClassicGroup) else "consumer",)
         if (not states or group.state.value.lower() in states)
-        and (not types or "classic" in types)
+        and (not types or kind in types)
         and name not in request.denied
         for _ in range(_copies(step, name))
     ]
     step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, tuple(rows)))
+
+
+def _protocol_type(group: Group) -> str:
+    return (group.protocol_type or "") if isinstance(group, ClassicGroup) else CONSUMER
 
 
 def _copies(step: Step, name: str) -> int:
@@ -112,6 +120,11 @@ def _delete(step: Step, name: str) -> ErrorCode:
     group = step.groups.get(name)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(group, ConsumerGroup):
+        if group.members:
+            return ErrorCode.NON_EMPTY_GROUP
+        step.write(removed_group(group))  # F-ORD-09
+        return ErrorCode.NONE
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
     for member_id in group.pending_join:
@@ -121,7 +134,8 @@ def _delete(step: Step, name: str) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _committed(step: Step) -> Mapping[str, Group]:
+def committed(step: Step) -> Mapping[str, Group]:
+    """The groups as of the high watermark (F-RT-11)."""
     if not step.changes:
         return step.groups
     groups = dict(step.groups)

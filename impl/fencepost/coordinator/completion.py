@@ -30,10 +30,21 @@ from fencepost.protocol.events import CancelTimer, Request, TimerKey, TimerKind
 from fencepost.protocol.messages import DeleteGroupsRequest
 
 from . import admin, operations, static, sync
-from .draft import GroupDraft, Step
+from .consumer.state import ConsumerGroup
+from .draft import GroupDraft
 from .errors import append_error, operation_error
 from .replies import refusal
-from .state import AppendCallback, AssignmentSent, DeletionDue, Group, GroupCreated, MemberReplaced, Operation
+from .state import (
+    AppendCallback,
+    AssignmentSent,
+    ClassicGroup,
+    DeletionDue,
+    Group,
+    GroupCreated,
+    MemberReplaced,
+    Operation,
+)
+from .work import Step
 
 
 def replicated(step: Step, offset: int) -> None:
@@ -67,10 +78,12 @@ def append_failed(step: Step, error: ErrorCode) -> None:
     if lost:
         groups = dict(step.groups)
         for change in reversed(lost):
-            if change.before is None:
-                _lose_timers(step, groups.pop(change.group_id))
-            else:
-                groups[change.group_id] = change.before
+            now = groups.pop(change.group_id, None)
+            if change.before is not None:
+                groups[change.group_id] = _as_before(change.before, now)
+            elif isinstance(now, ClassicGroup):
+                _lose_timers(step, now)
+            if change.before is not None and (now is None or type(now) is not type(change.before)):
                 step.relisted += ((base, change.group_id),)
         step.replace_groups(groups, step.changes[: -len(lost)])
     step.start = base
@@ -171,7 +184,14 @@ def _release(step: Step, request_id: int, callback: AssignmentSent | MemberRepla
             return
 
 
-def _lose_timers(step: Step, group: Group) -> None:
+def _as_before(before: Group, now: Group | None) -> Group:
+    """The group of before; the deadline of a consumer group that is still the same stays (F-RT-08)."""
+    if isinstance(before, ConsumerGroup) and isinstance(now, ConsumerGroup) and before.incarnation == now.incarnation:
+        return before._replace(refresh=now.refresh)
+    return before
+
+
+def _lose_timers(step: Step, group: ClassicGroup) -> None:
     """A reverted group leaves its timers behind, to act on the next group of its name (C-TMR-12); mended, they go."""
     keys = {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.members}
     keys |= {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.pending_join}

@@ -8,8 +8,10 @@ from fencepost.protocol.messages import JoinGroupResponse
 from fencepost.protocol.view import GroupState
 
 from . import completion, membership, operations, rebalance
-from .draft import GroupDraft, Step
+from .consumer import leave
+from .draft import GroupDraft
 from .errors import InternalError
+from .work import Step
 
 _UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
@@ -18,6 +20,9 @@ def fired(step: Step, event: TimerFired) -> None:
     key = event.key
     if key.kind is TimerKind.OPERATION:
         completion.timed_out(step, key.operation)
+        return
+    if key.kind in leave.KINDS:
+        leave.fired(step, key)
         return
     group = step.draft(key.group_id)
     delay = None if group is None else group.delay

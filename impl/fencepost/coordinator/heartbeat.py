@@ -8,7 +8,8 @@ from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from fencepost.protocol.view import GroupState
 
 from . import membership, operations
-from .draft import Step
+from .state import ClassicGroup
+from .work import Step
 
 _NONE = HeartbeatResponse(ErrorCode.NONE)
 _REBALANCE = HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -17,7 +18,7 @@ _REBALANCE = HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS)
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
     """C-HB-05, C-HB-08…13; errors are told at once, the rest never ahead of the log (F-RT-24)."""
     group = step.groups.get(body.group_id)
-    if group is None:
+    if not isinstance(group, ClassicGroup):
         step.reply(request.id, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID))  # C-HB-05
         return
     error = membership.invalid(group, body.member_id, body.group_instance_id)

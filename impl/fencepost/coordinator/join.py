@@ -5,12 +5,15 @@ from __future__ import annotations
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
 from . import membership, operations, protocols, rebalance, records, static
-from .draft import GroupDraft, Step
+from .consumer.records import removed_group
+from .draft import GroupDraft
 from .errors import InternalError
 from .state import ClassicGroup, GroupCreated, Member
+from .work import Step
 
 #: From this version on a dynamic member must come back with the id that it was given (C-JOIN-34).
 MEMBER_ID_REQUIRED_SINCE = 4
@@ -20,14 +23,23 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
     """C-JOIN-10…16; who may ask at all was settled before."""
     group = step.draft(body.group_id)
     created = False
+    replaced: list[Record] = []
     if group is None:
+        other = step.consumer_group(body.group_id)
+        if other is not None and other.members:
+            # JoinGroup to a group with members of the consumer protocol is refused (X-JOIN-* are not built yet).
+            step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, body.member_id))
+            return
         if body.member_id:
+            if other is not None and step.profile.fault_empty_group_dropped_from_memory:
+                step.forget_in_memory(body.group_id)  # C-JOIN-15
             step.reply(request.id, _refuse(ErrorCode.UNKNOWN_MEMBER_ID, body.member_id))  # C-JOIN-11
             operations.done(step, request)
             return
         step.incarnations += 1
         fresh = ClassicGroup(body.group_id, step.incarnations, timestamp=step.at_ms)  # C-JOIN-12, C-ST-06
         step.change_map(body.group_id, fresh)
+        replaced = [] if other is None else removed_group(other)  # C-JOIN-10, F-ORD-16
         group = GroupDraft(fresh)
         created = True
     try:
@@ -39,6 +51,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
         return
     step.keep(group)
     if created:
+        step.records += replaced
         step.records.append(records.created_record(group))  # C-JOIN-16, F-ORD-01
         operations.done(step, request, callback=GroupCreated(group.group_id, group.incarnation))
     else:

@@ -14,9 +14,10 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.view import GroupState
 
 from . import membership, operations, rebalance
-from .draft import GroupDraft, Step
+from .draft import GroupDraft
 from .errors import InternalError
 from .replies import leave_response
+from .work import Step
 
 _UNKNOWN_JOIN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)

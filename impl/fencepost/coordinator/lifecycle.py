@@ -16,11 +16,14 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
 from . import completion, operations, rebalance
-from .draft import GroupDraft, Step
+from .consumer import timers
+from .consumer.state import ConsumerGroup
+from .draft import GroupDraft
 from .errors import InternalError
-from .replay import apply
-from .state import NO_EPOCH, CoordinatorState, Group, Status
+from .replay import Replay
+from .state import NO_EPOCH, ClassicGroup, CoordinatorState, Status
 from .subscription import CONSUMER, read_topics
+from .work import Step
 
 
 def load_started(step: Step, leader_epoch: int) -> bool:
@@ -42,18 +45,24 @@ def loaded(step: Step, event: Load) -> None:
     """F-LOAD-01, F-LOAD-04, F-LOAD-06; without ``LoadStarted`` before it, it stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
-    groups: dict[str, Group] = {}
-    for record in event.records:
-        step.incarnations += 1
-        apply(groups, record, step.incarnations)
-        if step.profile.fault_bad_subscription_is_thrown and not _readable(record):
-            step.status = Status.FAILED  # G-DATA-10, F-LOAD-02, F-REPLAY-13
-            return
-    step.reset(groups, len(event.records))
+    work = Replay({}, step.profile, step.incarnations)
+    try:
+        for record in event.records:
+            work.apply(record)
+            if step.profile.fault_bad_subscription_is_thrown and not _readable(record):
+                raise InternalError  # G-DATA-10
+    except InternalError:
+        step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
+        return
+    step.incarnations = work.incarnations
+    step.reset(work.groups(), len(event.records))
     step.status = Status.ACTIVE
-    for name in list(groups):
-        group = step.draft(name)
-        assert group is not None
+    step.topics = step.topics._replace(created=step.topics.version)
+    for loaded_group in list(step.groups.values()):
+        if isinstance(loaded_group, ConsumerGroup):
+            timers.watch_loaded(step, loaded_group)
+            continue
+        group = GroupDraft(loaded_group)
         for member in group.members.values():
             step.arm_session(group, member)
         if len(group.members) > step.settings.group_max_size:
@@ -79,8 +88,8 @@ def unload(step: Step, event: Unload) -> None:
     completion.fail_all(step, ErrorCode.NOT_COORDINATOR)
     for name in list(step.groups):
         group = step.draft(name)
-        assert group is not None
-        _part(step, group)
+        if group is not None:
+            _part(step, group)
     # Timers that the callbacks set would only ever meet dead groups; Kafka leaves them, and nobody can tell.
     step.timers[:] = timers
     step.reset({}, 0)
@@ -106,13 +115,16 @@ def _part(step: Step, group: GroupDraft) -> None:
 def _every_timer(state: CoordinatorState) -> list[TimerCommand]:
     """Every timer that may be armed; cancelling one that is not does nothing."""
     keys = dict.fromkeys(state.strays)
+    for alarms in state.alarms.values():
+        keys |= dict.fromkeys(alarms)
     for group in state.groups.values():
-        keys |= dict.fromkeys(_timers_of(group))
+        if isinstance(group, ClassicGroup):
+            keys |= dict.fromkeys(_timers_of(group))
     keys |= dict.fromkeys(map(operations.timer, state.operations))
     return list(map(CancelTimer, keys))
 
 
-def _timers_of(group: Group) -> list[TimerKey]:
+def _timers_of(group: ClassicGroup) -> list[TimerKey]:
     name = group.group_id
     return [
         TimerKey(TimerKind.JOIN, name),

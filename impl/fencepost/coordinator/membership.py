@@ -7,9 +7,10 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.view import GroupState
 
-from .draft import GroupDraft, Step
+from .draft import GroupDraft
 from .errors import InternalError
 from .state import ClassicGroup, Member
+from .work import Step
 
 
 def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:

@@ -6,9 +6,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, SetTimer, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, ResponseBody, SyncGroupRequest
 
-from .draft import Step
 from .replies import refusal
 from .state import ANSWERED, AppendCallback, Operation
+from .work import Step
 
 
 def done(

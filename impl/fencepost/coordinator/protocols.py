@@ -5,8 +5,9 @@ from __future__ import annotations
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.view import GroupState
 
-from .draft import GroupDraft, Step
+from .draft import GroupDraft
 from .errors import InternalError
+from .work import Step
 
 
 def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:

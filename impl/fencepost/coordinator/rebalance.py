@@ -25,9 +25,10 @@ from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.view import GroupState
 
 from . import membership, protocols, records
-from .draft import GroupDraft, Step
+from .draft import GroupDraft
 from .state import InitialDelay
 from .subscription import CONSUMER, read_topics
+from .work import Step
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
     GroupState.EMPTY,

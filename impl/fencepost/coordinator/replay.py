@@ -1,37 +1,89 @@
-"""What the log says (11.5): the same groups for the same records, whoever reads them."""
+"""What the log says (11.5): the same groups for the same records, whoever reads them.
+
+Records of consumer groups are applied to the live coordinator too, by the same functions; those of classic groups only
+on loading, with the exception of tombstones (C-SYNC-31).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.records import GroupMetadataMember, GroupMetadataValue, Record
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupState
 
+from .consumer import replay as consumer
+from .consumer.draft import ConsumerDraft
+from .consumer.state import new_group
+from .errors import InternalError
 from .records import NO_TIMESTAMP
 from .state import ClassicGroup, CoordinatorState, Group, Member
 
 
+class Replay:
+    """Groups while records are applied to them, in log order."""
+
+    def __init__(self, groups: Mapping[str, Group], profile: Profile, incarnations: int) -> None:
+        self._groups = dict(groups)
+        self._drafts: dict[str, ConsumerDraft] = {}
+        self._profile = profile
+        self.incarnations = incarnations
+
+    def apply(self, record: Record) -> None:
+        """F-REPLAY-01, F-REPLAY-06. Raises ``InternalError`` where Kafka's load fails (F-REPLAY-13)."""
+        name = record.key.group
+        if isinstance(record.key, GroupMetadataKey):
+            self._drafts.pop(name, None)
+            value = record.group_metadata
+            if value is None:
+                self._groups.pop(name, None)
+            else:
+                self._groups[name] = _group(name, value, self._incarnation())
+        else:
+            draft = self._drafts.get(name) or self._draft(name, create=record.value is not None)
+            if draft is not None and not consumer.apply(draft, record, self._profile):
+                del self._drafts[name]
+                del self._groups[name]
+
+    def _draft(self, name: str, *, create: bool) -> ConsumerDraft | None:
+        group = self._groups.get(name)
+        if group is None and not create:
+            return None
+        if isinstance(group, ClassicGroup):
+            if not _simple(group):
+                raise InternalError
+            group = None
+        if group is None:
+            group = self._groups[name] = new_group(name, self._incarnation(), self._profile)
+        draft = self._drafts[name] = ConsumerDraft(group, self._profile)
+        return draft
+
+    def _incarnation(self) -> int:
+        self.incarnations += 1
+        return self.incarnations
+
+    def groups(self) -> dict[str, Group]:
+        """What the records have come to; ends the replay."""
+        self._groups.update((name, draft.freeze()) for name, draft in self._drafts.items())
+        return self._groups
+
+
 def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorState:
-    """Apply records to the groups of a state, as loading does (F-REPLAY-01). They count as replicated."""
-    groups = dict(state.groups)
+    """Apply records to the groups of a state, as loading does. They count as replicated.
+
+    Raises ``InternalError`` for records that no coordinator writes."""
+    work = Replay(state.groups, state.profile, state.incarnations)
     end = state.end
-    incarnations = state.incarnations
     for record in records:
-        incarnations += 1
-        apply(groups, record, incarnations)
+        work.apply(record)
         end += 1
-    return state._replace(groups=groups, end=end, committed=end, base=end, incarnations=incarnations)
+    return state._replace(groups=work.groups(), end=end, committed=end, base=end, incarnations=work.incarnations)
 
 
-def apply(groups: dict[str, Group], record: Record, incarnation: int) -> None:
-    """F-REPLAY-01, for one record."""
-    name = record.key.group
-    value = record.group_metadata
-    if value is None:
-        groups.pop(name, None)
-    else:
-        groups[name] = _group(name, value, incarnation)
+def _simple(group: ClassicGroup) -> bool:
+    """G-VOC-01."""
+    return group.protocol_type is None and not group.members and not group.pending_join
 
 
 def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGroup:

@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
-from fencepost.protocol.events import Request, TimerKey
+from fencepost.functions import StandardFunctions
+from fencepost.protocol.choices import Functions
+from fencepost.protocol.events import GroupConfig, Request, TimerKey
 from fencepost.protocol.messages import Protocol, ResponseBody
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupState
+
+from .consumer.state import ConsumerGroup
+from .consumer.topics import TopicImage
 
 #: The epoch of a partition that is not known (F-LOAD-08).
 NO_EPOCH: Final = -1
@@ -82,8 +87,7 @@ class ClassicGroup(NamedTuple):
     assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
 
 
-#: Groups are a union of kinds; the consumer groups of KIP-848 widen it.
-Group: TypeAlias = ClassicGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup
 
 
 class GroupCreated(NamedTuple):
@@ -149,13 +153,32 @@ class Status(Enum):
     CLOSED = "closed"
 
 
-class MapChange(NamedTuple):
-    """A group that came or went by records from ``base`` to below ``offset``, which may not be replicated yet."""
+class GroupChange(NamedTuple):
+    """A group that records from ``base`` to below ``offset`` changed, which may not be replicated yet.
+
+    Of a classic group only its coming and going is such a change, its content follows memory (C-ADM-08); of a consumer
+    group each record is. ``before`` is the whole group of before, so that these changes, undone from the last to the
+    first, give every earlier version: the one that a failed append goes back to (F-RT-08), and the one that reads see
+    (F-RT-11).
+    """
 
     base: int
     offset: int
     group_id: str
     before: Group | None
+
+
+class RegexTask(NamedTuple):
+    """A resolution that runs beside (M-RX-04): what it works on was fixed when it began.
+
+    ``names`` are the topics that the caller may describe (M-RX-06), ``version`` that of their image."""
+
+    regexes: tuple[str, ...]
+    names: tuple[str, ...]
+    version: int
+
+
+_STANDARD: Final = StandardFunctions()
 
 
 class CoordinatorState(NamedTuple):
@@ -171,13 +194,20 @@ class CoordinatorState(NamedTuple):
     end: int = 0  #: offset of the next record
     committed: int = 0  #: high watermark: every record below is replicated
     base: int = 0  #: ``end`` before the last step; what a failed append goes back to (F-RT-08)
-    changes: tuple[MapChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
+    changes: tuple[GroupChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
     operations: Mapping[int, Operation] = {}  #: open, in log order
     strays: Mapping[TimerKey, InitialDelay | None] = {}  #: armed, and of no group (C-TMR-12)
     incarnations: int = 0
     relisted: tuple[tuple[int, str], ...] = ()  #: failed deletions: where in the log, and of what (C-ADM-05)
+    functions: Functions = _STANDARD
+    topics: TopicImage = TopicImage()
+    configs: Mapping[str, GroupConfig] = {}  #: by group (G-CFG-28)
+    alarms: Mapping[str, Mapping[TimerKey, int]] = {}  #: armed for members of consumer groups, by group (M-TMR-02)
+    tasks: Mapping[str, RegexTask] = {}  #: under way, by group (M-RX-03)
 
 
-def initial_state(settings: Settings, profile: Profile, *, running: bool = True) -> CoordinatorState:
+def initial_state(
+    settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
+) -> CoordinatorState:
     """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03)."""
-    return CoordinatorState(settings, profile, running=running)
+    return CoordinatorState(settings, profile, running, functions=functions or _STANDARD)

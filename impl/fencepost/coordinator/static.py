@@ -14,9 +14,10 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Syn
 from fencepost.protocol.view import GroupState
 
 from . import membership, protocols, rebalance, records
-from .draft import GroupDraft, Step
+from .draft import GroupDraft
 from .errors import InternalError, append_error
 from .state import Member, MemberReplaced
+from .work import Step
 
 #: From this version on a returning leader is told that it leads, and to skip the assignment (KIP-814, C-STATIC-04).
 SKIP_ASSIGNMENT_SINCE = 9

@@ -6,20 +6,24 @@ a handler raises, the state that was handed in is as good as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.protocol.choices import Choices
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
     Event,
+    GroupConfig,
+    GroupConfigChanged,
     Load,
     LoadFailed,
     LoadStarted,
     Outcome,
     Request,
+    TaskDone,
     TimerFired,
     TopicsChanged,
     Unload,
@@ -36,9 +40,12 @@ from fencepost.protocol.messages import (
 )
 
 from . import admin, completion, expiry, heartbeat, join, leave, lifecycle, sync
-from .draft import Step
+from .consumer import describe as consumer_describe
+from .consumer import heartbeat as consumer_heartbeat
+from .consumer import metadata, regex, topics, validation
 from .replies import refusal
 from .state import CoordinatorState, Status
+from .work import Step
 
 #: From this version on SyncGroup must name protocol type and protocol (C-SYNC-01).
 PROTOCOL_NAMED_SINCE = 5
@@ -51,6 +58,8 @@ _HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
     DescribeGroupsRequest: admin.describe,
     ListGroupsRequest: admin.list_groups,
     DeleteGroupsRequest: admin.delete,
+    ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
+    ConsumerGroupDescribeRequest: consumer_describe.describe,
 }
 #: APIs that name one group and refuse an empty name (G-WIRE-27).
 _OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
@@ -73,8 +82,13 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
             if state.base == state.end:
                 raise ValueError("AppendFailed, but the last step wrote nothing")
             completion.append_failed(work, event.error)
+        case TaskDone():
+            if state.status is Status.ACTIVE:
+                regex.done(work, event)
         case TopicsChanged():
-            pass  # classic groups do not look at topics
+            _topics_changed(work, event)
+        case GroupConfigChanged():
+            work.configs = _with(work.configs, event.group_id, event.config)
         case LoadStarted():
             lifecycle.load_started(work, event.leader_epoch)
         case Load():
@@ -84,6 +98,21 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
         case Unload():
             lifecycle.unload(work, event)
     return work.finish()
+
+
+def _topics_changed(work: Step, event: TopicsChanged) -> None:
+    """The image is the broker's, loaded or not; the groups of a loaded coordinator look at it (M-META-03)."""
+    new = topics.image(event.topics, event.version, work.topics.created)
+    if work.status is Status.ACTIVE:
+        metadata.changed(work, new)
+        if topics.has_new(work.topics, new):
+            new = new._replace(created=event.version)
+    work.topics = new
+
+
+def _with(configs: Mapping[str, GroupConfig], group_id: str, config: GroupConfig | None) -> Mapping[str, GroupConfig]:
+    others = {name: other for name, other in configs.items() if name != group_id}
+    return others if config is None else {**others, group_id: config}
 
 
 def _request(work: Step, event: Request) -> None:
@@ -118,6 +147,12 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
             low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
             if not low <= body.session_timeout_ms <= high:
                 return ErrorCode.INVALID_SESSION_TIMEOUT, member_id  # C-JOIN-05
+    elif isinstance(body, ConsumerGroupHeartbeatRequest):
+        error = _heartbeat_refused(state, event, body)
+        if error is not None:
+            return error, ""
+    elif isinstance(body, ConsumerGroupDescribeRequest) and not state.settings.consumer_protocol_enabled:
+        return ErrorCode.UNSUPPORTED_VERSION, ""  # G-CFG-29
     elif not state.running:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, ""
     if state.status is Status.ACTIVE:
@@ -125,6 +160,18 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
     if state.status is Status.LOADING:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""  # C-JOIN-07, C-SYNC-04, F-RT-02
     return ErrorCode.NOT_COORDINATOR, ""  # C-JOIN-06, C-SYNC-04, C-HB-04, F-RT-02
+
+
+def _heartbeat_refused(
+    state: CoordinatorState, event: Request, body: ConsumerGroupHeartbeatRequest
+) -> ErrorCode | None:
+    """M-VAL-01…15; 4.0 looks at the fields when it knows that it owns the partition (V-29)."""
+    error = validation.unauthorized(event, body, state.settings)
+    if error is None and not state.running:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
+    if error is None and not state.profile.old_checks_after_load:
+        return validation.invalid(event.version, body, state.settings)
+    return error
 
 
 def _unnamed(body: SyncGroupRequest) -> bool:

@@ -8,9 +8,10 @@ from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
 from fencepost.protocol.view import GroupState
 
 from . import membership, operations, rebalance, records
-from .draft import GroupDraft, Step
+from .draft import GroupDraft
 from .errors import InternalError, append_error
 from .state import AssignmentSent
+from .work import Step
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:

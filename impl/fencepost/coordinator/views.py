@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.view import GroupView, MemberView
 
-from .state import CoordinatorState, Group, Member
+from .consumer import views as consumer
+from .consumer.state import ConsumerGroup
+from .state import ClassicGroup, CoordinatorState, Member
 
 
 def view(state: CoordinatorState, group_id: str) -> GroupView | None:
-    """The group as the newest state has it, replicated or not; None if there is none."""
+    """The classic group as the newest state has it, replicated or not; None if there is none."""
     group = state.groups.get(group_id)
-    return None if group is None else _view(group)
+    return _view(group) if isinstance(group, ClassicGroup) else None
 
 
 def views(state: CoordinatorState) -> dict[str, GroupView]:
-    """Every group by its id."""
-    return {name: _view(group) for name, group in state.groups.items()}
+    """Every classic group by its id."""
+    return {name: _view(group) for name, group in state.groups.items() if isinstance(group, ClassicGroup)}
 
 
-def _view(group: Group) -> GroupView:
+def consumer_view(state: CoordinatorState, group_id: str) -> ConsumerGroupView | None:
+    """The consumer group as the newest state has it, replicated or not; None if there is none."""
+    group = state.groups.get(group_id)
+    return consumer.view(group, state.profile) if isinstance(group, ConsumerGroup) else None
+
+
+def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
+    """Every consumer group by its id."""
+    return {
+        name: consumer.view(group, state.profile)
+        for name, group in state.groups.items()
+        if isinstance(group, ConsumerGroup)
+    }
+
+
+def _view(group: ClassicGroup) -> GroupView:
     return GroupView(
         group_id=group.group_id,
         state=group.state,

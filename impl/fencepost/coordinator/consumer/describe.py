@@ -1,0 +1,93 @@
+"""ConsumerGroupDescribe (7.10): groups as of the high watermark (F-RT-11), topics as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    NamedTopicPartitions,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+
+from .. import admin
+from ..work import Step
+from . import target
+from .state import NO_SHARE, ConsumerGroup, ConsumerMember
+
+#: From this version on an answer tells the protocol of a member (G-WIRE-11).
+MEMBER_TYPE_SINCE = 1
+_CLASSIC, _CONSUMER = 0, 1
+
+
+def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -> None:
+    """M-DESC-01, C-ADM-06; groups that the caller may not see come first, as Kafka's handler has it."""
+    seen = admin.committed(step)
+    denied = [
+        DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name)
+        for name in body.group_ids
+        if name in request.denied
+    ]
+    rows = [_row(step, request, name, seen.get(name)) for name in body.group_ids if name not in request.denied]
+    step.reply(request.id, ConsumerGroupDescribeResponse((*denied, *rows)))
+
+
+def _row(step: Step, request: Request, name: str, group: object) -> DescribedConsumerGroup:
+    if not name:
+        return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID, "")
+    if not isinstance(group, ConsumerGroup):
+        return DescribedConsumerGroup(
+            ErrorCode.GROUP_ID_NOT_FOUND, name, error_message=f"Group {name} is no consumer group that is known."
+        )
+    with_type = request.version >= MEMBER_TYPE_SINCE
+    members = tuple(
+        _member(step, group, group.members[member_id], with_type=with_type) for member_id in sorted(group.members)
+    )
+    shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
+    if not request.denied_topics.isdisjoint(shown):
+        return DescribedConsumerGroup(
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED, name, error_message="The group has topics that you may not describe."
+        )
+    return DescribedConsumerGroup(
+        ErrorCode.NONE,
+        name,
+        group.state.value,
+        group.epoch,
+        group.assignment_epoch,
+        target.preferred(step, name, group.members),
+        members,
+    )
+
+
+def _member(step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_type: bool) -> DescribedConsumerMember:
+    held: dict[bytes, set[int]] = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
+    if not step.profile.old_describe_without_pending:
+        for topic_id, partitions in member.revoking.items():
+            held.setdefault(topic_id, set()).update(partitions)
+    kind = _CONSUMER if member.classic is None else _CLASSIC
+    return DescribedConsumerMember(
+        member.member_id,
+        member.instance_id,
+        member.rack_id,
+        member.epoch,
+        member.client_id,
+        member.client_host,
+        tuple(sorted(member.topic_names)),
+        member.regex,
+        _named(step, held),
+        _named(step, group.target.get(member.member_id, NO_SHARE)),
+        kind if with_type else -1,
+    )
+
+
+def _named(step: Step, partitions: Mapping[bytes, Collection[int]]) -> tuple[NamedTopicPartitions, ...]:
+    known = step.topics.by_id
+    return tuple(
+        NamedTopicPartitions(topic_id, known[topic_id].name, tuple(sorted(partitions[topic_id])))
+        for topic_id in sorted(partitions)
+        if topic_id in known
+    )

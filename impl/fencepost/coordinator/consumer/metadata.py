@@ -1,0 +1,46 @@
+"""A group's look at its topics: does it still know them as they are (M-META-*, M-HB-04)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fencepost.protocol.records import Record
+
+from ..work import Step
+from . import records, topics
+from .state import ConsumerGroup, Refresh
+
+
+class Facts(NamedTuple):
+    """What the group subscribes to looks like now.
+
+    ``differ``: not as the group knows it. ``before`` are the records that go before GroupEpoch (4.0, V-34)."""
+
+    hash: int
+    differ: bool
+    before: list[Record]
+
+
+def look(step: Step, group: ConsumerGroup, names: Iterable[str]) -> Facts:
+    """M-META-07; 4.0 compares the topics themselves."""
+    if not step.profile.old_partition_metadata:
+        now = topics.metadata_hash(step.functions.hash64, step.topics, names)
+        return Facts(now, now != group.metadata_hash, [])
+    rows = topics.metadata_rows(step.topics, names)
+    if rows == (group.partition_metadata or ()):
+        return Facts(0, False, [])
+    return Facts(0, True, [records.partition_metadata(group.group_id, rows)])
+
+
+def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
+    """M-HB-04: the next look is due then, or when this epoch is lost (M-META-02)."""
+    step.note_refresh(group.group_id, Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch))
+
+
+def changed(step: Step, image: topics.TopicImage) -> None:
+    """M-META-03: groups that subscribe to a topic that came, went or changed look again."""
+    names = topics.changed_names(step.topics, image)
+    for group in list(step.groups.values()):
+        if isinstance(group, ConsumerGroup) and group.refresh is not None and not names.isdisjoint(group.by_topic):
+            step.note_refresh(group.group_id, None)

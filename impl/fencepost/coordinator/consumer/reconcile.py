@@ -1,0 +1,111 @@
+"""From what a member has to what it should have, as far as it can go in this heartbeat (7.6).
+
+The member gives up first: what its target does not name it must revoke, and until its list of owned partitions omits
+that, it stays at its epoch (UNREVOKED). Then it goes to the target's epoch and takes what is free; what others still
+hold it waits for (UNRELEASED). No partition is given to two members, since one counts as held until its holder's
+record says otherwise (M-REC-16, M-REC-17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Profile
+
+from .errors import Refused
+from .state import ConsumerGroup, ConsumerMember, Holding, Share
+
+
+class Goal(NamedTuple):
+    """Where the member is to go: its target, the epoch of that target, and the topics that it subscribes to now.
+
+    ``owned``: the partitions that the member says it owns, None if it does not say. ``changed``: its subscription
+    changed in this request."""
+
+    target: Share
+    epoch: int
+    topic_ids: frozenset[bytes]
+    owned: Iterable[TopicPartitions] | None
+    changed: bool
+
+
+def reconcile(group: ConsumerGroup, member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
+    """M-REC-01…07. Raises ``Refused``."""
+    prunes = goal.changed and not profile.old_whole_target
+    match member.state:
+        case MemberState.STABLE if member.epoch == goal.epoch:
+            return _prune(member, goal, profile) if prunes else member
+        case MemberState.UNREVOKED_PARTITIONS:
+            if _owns(goal.owned, member.revoking):
+                return _prune(member, goal, profile) if prunes else member  # M-REC-03, M-REC-18
+            epoch = member.epoch + profile.old_revocation_advances_epoch  # M-REC-04, M-REC-19
+            return _next(group, member, epoch, goal, profile)
+        case MemberState.UNKNOWN:
+            if goal.owned is None or tuple(goal.owned):
+                raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)  # M-REC-06
+            return _next(group, member, goal.epoch, goal, profile)
+    return _next(group, member, member.epoch, goal, profile)
+
+
+def _next(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, profile: Profile) -> ConsumerMember:
+    """M-REC-10…14, M-REC-15."""
+    target = {
+        topic_id: partitions
+        for topic_id, partitions in goal.target.items()
+        if profile.old_whole_target or topic_id in goal.topic_ids
+    }
+    keep: dict[bytes, dict[int, int]] = {}
+    drop: dict[bytes, dict[int, int]] = {}
+    for topic_id, held in member.assigned.items():
+        wanted = frozenset(target.get(topic_id, ()))
+        for partition, assigned_at in held.items():
+            kind = keep if partition in wanted else drop
+            kind.setdefault(topic_id, {})[partition] = assigned_at
+    if drop and _owns(goal.owned, drop):
+        return _at(member, epoch, MemberState.UNREVOKED_PARTITIONS, keep, drop)  # M-REC-10
+    blocked = False
+    granted_at = 0 if profile.old_no_assignment_epochs else goal.epoch  # M-PE-06
+    for topic_id, partitions in target.items():
+        held = member.assigned.get(topic_id, {})
+        own = member.revoking.get(topic_id, {})
+        for partition in partitions:
+            if partition in held:
+                continue
+            if partition in own or group.partition_epoch(topic_id, partition) == -1:  # M-REC-21
+                keep.setdefault(topic_id, {})[partition] = granted_at
+            else:
+                blocked = True
+    state = MemberState.UNRELEASED_PARTITIONS if blocked else MemberState.STABLE
+    return _at(member, goal.epoch, state, keep, {})  # M-REC-11…14
+
+
+def _prune(member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
+    """M-REC-25."""
+    gone = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in goal.topic_ids}
+    if not gone and (goal.topic_ids or member.revoking):
+        return member
+    left = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in gone}
+    revoking = {topic_id: dict(held) for topic_id, held in member.revoking.items()}
+    for topic_id, held in gone.items():
+        revoking[topic_id] = {**revoking.get(topic_id, {}), **held}
+    previous = member.previous_epoch if profile.old_prune_keeps_previous_epoch else member.epoch
+    if revoking and _owns(goal.owned, revoking):
+        return member._replace(
+            state=MemberState.UNREVOKED_PARTITIONS, previous_epoch=previous, assigned=left, revoking=revoking
+        )
+    return member._replace(previous_epoch=previous, assigned=left)
+
+
+def _at(member: ConsumerMember, epoch: int, state: MemberState, assigned: Holding, revoking: Holding) -> ConsumerMember:
+    return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)
+
+
+def _owns(owned: Iterable[TopicPartitions] | None, holding: Mapping[bytes, Mapping[int, int]]) -> bool:
+    """Whether the member may still own some of these (M-REC-18)."""
+    if owned is None:
+        return True
+    return any(number in holding.get(row.topic_id, {}) for row in owned for number in row.partitions)

@@ -1,0 +1,133 @@
+"""The records that a consumer group writes (F-REC-03…08, F-REC-16). Topics are sorted by id, partitions, names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.consumer_records import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    TopicMetadata,
+)
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
+
+from .state import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
+
+#: What a missing assignment timestamp is (G-DATA-32).
+NO_TIMESTAMP: Final = 0
+
+
+def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
+    return Record(ConsumerGroupMetadataKey(group_id), ConsumerGroupMetadataValue(epoch, metadata_hash))
+
+
+def partition_metadata(group_id: str, topics: tuple[TopicMetadata, ...] | None) -> Record:
+    """None: the tombstone (M-META-08)."""
+    value = None if topics is None else ConsumerGroupPartitionMetadataValue(topics)
+    return Record(ConsumerGroupPartitionMetadataKey(group_id), value)
+
+
+def member_metadata(group_id: str, member: ConsumerMember) -> Record:
+    return Record(
+        ConsumerGroupMemberMetadataKey(group_id, member.member_id),
+        ConsumerGroupMemberMetadataValue(
+            member.instance_id,
+            member.rack_id,
+            member.client_id,
+            member.client_host,
+            tuple(sorted(member.topic_names)),
+            member.regex,
+            member.rebalance_timeout,
+            member.assignor,
+            member.classic,
+        ),
+    )
+
+
+def target_epoch(group_id: str, epoch: int, at_ms: int) -> Record:
+    return Record(
+        ConsumerGroupTargetAssignmentMetadataKey(group_id), ConsumerGroupTargetAssignmentMetadataValue(epoch, at_ms)
+    )
+
+
+def target_member(group_id: str, member_id: str, share: Share) -> Record:
+    return Record(
+        ConsumerGroupTargetAssignmentMemberKey(group_id, member_id),
+        ConsumerGroupTargetAssignmentMemberValue(share_rows(share)),
+    )
+
+
+def current_assignment(group_id: str, member: ConsumerMember, profile: Profile) -> Record:
+    return Record(
+        ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),
+        ConsumerGroupCurrentMemberAssignmentValue(
+            member.epoch,
+            member.previous_epoch,
+            member.state.value,
+            holding_rows(member.assigned, profile),
+            holding_rows(member.revoking, profile),
+        ),
+    )
+
+
+def regular_expression(group_id: str, regex: str, resolution: Resolution | None) -> Record:
+    """None: the tombstone."""
+    value = None
+    if resolution is not None:
+        topics = tuple(sorted(resolution.topics))
+        value = ConsumerGroupRegularExpressionValue(topics, resolution.version, resolution.timestamp)
+    return Record(ConsumerGroupRegularExpressionKey(group_id, regex), value)
+
+
+def removed_member(group_id: str, member_id: str) -> list[Record]:
+    """M-LEAVE-03: in the order that replay needs (F-REPLAY-07)."""
+    return [
+        Record(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), None),
+        Record(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), None),
+        Record(ConsumerGroupMemberMetadataKey(group_id, member_id), None),
+    ]
+
+
+def removed_group(group: ConsumerGroup) -> list[Record]:
+    """F-ORD-09, F-ORD-16."""
+    name = group.group_id
+    members = sorted(group.members)
+    return [
+        *(Record(ConsumerGroupCurrentMemberAssignmentKey(name, member), None) for member in members),
+        *(Record(ConsumerGroupTargetAssignmentMemberKey(name, member), None) for member in members),
+        Record(ConsumerGroupTargetAssignmentMetadataKey(name), None),
+        *(Record(ConsumerGroupMemberMetadataKey(name, member), None) for member in members),
+        *(regular_expression(name, regex, None) for regex in sorted(group.resolved)),
+        partition_metadata(name, None),
+        Record(ConsumerGroupMetadataKey(name), None),
+    ]
+
+
+def share_rows(share: Mapping[bytes, Collection[int]]) -> tuple[TopicPartitions, ...]:
+    return tuple(TopicPartitions(topic_id, tuple(sorted(share[topic_id]))) for topic_id in sorted(share))
+
+
+def holding_rows(holding: Holding, profile: Profile) -> tuple[AssignedPartitions, ...]:
+    """F-REC-08."""
+    rows = []
+    for topic_id in sorted(holding):
+        partitions = tuple(sorted(holding[topic_id]))
+        epochs = None if profile.old_no_assignment_epochs else tuple(holding[topic_id][each] for each in partitions)
+        rows.append(AssignedPartitions(topic_id, partitions, epochs))
+    return tuple(rows)

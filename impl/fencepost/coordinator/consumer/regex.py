@@ -1,0 +1,118 @@
+"""Subscriptions by regular expression (7.11).
+
+Matching every regex against every topic name is work for another thread, so it is a task: a heartbeat starts it, with
+the regexes and topics of that moment, and its result comes back as an event of its own and is written like any change.
+Until then a new regex matches nothing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TaskDone, TaskKey, TaskKind
+from fencepost.protocol.records import Record
+
+from .. import operations
+from ..errors import InternalError
+from ..state import RegexTask
+from ..work import Step
+from . import metadata, records, subscription
+from .errors import Refused
+from .state import ConsumerGroup, ConsumerMember, Resolution
+
+
+class RegexChange(Enum):
+    """What a request did to its member's regex."""
+
+    NONE = "none"
+    UNRESOLVED = "unresolved"  #: changed, and nothing is known yet of the new one
+    RESOLVED = "resolved"  #: changed, and what the member gets by it is known
+
+
+def update(
+    step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+) -> tuple[RegexChange, list[Record]]:
+    """M-RX-02, M-RX-03, M-HB-03. Raises ``Refused`` (M-VAL-08); a task that was started stays started (M-HB-13)."""
+    change, written, wanted = RegexChange.NONE, [], False
+    if old.regex != new.regex:
+        change = RegexChange.UNRESOLVED
+        if old.regex and group.by_regex.get(old.regex) == 1:
+            written.append(records.regular_expression(group.group_id, old.regex, None))
+        if not new.regex:
+            if not step.profile.old_regex_removal_keeps_epoch:
+                change = RegexChange.RESOLVED
+        elif new.regex not in group.by_regex:
+            if step.functions.matcher(new.regex) is None:
+                raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION)
+            wanted = True
+        elif new.regex in group.resolved:
+            change = RegexChange.RESOLVED
+    if wanted or group.by_regex:
+        _maybe_start(step, request, group, old, new, wanted=wanted)
+    return change, written
+
+
+def _maybe_start(
+    step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, *, wanted: bool
+) -> None:
+    """M-RX-03, M-RX-04."""
+    name, settings = group.group_id, step.settings
+    if name in step.tasks:
+        return
+    last = next(iter(group.resolved.values()), None)
+    if last is not None and step.at_ms <= last.timestamp + settings.regex_min_refresh_interval_ms:
+        return
+    used = subscription.with_member(group, old, new).by_regex
+    version = 0 if last is None else last.version
+    stale = last is None or step.at_ms > last.timestamp + settings.group_consumer_regex_refresh_interval_ms
+    if (
+        wanted
+        or len(used) != len(group.resolved)
+        or version < step.topics.created
+        or (stale and not step.profile.old_no_periodic_regex_refresh)
+    ) and used:
+        names = tuple(topic for topic in step.topics.by_name if topic not in request.denied_topics)  # M-RX-06
+        step.tasks = {**step.tasks, name: RegexTask(tuple(sorted(used)), names, step.topics.version)}
+        step.wanted.append(TaskKey(TaskKind.REGEX, name))
+
+
+def done(step: Step, event: TaskDone) -> None:
+    """M-RX-04, M-RX-05. Raises ``ValueError`` for a task that nobody started."""
+    name = event.key.group_id
+    task = step.tasks.get(name)
+    if task is None:
+        raise ValueError(f"no task {event.key} is under way")
+    step.tasks = {other: running for other, running in step.tasks.items() if other != name}
+    group = step.consumer_group(name)
+    if group is not None and not event.failed:
+        try:
+            _take_up(step, group, task)
+        except InternalError:
+            return
+    operations.timer_done(step)
+
+
+def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
+    resolutions = {
+        regex: Resolution(_matches(step, regex, task.names), task.version, step.at_ms)
+        for regex in task.regexes
+        if regex in group.by_regex
+    }
+    written = [records.regular_expression(group.group_id, regex, found) for regex, found in resolutions.items()]
+    changed = any(
+        found.topics != (old.topics if (old := group.resolved.get(regex)) is not None else frozenset())
+        for regex, found in resolutions.items()
+    )
+    facts = metadata.look(step, group, subscription.with_resolutions(group, resolutions))
+    written += facts.before
+    bumped = changed or facts.differ
+    if bumped:
+        written.append(records.group_epoch(group.group_id, group.epoch + 1, facts.hash))
+        metadata.note(step, group, group.epoch + 1)
+    step.write(written)
+
+
+def _matches(step: Step, regex: str, names: tuple[str, ...]) -> frozenset[str]:
+    matcher = step.functions.matcher(regex)
+    return frozenset() if matcher is None else frozenset(filter(matcher, names))

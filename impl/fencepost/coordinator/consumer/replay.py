@@ -1,0 +1,139 @@
+"""What a record says of a consumer group (11.5): the same for the live coordinator and for one that loads.
+
+Each function changes the draft it is given. ``create`` says which of the records bring a group into being when it is
+missing; a tombstone never does (F-REPLAY-06). A record that contradicts what is there raises ``InternalError``, which
+fails a load (F-REPLAY-13).
+"""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
+from fencepost.protocol.consumer_records import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
+
+from ..errors import InternalError
+from .draft import ConsumerDraft
+from .records import NO_TIMESTAMP
+from .state import NOTHING, ConsumerMember, Holding, Resolution, Share
+
+_STATES = {state.value: state for state in MemberState}
+
+
+def apply(draft: ConsumerDraft, record: Record, profile: Profile) -> bool:
+    """Apply one record of the group; False if the group is gone with it."""
+    match record.key, record.value:
+        case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:
+            draft.epoch = value.epoch
+            draft.metadata_hash = 0 if profile.old_partition_metadata else value.metadata_hash
+        case ConsumerGroupMetadataKey(), None:
+            if draft.members or draft.target or draft.assignment_epoch != LEAVE_EPOCH:
+                raise InternalError  # F-REPLAY-11
+            return False
+        case ConsumerGroupPartitionMetadataKey(), value:
+            topics = value.topics if isinstance(value, ConsumerGroupPartitionMetadataValue) else None
+            draft.partition_metadata = topics  # F-REPLAY-12
+        case ConsumerGroupMemberMetadataKey(member_id=member_id), value:
+            _member(draft, member_id, value if isinstance(value, ConsumerGroupMemberMetadataValue) else None)
+        case ConsumerGroupTargetAssignmentMetadataKey(), ConsumerGroupTargetAssignmentMetadataValue() as value:
+            draft.assignment_epoch = value.assignment_epoch
+            draft.assignment_timestamp = (
+                NO_TIMESTAMP if profile.old_no_assignment_interval else value.assignment_timestamp
+            )
+        case ConsumerGroupTargetAssignmentMetadataKey(), None:
+            if draft.target:
+                raise InternalError  # F-REPLAY-10
+            draft.assignment_epoch = LEAVE_EPOCH
+            draft.assignment_timestamp = NO_TIMESTAMP
+        case ConsumerGroupTargetAssignmentMemberKey(member_id=member_id), value:
+            if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
+                draft.edit("target")[member_id] = _share(value.topic_partitions)  # F-REPLAY-09
+            elif member_id in draft.target:
+                del draft.edit("target")[member_id]
+        case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value:
+            current = value if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue) else None
+            _current(draft, member_id, current, profile)
+        case ConsumerGroupRegularExpressionKey(regular_expression=regex), value:
+            resolution = None
+            if isinstance(value, ConsumerGroupRegularExpressionValue):
+                resolution = Resolution(frozenset(value.topics), value.version, value.timestamp)
+            draft.resolve(regex, resolution)
+        case _:
+            raise TypeError(f"{record.key} is no record of a consumer group")
+    return True
+
+
+def _member(draft: ConsumerDraft, member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> None:
+    """F-REPLAY-07."""
+    old = draft.members.get(member_id)
+    if value is not None:
+        draft.put(
+            (old or ConsumerMember(member_id))._replace(
+                instance_id=value.instance_id,
+                rack_id=value.rack_id,
+                client_id=value.client_id,
+                client_host=value.client_host,
+                rebalance_timeout=value.rebalance_timeout_ms,
+                topic_names=frozenset(value.subscribed_topic_names),
+                regex=value.subscribed_topic_regex or "",
+                assignor=value.server_assignor,
+                classic=value.classic_member_metadata,
+            )
+        )
+    elif old is not None:
+        if old.epoch != LEAVE_EPOCH or member_id in draft.target:
+            raise InternalError
+        draft.remove(old)
+
+
+def _current(
+    draft: ConsumerDraft, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None, profile: Profile
+) -> None:
+    """F-REPLAY-08."""
+    old = draft.members.get(member_id)
+    if value is not None:
+        draft.put(
+            (old or ConsumerMember(member_id))._replace(
+                epoch=value.member_epoch,
+                previous_epoch=value.previous_member_epoch,
+                state=_STATES.get(value.state, MemberState.UNKNOWN),  # M-MS-04
+                assigned=_holding(value.assigned_partitions, value.member_epoch, profile),
+                revoking=_holding(value.partitions_pending_revocation, value.member_epoch, profile),
+            )
+        )
+    elif old is not None:
+        draft.put(old._replace(epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NOTHING, revoking=NOTHING))
+
+
+def _holding(rows: tuple[AssignedPartitions, ...], epoch: int, profile: Profile) -> Holding:
+    """M-PE-06, F-REC-08."""
+    known = 0 if profile.old_no_assignment_epochs else max(epoch, 0)
+    holding = {}
+    for row in rows:
+        epochs = row.assignment_epochs
+        if profile.old_no_assignment_epochs or epochs is None or len(epochs) != len(row.partitions):
+            holding[row.topic_id] = dict.fromkeys(row.partitions, known)
+        else:
+            holding[row.topic_id] = dict(zip(row.partitions, epochs, strict=True))
+    return holding
+
+
+def _share(rows: tuple[TopicPartitions, ...]) -> Share:
+    return {row.topic_id: row.partitions for row in rows}

@@ -1,0 +1,110 @@
+"""The target assignment: who should have what (7.5).
+
+It is computed in the request of whoever comes first after a bump, at most once per assignment interval (M-TGT-08);
+until then everybody is reconciled to the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_view import SubscriptionType
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import Record
+
+from ..assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec
+from ..work import Step
+from . import records, timers
+from .errors import Refused
+from .state import NO_SHARE, ConsumerGroup, ConsumerMember, Share
+
+
+class Target(NamedTuple):
+    """What the asking member is to go to, and the records that say so."""
+
+    epoch: int
+    share: Share
+    records: list[Record]
+
+
+def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:
+    """M-HB-06: the stored target of the member, or a new one for the group epoch. Raises ``Refused``."""
+    if group.assignment_epoch >= epoch or not _allowed(step, group):
+        return Target(group.assignment_epoch, _stored(step, group, member), [])
+    return _computed(step, group, member, epoch, kind)
+
+
+def _allowed(step: Step, group: ConsumerGroup) -> bool:
+    """M-TGT-08."""
+    if step.profile.old_no_assignment_interval or group.assignment_timestamp == records.NO_TIMESTAMP:
+        return True
+    interval = timers.assignment_interval(step, group.group_id)
+    return interval == 0 or step.at_ms >= group.assignment_timestamp + interval
+
+
+def _stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
+    """M-HB-07."""
+    if member.instance_id is None:
+        return group.target.get(member.member_id, NO_SHARE)
+    mapped = group.static_members.get(member.instance_id)
+    if mapped is None and not step.profile.fault_new_instance_has_no_target:
+        mapped = member.member_id
+    return NO_SHARE if mapped is None else group.target.get(mapped, NO_SHARE)
+
+
+def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:
+    """M-TGT-02…05, M-HB-12."""
+    predecessor = None if member.instance_id is None else group.static_members.get(member.instance_id)
+    if predecessor == member.member_id:
+        predecessor = None
+    members = {**group.members, member.member_id: member}
+    if predecessor is not None:
+        members.pop(predecessor, None)
+    specs = {}
+    for member_id in step.choices.order(group.group_id, sorted(members)):
+        before = predecessor if predecessor is not None and member_id == member.member_id else member_id
+        specs[member_id] = _spec(step, group, members[member_id], group.target.get(before, NO_SHARE))
+    counts = {topic_id: topic.partitions for topic_id, topic in step.topics.by_id.items()}
+    name = preferred(step, group.group_id, members)
+    try:
+        shares = ASSIGNORS[name](GroupSpec(specs, kind, counts))
+    except AssignorError:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+    written = []
+    for member_id in specs:
+        share = _whole(shares.get(member_id, NO_SHARE))
+        old = group.target.get(member_id)
+        if old is None or not _same(old, share):
+            written.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
+    at_ms = records.NO_TIMESTAMP if step.profile.old_no_assignment_interval else step.at_ms
+    written.append(records.target_epoch(group.group_id, epoch, at_ms))
+    return Target(epoch, _whole(shares.get(member.member_id, NO_SHARE)), written)
+
+
+def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Share) -> MemberSpec:
+    """M-TGT-03."""
+    assigned = {topic_id: frozenset(partitions) for topic_id, partitions in target.items()}
+    topic_ids = step.topics.ids(group.topics_of(member))
+    return MemberSpec(member.instance_id, member.rack_id, topic_ids, assigned)
+
+
+def _whole(share: Share) -> Share:
+    return {topic_id: partitions for topic_id, partitions in share.items() if partitions}
+
+
+def _same(one: Share, other: Share) -> bool:
+    return one.keys() == other.keys() and all(set(one[topic_id]) == set(other[topic_id]) for topic_id in one)
+
+
+def preferred(step: Step, group_id: str, members: Mapping[str, ConsumerMember]) -> str:
+    """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13)."""
+    votes: dict[str, int] = {}
+    for member in members.values():
+        if member.assignor is not None:
+            votes[member.assignor] = votes.get(member.assignor, 0) + 1
+    if not votes:
+        return step.settings.group_consumer_assignors[0]
+    most = max(votes.values())
+    tied = sorted(name for name, count in votes.items() if count == most)
+    return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)

@@ -1,0 +1,84 @@
+"""Timers of members (M-TMR-*) and the settings that a group may have of its own (M-CFG-01)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.events import GroupConfig, TimerKey, TimerKind
+
+from ..work import Step
+from .state import ConsumerGroup, ConsumerMember
+
+#: All that may be armed for a member of a consumer group (M-LEAVE-03).
+_KINDS = (
+    TimerKind.CONSUMER_SESSION,
+    TimerKind.CONSUMER_REBALANCE,
+    TimerKind.CONSUMER_JOIN,
+    TimerKind.CONSUMER_SYNC,
+)
+_NONE = GroupConfig()
+
+
+def watch_session(step: Step, group_id: str, member_id: str) -> None:
+    """M-TMR-01, M-HB-09."""
+    step.watch(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
+
+
+def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
+    """M-TMR-02, M-TMR-05: it acts only if the member still has this epoch when it fires."""
+    key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
+    step.watch(key, member.rebalance_timeout, member.epoch)
+
+
+def unwatch(step: Step, group_id: str, member_id: str) -> None:
+    for kind in _KINDS:
+        step.unwatch(TimerKey(kind, group_id, member_id))
+
+
+def session_timeout(step: Step, group_id: str) -> int:
+    """G-CFG-10, G-CFG-28."""
+    settings = step.settings
+    value = step.configs.get(group_id, _NONE).consumer_session_timeout_ms
+    if value is None:
+        return settings.group_consumer_session_timeout_ms
+    low, high = settings.group_consumer_min_session_timeout_ms, settings.group_consumer_max_session_timeout_ms
+    return _clamped(step, value, low, high)
+
+
+def heartbeat_interval(step: Step, group_id: str) -> int:
+    """G-CFG-11, G-CFG-28."""
+    settings = step.settings
+    value = step.configs.get(group_id, _NONE).consumer_heartbeat_interval_ms
+    if value is None:
+        return settings.group_consumer_heartbeat_interval_ms
+    low, high = settings.group_consumer_min_heartbeat_interval_ms, settings.group_consumer_max_heartbeat_interval_ms
+    return _clamped(step, value, low, high)
+
+
+def assignment_interval(step: Step, group_id: str) -> int:
+    """G-CFG-30."""
+    settings = step.settings
+    value = step.configs.get(group_id, _NONE).consumer_assignment_interval_ms
+    if value is None:
+        return settings.group_consumer_assignment_interval_ms
+    low, high = settings.group_consumer_min_assignment_interval_ms, settings.group_consumer_max_assignment_interval_ms
+    return _clamped(step, value, low, high)
+
+
+def _clamped(step: Step, value: int, low: int, high: int) -> int:
+    return value if step.profile.old_group_config_unclamped else min(max(value, low), high)
+
+
+def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
+    """M-TMR-02: a heartbeat changed what the member has."""
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        watch_rebalance(step, group_id, member)
+    else:
+        step.unwatch(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
+
+
+def watch_loaded(step: Step, group: ConsumerGroup) -> None:
+    """F-LOAD-04, F-LOAD-05."""
+    for member in group.members.values():
+        watch_session(step, group.group_id, member.member_id)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            watch_rebalance(step, group.group_id, member)

@@ -1,0 +1,56 @@
+"""A consumer group as it can be seen from outside."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, ResolvedRegex
+from fencepost.protocol.settings import Profile
+
+from .records import holding_rows, share_rows
+from .state import ConsumerGroup, ConsumerMember
+
+
+def view(group: ConsumerGroup, profile: Profile) -> ConsumerGroupView:
+    legacy = group.partition_metadata
+    return ConsumerGroupView(
+        group_id=group.group_id,
+        state=group.state,
+        group_epoch=group.epoch,
+        metadata_hash=group.metadata_hash,
+        assignment_epoch=group.assignment_epoch,
+        assignment_timestamp=group.assignment_timestamp,
+        subscription_type=group.subscription_type,
+        members=tuple(_member(group.members[member_id], profile) for member_id in sorted(group.members)),
+        static_members=tuple(sorted(group.static_members.items())),
+        target=tuple((member_id, share_rows(group.target[member_id])) for member_id in sorted(group.target)),
+        partition_epochs=tuple(
+            (topic_id, partition, epochs[partition])
+            for topic_id, epochs in sorted(group.partition_epochs.items())
+            for partition in sorted(epochs)
+        ),
+        regexes=tuple(
+            ResolvedRegex(regex, tuple(sorted(found.topics)), found.version, found.timestamp)
+            for regex, found in sorted(group.resolved.items())
+        ),
+        refresh_deadline=None if group.refresh is None else (group.refresh.deadline, group.refresh.epoch),
+        legacy_metadata=bool(legacy) if profile.old_partition_metadata else legacy is not None,
+    )
+
+
+def _member(member: ConsumerMember, profile: Profile) -> ConsumerMemberView:
+    return ConsumerMemberView(
+        member.member_id,
+        member.instance_id,
+        member.rack_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout,
+        tuple(sorted(member.topic_names)),
+        member.regex,
+        member.assignor,
+        member.epoch,
+        member.previous_epoch,
+        member.state,
+        holding_rows(member.assigned, profile),
+        holding_rows(member.revoking, profile),
+        member.classic,
+    )

@@ -1,0 +1,313 @@
+"""A coordinator while one step changes it.
+
+A step works on private, mutable copies and freezes them at its end; if a handler raises, nothing of it is seen. It
+shares its mappings with the state it came from and copies one when it first changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.events import (
+    CancelTimer,
+    Outcome,
+    Reply,
+    SetTimer,
+    TaskKey,
+    TimerCommand,
+    TimerKey,
+    TimerKind,
+)
+from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.records import Record
+
+from .consumer.state import ConsumerGroup, Refresh
+from .draft import GroupDraft
+from .replay import Replay
+from .state import (
+    ANSWERED,
+    AppendCallback,
+    ClassicGroup,
+    CoordinatorState,
+    Group,
+    GroupChange,
+    InitialDelay,
+    Member,
+    Operation,
+)
+
+
+class Step:
+    """One step under way: the state it started from, what it changed, what it asks for."""
+
+    __slots__ = (
+        "_alarms",
+        "_changed",
+        "_groups",
+        "_operations",
+        "_strays",
+        "at_ms",
+        "callback",
+        "changes",
+        "choices",
+        "committed",
+        "configs",
+        "functions",
+        "incarnations",
+        "leader_epoch",
+        "profile",
+        "records",
+        "relisted",
+        "replies",
+        "settings",
+        "start",
+        "state",
+        "status",
+        "tasks",
+        "timers",
+        "topics",
+        "wanted",
+    )
+
+    def __init__(self, state: CoordinatorState, at_ms: int, choices: Choices) -> None:
+        self.state = state
+        self.settings = state.settings
+        self.profile = state.profile
+        self.at_ms = at_ms
+        self.choices = choices
+        self.start = state.end  #: offset of the first record of this step
+        self.committed = state.committed
+        self.callback: AppendCallback | None = None  #: what waits for the record of this step
+        self.incarnations = state.incarnations
+        self.status = state.status
+        self.leader_epoch = state.leader_epoch
+        self.records: list[Record] = []
+        self.replies: list[Reply] = []
+        self.timers: list[TimerCommand] = []
+        self._groups: dict[str, Group] | None = None
+        self.changes = state.changes
+        self.relisted = state.relisted
+        self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
+        self._operations: dict[int, Operation] | None = None
+        self._strays: dict[TimerKey, InitialDelay | None] | None = None
+        self.functions = state.functions
+        self.topics = state.topics
+        self.configs = state.configs
+        self.tasks = state.tasks  #: under way, by group; exchanged as a whole
+        self.wanted: list[TaskKey] = []  #: what this step starts
+        self._alarms: dict[str, Mapping[TimerKey, int]] | None = None
+
+    # Groups
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        return self.state.groups if self._groups is None else self._groups
+
+    def draft(self, group_id: str) -> GroupDraft | None:
+        """The classic group of this name (C-ST-24)."""
+        group = self.groups.get(group_id)
+        return GroupDraft(group) if isinstance(group, ClassicGroup) else None
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Append records and apply them (F-RT-04). Raises ``InternalError``, and nothing is changed."""
+        if not records:
+            return
+        names = dict.fromkeys(record.key.group for record in records)
+        groups = self.groups
+        work = Replay({name: groups[name] for name in names if name in groups}, self.profile, self.incarnations)
+        for record in records:
+            work.apply(record)
+        after = work.groups()
+        self.incarnations = work.incarnations
+        for name in names:
+            old = groups.get(name)
+            if isinstance(old, ClassicGroup):
+                for member_id in old.pending_join:
+                    self.stray(TimerKey(TimerKind.SESSION, name, member_id))  # it runs on, without effect
+            self.change_map(name, after.get(name))
+        self.records += records
+
+    def note_refresh(self, group_id: str, refresh: Refresh | None) -> None:
+        """The deadline of M-META-01; no record tells it, and nothing takes it back (F-RT-08)."""
+        group = self.consumer_group(group_id)
+        if group is not None:
+            self._own_groups()[group_id] = group._replace(refresh=refresh)
+
+    def keep(self, draft: GroupDraft) -> None:
+        """Make the draft the group of its name."""
+        self._own_groups()[draft.group_id] = draft.freeze()
+
+    def change_map(self, group_id: str, group: Group | None) -> None:
+        """A group comes, is exchanged, changes or goes, by a record of this step (F-RT-08, C-ADM-08)."""
+        groups = self._own_groups()
+        self._changed.append((group_id, groups.get(group_id), 0))
+        if group is None:
+            groups.pop(group_id, None)
+        else:
+            groups[group_id] = group
+
+    def forget_in_memory(self, group_id: str) -> None:
+        """A group goes and no record says so; the change counts as the next record's (C-JOIN-15)."""
+        groups = self._own_groups()
+        self._changed.append((group_id, groups.pop(group_id), 1))
+
+    def _own_groups(self) -> dict[str, Group]:
+        if self._groups is None:
+            self._groups = dict(self.state.groups)
+        return self._groups
+
+    def replace_groups(self, groups: dict[str, Group], changes: tuple[GroupChange, ...]) -> None:
+        """Exchange the whole map (load, unload, revert)."""
+        self._groups = groups
+        self.changes = changes
+
+    @property
+    def end(self) -> int:
+        """The offset after the records of this step."""
+        return self.start + len(self.records)
+
+    # Timers
+
+    def set_timer(self, key: TimerKey, delay_ms: int) -> None:
+        if self.strays:
+            self.unstray(key)
+        self.timers.append(SetTimer(key, delay_ms))
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        if self.strays:
+            self.unstray(key)
+        self.timers.append(CancelTimer(key))
+
+    def arm_session(self, group: GroupDraft | ClassicGroup, member: Member) -> None:
+        """C-TMR-04."""
+        key = TimerKey(TimerKind.SESSION, group.group_id, member.member_id)
+        if self.strays:
+            self.unstray(key)
+        self.timers.append(SetTimer(key, member.session_timeout))
+
+    @property
+    def strays(self) -> Mapping[TimerKey, InitialDelay | None]:
+        return self.state.strays if self._strays is None else self._strays
+
+    def stray(self, key: TimerKey, delay: InitialDelay | None = None) -> None:
+        """A timer that stays armed although no group knows it any more (C-TMR-12)."""
+        if self._strays is None:
+            self._strays = dict(self.state.strays)
+        self._strays[key] = delay
+
+    def unstray(self, key: TimerKey) -> None:
+        if key in self.strays:
+            if self._strays is None:
+                self._strays = dict(self.state.strays)
+            del self._strays[key]
+
+    @property
+    def alarms(self) -> Mapping[str, Mapping[TimerKey, int]]:
+        return self.state.alarms if self._alarms is None else self._alarms
+
+    def watch(self, key: TimerKey, delay_ms: int, epoch: int = 0) -> None:
+        """Arm a timer of a member of a consumer group; ``epoch`` is the member's, where that matters (M-TMR-02)."""
+        self.timers.append(SetTimer(key, delay_ms))
+        known = self.alarms.get(key.group_id, {})
+        if known.get(key) != epoch:
+            self._own_alarms()[key.group_id] = {**known, key: epoch}
+
+    def unwatch(self, key: TimerKey, *, fired: bool = False) -> int | None:
+        """Cancel such a timer, unless it has just fired; tells the epoch that it was armed with, None if it was not."""
+        known = self.alarms.get(key.group_id, {})
+        if key not in known:
+            return None
+        if not fired:
+            self.timers.append(CancelTimer(key))
+        left = {other: epoch for other, epoch in known.items() if other != key}
+        alarms = self._own_alarms()
+        if left:
+            alarms[key.group_id] = left
+        else:
+            del alarms[key.group_id]
+        return known[key]
+
+    def _own_alarms(self) -> dict[str, Mapping[TimerKey, int]]:
+        if self._alarms is None:
+            self._alarms = dict(self.state.alarms)
+        return self._alarms
+
+    # Operations and replies
+
+    @property
+    def operations(self) -> Mapping[int, Operation]:
+        return self.state.operations if self._operations is None else self._operations
+
+    def _own_operations(self) -> dict[int, Operation]:
+        if self._operations is None:
+            self._operations = dict(self.state.operations)
+        return self._operations
+
+    def open(self, number: int, operation: Operation) -> None:
+        self._own_operations()[number] = operation
+
+    def close(self, number: int) -> None:
+        del self._own_operations()[number]
+
+    def reply(self, request_id: int, body: ResponseBody) -> None:
+        """Answer a request, unless the operation layer did so before (C-JOIN-70)."""
+        if request_id == ANSWERED:
+            return
+        operation = self.operations.get(request_id)
+        if operation is not None:
+            if operation.answered:
+                return
+            self._own_operations()[request_id] = Operation(
+                operation.request, operation.offset, operation.reply, operation.callback, True
+            )
+        self.replies.append(Reply(request_id, body))
+
+    def answered(self, request_id: int) -> bool:
+        """Whether this step has answered the request."""
+        return any(reply.request_id == request_id for reply in self.replies)
+
+    def reset(self, groups: dict[str, Group], end: int) -> None:
+        """Forget everything; go on with these groups and a log that ends at ``end``, replicated."""
+        self.replace_groups(groups, ())
+        self._changed.clear()
+        self._operations = {}
+        self._strays = {}
+        self._alarms = {}
+        self.tasks = {}
+        self.relisted = ()
+        self.start = self.committed = end
+
+    def finish(self) -> tuple[CoordinatorState, Outcome]:
+        old = self.state
+        end = self.end
+        changes = self.changes
+        if self._changed:
+            changes += tuple(GroupChange(self.start, end + more, name, before) for name, before, more in self._changed)
+        state = CoordinatorState(
+            old.settings,
+            old.profile,
+            old.running,
+            self.status,
+            self.leader_epoch,
+            old.handled + 1,
+            self.groups,
+            end,
+            self.committed,
+            self.start,
+            changes,
+            self.operations,
+            self.strays,
+            self.incarnations,
+            self.relisted,
+            self.functions,
+            self.topics,
+            self.configs,
+            self.alarms,
+            self.tasks,
+        )
+        return state, Outcome(tuple(self.records), tuple(self.replies), tuple(self.timers), tuple(self.wanted))
