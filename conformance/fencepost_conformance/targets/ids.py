@@ -41,6 +41,9 @@ class MemberIds:
         return member_id(prefix, drawn)
 
     def uuid(self) -> str:
-        drawn = self.drawn
-        self.drawn += 1
-        return kafka_uuid(drawn)
+        """Kafka draws again while the text begins with a hyphen."""
+        while True:
+            drawn = kafka_uuid(self.drawn)
+            self.drawn += 1
+            if not drawn.startswith("-"):
+                return drawn
