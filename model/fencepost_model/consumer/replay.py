@@ -56,9 +56,10 @@ def replay(profile: Profile, group: ConsumerGroup | None, record: Record) -> Con
         targets[key.member_id] = to_target(value.topic_partitions)
         return group._replace(target=tuple(sorted(targets.items())))  # F-REPLAY-09
     if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):  # F-REPLAY-10
-        return group._replace(assignment_epoch=value.assignment_epoch, timestamp=value.assignment_timestamp)
+        at_ms = 0 if profile.old_no_assignment_interval else value.assignment_timestamp
+        return group._replace(assignment_epoch=value.assignment_epoch, timestamp=at_ms)
     if isinstance(value, ConsumerGroupMetadataValue):  # F-REPLAY-11
-        return group._replace(epoch=value.epoch, hash=value.metadata_hash)
+        return group._replace(epoch=value.epoch, hash=0 if profile.old_partition_metadata else value.metadata_hash)
     if isinstance(value, ConsumerGroupPartitionMetadataValue):  # F-REPLAY-12
         return group._replace(
             legacy=bool(value.topics) or not profile.old_partition_metadata,
