@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fencepost.functions import KafkaFunctions
 from fencepost.protocol.events import Event
 from fencepost.protocol.settings import Profile, Settings
 from fencepost_model.trace import Follower
 
 from ..targets.base import Observation
 from .difference import Difference, show
+
+_FUNCTIONS = KafkaFunctions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ def follow(
     settings: Settings, profile: Profile, events: Sequence[Event], observations: Sequence[Observation]
 ) -> Followed:
     """Let the model follow the trace as far as there are observations."""
-    follower = Follower(settings, profile)
+    follower = Follower(settings, profile, _FUNCTIONS.matcher)
     for index, (event, seen) in enumerate(zip(events, observations, strict=False)):
         verdict = follower.feed(event, seen)
         if verdict.ok:
