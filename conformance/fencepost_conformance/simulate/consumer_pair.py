@@ -228,6 +228,7 @@ class ConsumerPair:
         return {
             "state": member.state.name,
             "epoch": member.epoch,
+            "commits as": member.commits_as,
             "coordinator": member.coordinator.node is not None,
             "owned": frozenset(map(tuple, subscription.owned)),
             "not to be fetched": frozenset(map(tuple, subscription.pending_revocation)),
@@ -252,6 +253,7 @@ class ConsumerPair:
         return {
             "state": state.state,
             "epoch": state.epoch,
+            "commits as": ("m" if state.known_member else "", state.epoch if state.epoch > 0 else -1),
             "coordinator": state.coordinator,
             "owned": state.owned,
             "not to be fetched": state.blocked,

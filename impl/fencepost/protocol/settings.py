@@ -91,6 +91,8 @@ class Profile:
     fault_late_heartbeat_counts: bool = False  # N-HB-11
     fault_queued_callback_survives: bool = False  # N-TR-06, N-TR-07, N-TR-09, INV-CL-01
     fault_revocation_mark_stays: bool = False  # N-REC-11
+    fault_part_acknowledged_again: bool = False  # N-REC-03
+    fault_failed_assignment_stays: bool = False  # N-REC-03, N-REC-09
     # mixed groups
     fault_upgrade_without_protocol: bool = False  # X-UP-07
     fault_upgrade_answers_before_checks: bool = False  # X-UP-03, X-UP-06, X-UP-09

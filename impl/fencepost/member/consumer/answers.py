@@ -65,7 +65,7 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
         return
     if body.member_epoch < 0 and not turn.member.settings.profile.old_negative_epoch_adopted:
         return
-    turn.change(epoch=body.member_epoch)
+    turn.change(epoch=body.member_epoch, joined_once=turn.member.joined_once or body.member_epoch > 0)
     if state is ConsumerState.PREPARE_LEAVING or body.assignment is None:
         return
     received = frozenset(TopicIdPartition(row.topic_id, each) for row in body.assignment for each in row.partitions)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ..events import Call, Commit, CommitResult, MemberTimer, RequestMetadata
 from ..partitions import TopicPartition
+from ..subscription import SubscriptionState
 from .state import (
     ConsumerState,
     ListenerCall,
@@ -35,11 +36,15 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
         return False
     names = _resolve(turn, target)
     resolved = LocalAssignment(target.epoch, frozenset(each for each in target.partitions if each.topic_id in names))
-    if member.current is not None and member.current.partitions == resolved.partitions:  # N-REC-03
-        turn.change(current=resolved)
-        turn.move(ConsumerState.ACKNOWLEDGING)
-        return True
     partitions = frozenset(TopicPartition(names[each.topic_id], each.partition) for each in resolved.partitions)
+    if member.current is not None and member.current.partitions == resolved.partitions:
+        profile = member.settings.profile
+        if partitions == member.subscription.owned or profile.fault_failed_assignment_stays:
+            if resolved == member.current and not profile.fault_part_acknowledged_again:
+                return False  # the rest cannot be resolved yet
+            turn.change(current=resolved, subscription=_unmarked(turn))  # N-REC-03
+            turn.move(ConsumerState.ACKNOWLEDGING)
+            return True
     revoked = member.subscription.owned - partitions
     settings = member.settings
     waits = settings.auto_commit or (revoked and not settings.profile.old_background_revokes)
@@ -180,9 +185,15 @@ def assigned(turn: ConsumerTurn, error: str | None) -> None:
 
 
 def _adopt(turn: ConsumerTurn) -> None:
-    """N-REC-08. All that is assigned may be fetched, also what was to be taken away and was given back (N-REC-11)."""
-    subscription = replace(turn.member.subscription, pending_callback=frozenset())
-    if not turn.member.settings.profile.fault_revocation_mark_stays:
-        subscription = replace(subscription, pending_revocation=frozenset())
+    """N-REC-08: all that is assigned may be fetched."""
+    subscription = replace(_unmarked(turn), pending_callback=frozenset())
     turn.change(current=_working(turn).assignment, reconciliation=None, subscription=subscription)
     turn.move(ConsumerState.ACKNOWLEDGING)
+
+
+def _unmarked(turn: ConsumerTurn) -> SubscriptionState:
+    """What was to be taken away and was given back is fetched again (N-REC-11)."""
+    subscription = turn.member.subscription
+    if turn.member.settings.profile.fault_revocation_mark_stays:
+        return subscription
+    return replace(subscription, pending_revocation=frozenset())

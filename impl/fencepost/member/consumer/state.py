@@ -184,6 +184,7 @@ class ConsumerMember(NamedTuple):
     member_id: str
     state: ConsumerState = ConsumerState.UNSUBSCRIBED
     epoch: int = 0
+    joined_once: bool = False  #: there was an epoch above 0
     coordinator: Coordinator = Coordinator()
     subscription: SubscriptionState = SubscriptionState()
     subscription_changed: bool = False  #: the next poll joins (N-TR-14)
@@ -231,5 +232,4 @@ class ConsumerMember(NamedTuple):
     @property
     def commits_as(self) -> tuple[str, int]:
         """The member id and epoch that an OffsetCommit carries (N-CMT-01)."""
-        joined_once = self.epoch != 0
-        return (self.member_id if joined_once else "", self.epoch if self.epoch > 0 else -1)
+        return (self.member_id if self.joined_once else "", self.epoch if self.epoch > 0 else -1)

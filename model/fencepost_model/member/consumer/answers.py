@@ -71,6 +71,8 @@ def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
     if body.member_epoch < 0 and not d.config.profile.old_negative_epoch_adopted:
         return
     d.set(epoch=body.member_epoch)
+    if body.member_epoch > 0:
+        d.set(known_member=True)
     if d.now.state == PREPARE_LEAVING or body.assignment is None:
         return
     parts = frozenset((row.topic_id, each) for row in body.assignment for each in row.partitions)

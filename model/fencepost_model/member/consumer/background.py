@@ -148,12 +148,18 @@ def reconcile(d: ClientDraft, *, polled: bool) -> bool:
     d.set(cache=frozenset(found.items()))  # N-REC-02
     resolved = frozenset(each for each in now.target.partitions if each[0] in found)
     local = Local(now.target.epoch, resolved)
-    if now.current is not None and now.current.partitions == resolved:
+    wanted = frozenset((found[topic], partition) for topic, partition in resolved)
+    profile = d.config.profile
+    has_it = now.owned == wanted or profile.fault_failed_assignment_stays
+    if now.current is not None and now.current.partitions == resolved and has_it:
         d.rule("N-REC-03")
+        if now.current == local and not profile.fault_part_acknowledged_again:
+            return False
         d.set(current=local)
+        if not profile.fault_revocation_mark_stays:
+            d.set(blocked=frozenset())
         d.go("reconciled")
         return True
-    wanted = frozenset((found[topic], partition) for topic, partition in resolved)
     gone = now.owned - wanted
     if not polled:
         may = not d.config.auto_commit and (d.config.profile.old_background_revokes or not gone)
