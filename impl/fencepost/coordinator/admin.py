@@ -6,8 +6,6 @@ Describe and list see the *map* of groups as of the high watermark (F-RT-11), an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import (
@@ -22,7 +20,7 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.view import GroupState
 
-from . import operations, records
+from . import operations, reads, records
 from .consumer.records import removed_group
 from .consumer.state import ConsumerGroup
 from .replies import deletion_response, described_refusal
@@ -36,7 +34,7 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 
 def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
     """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
-    seen = committed(step)
+    seen = reads.committed(step)
     refused = [described_refusal(name) for name in body.groups if name in request.denied]
     rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
     step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
@@ -70,27 +68,18 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
     types = {kind.lower() for kind in body.types_filter}
     rows = [
         ListedGroup(name, _protocol_type(group), group.state.value, kind)
-        for name, group in committed(step).items()
+        for name, group in reads.committed(step).items()
         for kind in ("classic" if isinstance(group, ClassicGroup) else "consumer",)
         if (not states or group.state.value.lower() in states)
         and (not types or kind in types)
         and name not in request.denied
-        for _ in range(_copies(step, name))
+        for _ in range(reads.copies(step, (name, "")))
     ]
     step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, tuple(rows)))
 
 
 def _protocol_type(group: Group) -> str:
     return (group.protocol_type or "") if isinstance(group, ClassicGroup) else CONSUMER
-
-
-def _copies(step: Step, name: str) -> int:
-    """How often Kafka lists a group: once more for each place of the log where its deletion failed (C-ADM-05)."""
-    if not (step.relisted and step.profile.fault_failed_deletion_lists_twice):
-        return 1
-    gone = [change.base for change in step.changes if change.group_id == name]
-    places = {base for base, group_id in step.relisted if group_id == name}.union(gone)
-    return len(places) + (not gone)
 
 
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
@@ -132,16 +121,3 @@ def _delete(step: Step, name: str) -> ErrorCode:
     step.change_map(name, None)
     step.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
     return ErrorCode.NONE
-
-
-def committed(step: Step) -> Mapping[str, Group]:
-    """The groups as of the high watermark (F-RT-11)."""
-    if not step.changes:
-        return step.groups
-    groups = dict(step.groups)
-    for change in reversed(step.changes):
-        if change.before is None:
-            groups.pop(change.group_id, None)
-        else:
-            groups[change.group_id] = change.before
-    return groups

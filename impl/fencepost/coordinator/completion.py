@@ -29,7 +29,8 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import CancelTimer, Request, TimerKey, TimerKind
 from fencepost.protocol.messages import DeleteGroupsRequest
 
-from . import admin, operations, static, sync
+from . import admin, operations, reads, static, sync
+from .consumer import timers
 from .consumer.state import ConsumerGroup
 from .draft import GroupDraft
 from .errors import append_error, operation_error
@@ -43,6 +44,7 @@ from .state import (
     GroupCreated,
     MemberReplaced,
     Operation,
+    TimerRan,
 )
 from .work import Step
 
@@ -83,8 +85,8 @@ def append_failed(step: Step, error: ErrorCode) -> None:
                 groups[change.group_id] = _as_before(change.before, now)
             elif isinstance(now, ClassicGroup):
                 _lose_timers(step, now)
-            if change.before is not None and (now is None or type(now) is not type(change.before)):
-                step.relisted += ((base, change.group_id),)
+            if change.before is not None:
+                step.relisted += tuple((base, entry) for entry in reads.exchanged(change.group_id, change.before, now))
         step.replace_groups(groups, step.changes[: -len(lost)])
     step.start = base
     for number, operation in list(step.operations.items()):
@@ -97,7 +99,11 @@ def timed_out(step: Step, number: int) -> None:
     operation = step.operations.get(number)
     if operation is None:
         return
-    if operation.callback is None or step.profile.fault_timeout_undoes_memory:
+    if (
+        operation.callback is None
+        or isinstance(operation.callback, TimerRan)
+        or step.profile.fault_timeout_undoes_memory
+    ):
         _fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
     elif isinstance(operation.callback, AssignmentSent | MemberReplaced) and not operation.answered:
         # Memory follows the log (C-SYNC-33, C-STATIC-06 mended): the sender is told, the callback still comes. A new
@@ -140,6 +146,8 @@ def _succeed(step: Step, operation: Operation) -> None:
 def _fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
     """Callback first, then whoever still waits for an answer (F-RT-13)."""
     request = operation.request
+    if isinstance(operation.callback, TimerRan) and error is not ErrorCode.NOT_COORDINATOR:
+        timers.retry(step, *operation.callback)
     if request is not None:
         if operation.callback is not None:
             _undo(step, request, operation.callback, error)

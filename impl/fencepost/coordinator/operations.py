@@ -26,10 +26,10 @@ def done(
         step.reply(request.id, reply)  # F-RT-16
 
 
-def timer_done(step: Step) -> None:
-    """Likewise for a timer, which is a write operation too (F-RT-17); nobody waits for an answer."""
+def timer_done(step: Step, callback: AppendCallback | None = None) -> None:
+    """Likewise for a timer or task, which is a write operation too (F-RT-17); nobody waits for an answer."""
     if step.records or step.committed < step.end:
-        _wait(step, -(step.state.handled + 1), Operation(None, step.end, None, None, True))
+        _wait(step, -(step.state.handled + 1), Operation(None, step.end, None, callback, True))
 
 
 def _wait(step: Step, number: int, operation: Operation) -> None:

@@ -34,6 +34,18 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
+#: What a ConsumerGroupHeartbeat was refused for by the group itself; other errors say it all.
+_WHY = {
+    ErrorCode.INVALID_REQUEST: "A field of the request is missing or blank, or does not go with its epoch.",
+    ErrorCode.UNSUPPORTED_ASSIGNOR: "The assignor is not among those of this coordinator.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "There is no consumer group of this name.",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "The group has as many members as it may have.",
+    ErrorCode.UNKNOWN_MEMBER_ID: "The group has no such member.",
+    ErrorCode.FENCED_MEMBER_EPOCH: "The member is at another epoch.",
+    ErrorCode.UNRELEASED_INSTANCE_ID: "The instance id is another member's, which has not left.",
+    ErrorCode.FENCED_INSTANCE_ID: "The instance id is another member's.",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "The regular expression does not compile.",
+}
 _HEARTBEAT_NONE = HeartbeatResponse(ErrorCode.NONE)
 
 
@@ -64,7 +76,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
         case DeleteGroupsRequest() as body:
             return deletion_response(request, dict.fromkeys(body.groups_names, error))
         case ConsumerGroupHeartbeatRequest():
-            return ConsumerGroupHeartbeatResponse(error)
+            return ConsumerGroupHeartbeatResponse(error, _WHY.get(error))
         case ConsumerGroupDescribeRequest() as body:
             return ConsumerGroupDescribeResponse(tuple(DescribedConsumerGroup(error, name) for name in body.group_ids))
 

@@ -126,7 +126,15 @@ class DeletionDue(NamedTuple):
     """Nothing was written; the deletion itself follows when the log has caught up (C-ADM-09)."""
 
 
-AppendCallback: TypeAlias = GroupCreated | AssignmentSent | MemberReplaced | DeletionDue
+class TimerRan(NamedTuple):
+    """A timer of a member of a consumer group, with the epoch that it was armed with; it comes again if what it did is
+    not in the log in time (M-TMR-08)."""
+
+    key: TimerKey
+    epoch: int
+
+
+AppendCallback: TypeAlias = GroupCreated | AssignmentSent | MemberReplaced | DeletionDue | TimerRan
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +177,18 @@ class GroupChange(NamedTuple):
 
 
 class RegexTask(NamedTuple):
-    """A resolution that runs beside (M-RX-04): what it works on was fixed when it began.
-
-    ``names`` are the topics that the caller may describe (M-RX-06), ``version`` that of their image."""
+    """A resolution that was started (M-RX-04): of these regexes, without the topics that its starter may not describe
+    (M-RX-06). The topics are those of the moment when it has run."""
 
     regexes: tuple[str, ...]
-    names: tuple[str, ...]
-    version: int
+    denied: frozenset[str]
 
 
 _STANDARD: Final = StandardFunctions()
+
+
+#: An entry of a map that reads go through: a group's (member id "") or a member's of a consumer group.
+Entry: TypeAlias = tuple[str, str]
 
 
 class CoordinatorState(NamedTuple):
@@ -198,7 +208,7 @@ class CoordinatorState(NamedTuple):
     operations: Mapping[int, Operation] = {}  #: open, in log order
     strays: Mapping[TimerKey, InitialDelay | None] = {}  #: armed, and of no group (C-TMR-12)
     incarnations: int = 0
-    relisted: tuple[tuple[int, str], ...] = ()  #: failed deletions: where in the log, and of what (C-ADM-05)
+    relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)
     functions: Functions = _STANDARD
     topics: TopicImage = TopicImage()
     configs: Mapping[str, GroupConfig] = {}  #: by group (G-CFG-28)

@@ -115,7 +115,8 @@ class TaskKey:
 class TaskDone:
     """A task that an outcome started has run, and its result is taken up. ``failed``: it came to nothing.
 
-    What it works on was fixed when it was started (M-RX-04), so the coordinator computes the result itself.
+    What it is about was fixed when it was started, the topics are those of now (M-RX-04), so the coordinator computes
+    the result itself.
     """
 
     at_ms: int

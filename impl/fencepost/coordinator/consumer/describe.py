@@ -14,7 +14,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 
-from .. import admin
+from .. import reads
 from ..work import Step
 from . import target
 from .state import NO_SHARE, ConsumerGroup, ConsumerMember
@@ -26,7 +26,7 @@ _CLASSIC, _CONSUMER = 0, 1
 
 def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -> None:
     """M-DESC-01, C-ADM-06; groups that the caller may not see come first, as Kafka's handler has it."""
-    seen = admin.committed(step)
+    seen = reads.committed(step)
     denied = [
         DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name)
         for name in body.group_ids
@@ -45,7 +45,9 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
         )
     with_type = request.version >= MEMBER_TYPE_SINCE
     members = tuple(
-        _member(step, group, group.members[member_id], with_type=with_type) for member_id in sorted(group.members)
+        _member(step, group, group.members[member_id], with_type=with_type)
+        for member_id in sorted(group.members)
+        for _ in range(reads.copies(step, (name, member_id)))
     )
     shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
     if not request.denied_topics.isdisjoint(shown):

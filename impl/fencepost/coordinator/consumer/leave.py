@@ -16,6 +16,7 @@ from fencepost.protocol.records import Record
 
 from .. import operations
 from ..errors import InternalError
+from ..state import TimerRan
 from ..work import Step
 from . import membership, metadata, records, subscription, timers
 from .errors import Refused
@@ -68,16 +69,17 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
 
 def fired(step: Step, key: TimerKey) -> None:
     """M-TMR-01, M-TMR-02, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10)."""
-    epoch = step.unwatch(key, fired=True)
+    epoch = step.unwatch(key, fired=True) or 0
     group = step.consumer_group(key.group_id)
     member = None if group is None else group.members.get(key.member_id)
     if group is not None and member is not None and _too_late(key, member, epoch):
         try:
             fence(step, group, [member])
         except InternalError:
+            timers.retry(step, key, epoch)
             return
-    operations.timer_done(step)
+    operations.timer_done(step, TimerRan(key, epoch))
 
 
-def _too_late(key: TimerKey, member: ConsumerMember, epoch: int | None) -> bool:
+def _too_late(key: TimerKey, member: ConsumerMember, epoch: int) -> bool:
     return key.kind is TimerKind.CONSUMER_SESSION or member.epoch == epoch

@@ -1,12 +1,13 @@
 """Subscriptions by regular expression (7.11).
 
 Matching every regex against every topic name is work for another thread, so it is a task: a heartbeat starts it, with
-the regexes and topics of that moment, and its result comes back as an event of its own and is written like any change.
-Until then a new regex matches nothing.
+the regexes of that moment, and its result comes back as an event of its own and is written like any change. Until then
+a new regex matches nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 from fencepost.protocol.errors import ErrorCode
@@ -72,8 +73,7 @@ def _maybe_start(
         or version < step.topics.created
         or (stale and not step.profile.old_no_periodic_regex_refresh)
     ) and used:
-        names = tuple(topic for topic in step.topics.by_name if topic not in request.denied_topics)  # M-RX-06
-        step.tasks = {**step.tasks, name: RegexTask(tuple(sorted(used)), names, step.topics.version)}
+        step.tasks = {**step.tasks, name: RegexTask(tuple(sorted(used)), request.denied_topics)}
         step.wanted.append(TaskKey(TaskKind.REGEX, name))
 
 
@@ -94,8 +94,9 @@ def done(step: Step, event: TaskDone) -> None:
 
 
 def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
+    names = [name for name in step.topics.by_name if name not in task.denied]  # M-RX-06
     resolutions = {
-        regex: Resolution(_matches(step, regex, task.names), task.version, step.at_ms)
+        regex: Resolution(_matches(step, regex, names), step.topics.version, step.at_ms)
         for regex in task.regexes
         if regex in group.by_regex
     }
@@ -113,6 +114,6 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
     step.write(written)
 
 
-def _matches(step: Step, regex: str, names: tuple[str, ...]) -> frozenset[str]:
+def _matches(step: Step, regex: str, names: Iterable[str]) -> frozenset[str]:
     matcher = step.functions.matcher(regex)
     return frozenset() if matcher is None else frozenset(filter(matcher, names))

@@ -16,6 +16,8 @@ _KINDS = (
     TimerKind.CONSUMER_SYNC,
 )
 _NONE = GroupConfig()
+#: After this time a timer comes again that could not do its work, in ms (M-TMR-08).
+RETRY_MS = 500
 
 
 def watch_session(step: Step, group_id: str, member_id: str) -> None:
@@ -32,6 +34,11 @@ def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
 def unwatch(step: Step, group_id: str, member_id: str) -> None:
     for kind in _KINDS:
         step.unwatch(TimerKey(kind, group_id, member_id))
+
+
+def retry(step: Step, key: TimerKey, epoch: int) -> None:
+    """M-TMR-08; it takes the place of one that was armed since."""
+    step.watch(key, RETRY_MS, epoch)
 
 
 def session_timeout(step: Step, group_id: str) -> int:

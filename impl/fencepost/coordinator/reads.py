@@ -1,0 +1,63 @@
+"""Groups as reads see them: as of the high watermark (F-RT-11, C-ADM-08).
+
+The versions between then and now are the ``before`` of the changes that are not replicated yet.
+
+Kafka keeps the entries of its maps likewise: one that is exchanged moves into the snapshot of its last moment. When an
+append fails, the entry comes back, and the snapshot keeps its own; until the high watermark has passed, a read that
+goes through the map meets it twice, and once more for every further place of the log where that happened (C-ADM-05).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .consumer.state import ConsumerGroup
+from .state import Entry, Group
+from .work import Step
+
+
+def committed(step: Step) -> Mapping[str, Group]:
+    """The groups by their id."""
+    if not step.changes:
+        return step.groups
+    groups = dict(step.groups)
+    for change in reversed(step.changes):
+        if change.before is None:
+            groups.pop(change.group_id, None)
+        else:
+            groups[change.group_id] = change.before
+    return groups
+
+
+def copies(step: Step, entry: Entry) -> int:
+    """How often Kafka shows an entry that is there as of the high watermark."""
+    if not (step.relisted and step.profile.fault_failed_deletion_lists_twice):
+        return 1
+    gone = _exchanged_at(step, entry)
+    places = {base for base, other in step.relisted if other == entry and (gone is None or base <= gone)}
+    if gone is None:
+        return len(places) + 1
+    return len(places | {gone})
+
+
+def _exchanged_at(step: Step, entry: Entry) -> int | None:
+    """Where in the log the entry was exchanged since; None if it is still the newest."""
+    name, _ = entry
+    changes = [change for change in step.changes if change.group_id == name]
+    for place, change in enumerate(changes):
+        after = changes[place + 1].before if place + 1 < len(changes) else step.groups.get(name)
+        if change.before is not None and entry in exchanged(name, change.before, after):
+            return change.base
+    return None
+
+
+def exchanged(name: str, before: Group, after: Group | None) -> list[Entry]:
+    """The entries of before that are gone or have another object in their place."""
+    entries = [] if type(after) is type(before) else [(name, "")]
+    if isinstance(before, ConsumerGroup) and isinstance(after, ConsumerGroup):
+        entries += [
+            (name, member_id)
+            for member_id, member in before.members.items()
+            if after.members.get(member_id) is not member
+        ]
+    return entries
