@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any
 
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.settings import INTENDED, PROFILES, Profile
 
 SWITCHES: tuple[str, ...] = tuple(field.name for field in fields(Profile) if field.name != "name")
 
@@ -22,7 +22,10 @@ Agrees = Callable[[Profile], bool]
 
 
 def explanation(profile: Profile, agrees: Agrees) -> str | None:
-    """The names of the switches that explain a difference, joined by ``+``; None if none do."""
+    """The names of the switches that explain a difference, joined by ``+``; None if none do, or if the profile is that
+    of a release, which is to do what the release does."""
+    if profile is not INTENDED and PROFILES.get(profile.name) == profile:
+        return None
     off = [name for name in SWITCHES if not getattr(profile, name)]
     for name in off:
         if agrees(_with(profile, [name])):

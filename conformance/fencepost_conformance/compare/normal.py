@@ -23,6 +23,7 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupTargetAssignmentMemberKey,
 )
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Reply
 from fencepost.protocol.records import Record
 
@@ -40,7 +41,8 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
     if isinstance(body, m.DeleteGroupsResponse):
         return m.DeleteGroupsResponse(tuple(sorted(body.results, key=lambda row: row.group_id)))  # C-ADM-09
     if isinstance(body, ConsumerGroupHeartbeatResponse):
-        return replace(body, error_message=_message(body.error_message))
+        # beside an error a coordinator may say what it likes, or nothing
+        return body if body.error_code is ErrorCode.NONE else replace(body, error_message=None)
     if isinstance(body, ConsumerGroupDescribeResponse):
         rows = sorted(body.groups, key=lambda row: row.group_id)
         return ConsumerGroupDescribeResponse(tuple(_described_consumer(row) for row in rows))

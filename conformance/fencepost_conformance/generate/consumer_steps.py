@@ -132,6 +132,10 @@ class ConsumerSteps(Steps):
         else:
             super()._wait()
 
+    def _some_end(self, least: int) -> int:
+        """The records of a step are one batch, and replication goes batch by batch."""
+        return self._rng.choice([end for end in self._world.ends if end >= least])
+
     def _task(self) -> None:
         """Work beside comes to its end, or to nothing (M-RX-04)."""
         world, rng = self._world, self._rng

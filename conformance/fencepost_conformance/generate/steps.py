@@ -89,7 +89,11 @@ class Steps(ABC):
         if not world.unreplicated:
             return self._client()
         end = len(world.log)
-        return world.replicate(end if rng.random() < 0.7 else rng.randint(world.replicated + 1, end))
+        return world.replicate(end if rng.random() < 0.7 else self._some_end(world.replicated + 1))
+
+    def _some_end(self, least: int) -> int:
+        """A place in the log, not before ``least``, at which replication can have got to."""
+        return self._rng.randint(least, len(self._world.log))
 
     def _fail_over(self) -> None:
         self._world.lose(known_epoch=self._rng.random() < 0.8)
@@ -116,7 +120,7 @@ class Steps(ABC):
     def _surviving(self) -> list[Record]:
         """What the next coordinator finds: perhaps without what was not replicated, perhaps compacted."""
         world, rng = self._world, self._rng
-        log = world.log[: rng.randint(world.replicated, len(world.log))] if rng.random() < 0.5 else list(world.log)
+        log = world.log[: self._some_end(world.replicated)] if rng.random() < 0.5 else list(world.log)
         if rng.random() < 0.5:
             last = {record.key: n for n, record in enumerate(log)}
             keep_tombstones = rng.random() < 0.5

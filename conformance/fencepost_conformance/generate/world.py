@@ -73,6 +73,8 @@ class World:
         self.observations: list[Observation] = []
         self.now = 0
         self.log: list[Record] = []
+        #: the length of the log after each step that wrote, and when it was loaded
+        self.ends: list[int] = [0]
         self.replicated = 0
         self.epoch = 0
         self.owned = False
@@ -140,9 +142,11 @@ class World:
         if not seen.records:
             return
         self.log.extend(seen.records)
+        self.ends.append(len(self.log))
         mood = self.plan.mood
         if self._rng.random() < mood.append_fails and self._written_as_one(event):
             del self.log[len(self.log) - len(seen.records) :]
+            self.ends.pop()
             self.feed(ev.AppendFailed(self.now, self._rng.choice(APPEND_ERRORS)))
         elif self._rng.random() < mood.prompt:
             self.replicate(len(self.log))
@@ -166,7 +170,7 @@ class World:
 
     def load(self, records: list[Record]) -> None:
         """Loading ends with these records."""
-        self.log, self.replicated = list(records), len(records)
+        self.log, self.replicated, self.ends = list(records), len(records), [len(records)]
         self.owned, self.loading = True, False
         self.feed(ev.Load(self.now, self.epoch, tuple(records)))
 
