@@ -63,11 +63,18 @@ class Watched:
         if shown:
             value = shown[0]
         elif stored and stored not in known and self._seen.records is not None:
+            if self._bumped_in_vain(group_id):
+                return digest(topics)
             value = stored  # no epoch was written, so it must be what the group has
         else:
             value = digest(topics)
         self.hashes = (*self.hashes, (topics, value))
         return value
+
+    def _bumped_in_vain(self, group_id: str) -> bool:
+        """A request that fails leaves only the deadline, with the epoch that there was to be (M-HB-13)."""
+        view = None if self._seen.groups is None else self._seen.groups.get(group_id)
+        return view is not None and view.refresh_deadline is not None and view.refresh_deadline[1] > view.group_epoch
 
     def _hashes(self, group_id: str) -> list[int]:
         records, groups = self._seen.records, self._seen.groups

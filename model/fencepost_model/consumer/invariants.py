@@ -1,0 +1,135 @@
+"""Safety of consumer groups, checked on one state (rule book, 12.2).
+
+Those that speak of what happened before compare the state with the one before it. Faults of Kafka that break one are
+named there; under ``intended`` all hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
+
+from ..machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
+from .derive import used_regexes
+from .state import ConsumerGroup, Member, Partition
+
+Check = Callable[[ConsumerGroup], bool]
+Change = Callable[[ConsumerGroup, ConsumerGroup], bool]
+
+
+def held(member: Member) -> frozenset[Partition]:
+    return frozenset((topic, number) for topic, number, _ in (*member.assigned, *member.revoking))
+
+
+def one_holder(group: ConsumerGroup) -> bool:
+    owned = [each for member in group.members for each in held(member)]
+    return len(owned) == len(set(owned))
+
+
+def apart(group: ConsumerGroup) -> bool:
+    return all(len(held(m)) == len(m.assigned) + len(m.revoking) for m in group.members)
+
+
+def epochs_in_order(group: ConsumerGroup) -> bool:
+    return group.assignment_epoch <= group.epoch and all(
+        member.epoch <= group.assignment_epoch for member in group.members
+    )
+
+
+def targets_apart(group: ConsumerGroup) -> bool:
+    given = [each for _, target in group.target for each in target]
+    ids = {member.member_id for member in group.members}
+    return len(given) == len(set(given)) and all(member_id in ids for member_id, _ in group.target)
+
+
+def arrived(group: ConsumerGroup) -> bool:
+    """A ⊆ T and R = ∅ for who is STABLE or UNRELEASED at the assignment epoch."""
+    for member in group.members:
+        if member.epoch == group.assignment_epoch and member.state in (C_STABLE, C_UNRELEASED):
+            target = group.target_of(member.member_id) or ()
+            if member.revoking or not {(topic, number) for topic, number, _ in member.assigned} <= set(target):
+                return False
+    return True
+
+
+def revoking_is_unrevoked(group: ConsumerGroup) -> bool:
+    return all(
+        (member.state == C_UNREVOKED) == bool(member.revoking)
+        for member in group.members
+        if member.epoch != STATIC_LEAVE_EPOCH
+    )
+
+
+def one_member_an_instance(group: ConsumerGroup) -> bool:
+    names = [member.instance for member in group.members if member.instance is not None]
+    return len(names) == len(set(names))
+
+
+def instances_are_of_members(group: ConsumerGroup) -> bool:
+    """The map of instance ids names members, each by its own. (M-STATIC-13 breaks it.)"""
+    mine = {(member.instance, member.member_id) for member in group.members if member.instance is not None}
+    return set(group.statics) == mine
+
+
+def assignment_epochs_reached(group: ConsumerGroup) -> bool:
+    return all(
+        0 <= epoch <= member.epoch
+        for member in group.members
+        if member.epoch > 0
+        for _, _, epoch in (*member.assigned, *member.revoking)
+    )
+
+
+def resolved_are_used(group: ConsumerGroup) -> bool:
+    used = used_regexes(group.members)
+    return all(row.regex in used for row in group.regexes)
+
+
+def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+    """Group and assignment epoch never fall; a member's does only to -2, or to what a replacement comes to."""
+    if after.epoch < before.epoch or after.assignment_epoch < before.assignment_epoch:
+        return False
+    for member in after.members:
+        old = before.member(member.member_id)
+        if old is not None and member.epoch < old.epoch and member.epoch != STATIC_LEAVE_EPOCH:
+            return False
+    return True
+
+
+def taken_only_if_free(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+    """A partition enters a member's A only if nobody held it, or that member, or the one that it replaces."""
+    holder = {each: member for member in before.members for each in held(member)}
+    for member in after.members:
+        for topic, number, _ in member.assigned:
+            old = holder.get((topic, number))
+            if old is None or old.member_id == member.member_id:
+                continue
+            if old.instance is None or old.instance != member.instance or after.member(old.member_id) is not None:
+                return False
+    return True
+
+
+STATES: Final[dict[str, Check]] = {
+    "INV-KIP-01": one_holder,
+    "INV-KIP-02": apart,
+    "INV-KIP-03": epochs_in_order,
+    "INV-KIP-05": targets_apart,
+    "INV-KIP-06": arrived,
+    "INV-KIP-07": revoking_is_unrevoked,
+    "INV-KIP-14": one_member_an_instance,
+    "INV-KIP-16": assignment_epochs_reached,
+    "INV-KIP-18": resolved_are_used,
+}
+CHANGES: Final[dict[str, Change]] = {"INV-KIP-04": epochs_grow, "INV-KIP-09": taken_only_if_free}
+#: Hold where the faults that name them are mended.
+MENDED: Final[dict[str, Check]] = {"INV-KIP-14": instances_are_of_members}
+
+
+def broken(before: ConsumerGroup | None, after: ConsumerGroup) -> list[str]:
+    """The rules that a state or the step to it breaks."""
+    found = [rule for rule, check in STATES.items() if not check(after)]
+    if before is not None:
+        found += [rule for rule, change in CHANGES.items() if not change(before, after)]
+    return found
