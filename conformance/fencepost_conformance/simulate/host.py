@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from fencepost.member import Member, MemberState, step
+from fencepost.member import Member, MemberSettings, MemberState, step
+from fencepost.member.consumer import ConsumerMember
 from fencepost.member.events import (
     Answered,
     CancelMemberTimer,
@@ -31,6 +33,7 @@ from fencepost.member.events import (
     Subscribe,
     Unsubscribe,
 )
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, JoinGroupResponse, RequestBody
 
@@ -45,23 +48,30 @@ class Surroundings(Protocol):
     now: int
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None: ...
-    def send(self, host: Host, command: Send) -> None: ...
-    def find_coordinator(self, host: Host) -> None: ...
-    def fetch_metadata(self, host: Host) -> None: ...
-    def adopted(self, host: Host) -> None: ...
+    def send(self, host: AnyHost, command: Send) -> None: ...
+    def find_coordinator(self, host: AnyHost) -> None: ...
+    def fetch_metadata(self, host: AnyHost) -> None: ...
+    def adopted(self, host: AnyHost) -> None: ...
+    def rival(self, host: AnyHost) -> bool: ...
     def note(self, text: str) -> None: ...
     def jitter(self) -> float: ...
 
 
-class Host:
+#: What a program throws when another process has its instance id; it ends then (C-STATIC-13).
+FENCED = (ErrorCode.FENCED_INSTANCE_ID,)
+
+M = TypeVar("M", Member, ConsumerMember)
+
+
+class MemberHost(ABC, Generic[M]):
     """``process`` counts restarts: what was meant for an earlier process finds nobody. ``tenure``: of the coordinator
     that answered the last JoinGroup."""
 
     def __init__(self, plan: HostPlan, world: Surroundings) -> None:
         self.plan = plan
-        self.member = Member(plan.settings)
-        self.running = False
         self.process = 0
+        self.member: M = self.fresh()
+        self.running = False
         self.tenure = 0
         self.given_up: str | None = None
         self.listener_fails = False
@@ -69,19 +79,48 @@ class Host:
         self.processing_ms = 0  #: how long the program needs for what a poll returns
         self.busy_until = 0  #: before that it does not poll
         self._world = world
-        self._rules = MemberRules(plan.name)
         self._timers: dict[MemberTimer, int] = {}
         self._inbox: list[MemberEvent] = []  #: read by the next poll
         self._subscribed = False
         self._fed_ms = 0  #: when the poll interval last began
+
+    # --- what the two protocols do differently ---
+
+    @abstractmethod
+    def fresh(self) -> M:
+        """The member of a new process; its history begins anew."""
+
+    @abstractmethod
+    def step(self, event: MemberEvent) -> tuple[M, tuple[Command, ...]]: ...
+
+    @abstractmethod
+    def check(self, before: M, event: MemberEvent, commands: tuple[Command, ...]) -> None:
+        """Raise ``Broken`` if a property of members does not hold."""
+
+    @property
+    @abstractmethod
+    def reads(self) -> bool:
+        """Does it read the socket though the program does not poll?"""
+
+    @property
+    @abstractmethod
+    def works(self) -> bool:
+        """Has it records to process?"""
+
+    def ends(self, error: ErrorCode | None) -> bool:
+        """Does what a call throws end this process?"""
+        return error in FENCED
+
+    def comes_back(self) -> bool:
+        """Is it started again, then?"""
+        return False
 
     # --- the application ---
 
     def start(self) -> None:
         """A new process."""
         self.process += 1
-        self.member = Member(self.plan.settings)
-        self._rules = MemberRules(self.plan.name)
+        self.member = self.fresh()
         self._timers.clear()
         self._inbox.clear()
         self.busy_until = 0
@@ -93,6 +132,10 @@ class Host:
     def crash(self) -> None:
         self.running = False
         self._world.note(f"{self.plan.name} crashes")
+
+    def _start_again(self) -> None:
+        if not self.running and self.given_up is None:
+            self.start()
 
     def subscribe(self, topics: frozenset[str]) -> None:
         if self.idle:
@@ -132,7 +175,7 @@ class Host:
             self.handle(self._inbox.pop(0))
         if self.idle:
             self.handle(Poll(self._world.now))
-            if self.member.state is MemberState.STABLE and self.member.assignment:
+            if self.works:
                 self.stall(self.processing_ms)
 
     def _poll_again(self, process: int) -> None:
@@ -146,7 +189,7 @@ class Host:
         """Something arrives for a process of this host."""
         if process != self.process or not self.running:
             return
-        reads = self.member.state.in_generation or (self.idle and self._world.now >= self.busy_until)
+        reads = self.reads or (self.idle and self._world.now >= self.busy_until)
         if not reads and isinstance(event, Answered):
             self._inbox.append(event)  # nobody reads the socket now
             return
@@ -173,22 +216,25 @@ class Host:
         before = self.member
         if isinstance(event, Poll) or (isinstance(event, Answered) and isinstance(event.body, JoinGroupResponse)):
             self._fed_ms = self._world.now
-        self.member, commands = step(before, event, self._world.jitter())
+        self.member, commands = self.step(event)
         dull = isinstance(event, Poll) and all(isinstance(each, Returned | SetMemberTimer) for each in commands)
         if not dull:
             self._world.note(f"{self.plan.name} {_short(event)} → {self.member.state.value}")
-        self._rules.observe(before, self.member, commands)
+        self.check(before, event, commands)
         if self.member.assignment - before.assignment:
             self._world.adopted(self)
         for command in commands:
             self._carry_out(command)
 
     def _check_stall(self, body: RequestBody) -> None:
-        """K-HB-03: who has not polled for longer than the poll interval does not stay in the group."""
+        """K-HB-03, N-TR-09: who has not polled for longer than the poll interval does not stay in the group."""
         silent = self._world.now - self._fed_ms
+        stays = isinstance(body, HeartbeatRequest) or (
+            isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch >= 0
+        )
         demand(
-            not isinstance(body, HeartbeatRequest) or silent <= self.plan.settings.max_poll_interval_ms,
-            "K-HB-03",
+            not stays or silent <= self.plan.settings.max_poll_interval_ms,
+            "K-HB-03" if isinstance(body, HeartbeatRequest) else "N-TR-09",
             f"{self.plan.name} heartbeats although its program has not polled for {silent} ms",
         )
 
@@ -217,9 +263,12 @@ class Host:
                 self._timers.pop(timer, None)
             case Returned(failure=failure) if failure is not None and not self.member.closed:
                 world.note(f"{self.plan.name} throws {failure.kind.value} {failure.error and failure.error.name}")
-                if failure.error is ErrorCode.FENCED_INSTANCE_ID:
-                    self.given_up = "fenced by a second process"  # and rightly: the program ends (C-STATIC-13)
+                if self.ends(failure.error):
                     self.crash()
+                    if self.comes_back():
+                        world.later(1_000, self._start_again)
+                    else:
+                        self.given_up = "fenced by a second process"  # and rightly: the program ends (C-STATIC-13)
                 elif not self._subscribed:
                     # The listener threw, so the member has given up its partitions and not left (K-LEAVE-04); a
                     # program that goes on must unsubscribe again.
@@ -228,6 +277,33 @@ class Host:
                 self.running = False
             case Disconnect() | Returned():
                 pass
+
+
+class Host(MemberHost[Member]):
+    """A program with a classic member."""
+
+    def fresh(self) -> Member:
+        settings = self.plan.settings
+        assert isinstance(settings, MemberSettings)
+        self._rules = MemberRules(self.plan.name)
+        return Member(settings)
+
+    def step(self, event: MemberEvent) -> tuple[Member, tuple[Command, ...]]:
+        return step(self.member, event, self._world.jitter())
+
+    def check(self, before: Member, event: MemberEvent, commands: tuple[Command, ...]) -> None:
+        self._rules.observe(before, self.member, commands)
+
+    @property
+    def reads(self) -> bool:
+        return self.member.state.in_generation
+
+    @property
+    def works(self) -> bool:
+        return self.member.state is MemberState.STABLE and bool(self.member.assignment)
+
+
+AnyHost: TypeAlias = MemberHost[Member] | MemberHost[ConsumerMember]
 
 
 def _short(event: MemberEvent) -> str:

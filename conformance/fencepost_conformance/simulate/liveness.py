@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fencepost.member import MemberState
+from fencepost.member import Member, MemberSettings, MemberState
+from fencepost.member.consumer import ConsumerState
 from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.consumer_view import ConsumerGroupState
 from fencepost.protocol.view import GroupState
 
 from .broken import Broken, demand
+from .consumer_host import ConsumerHost
 
 if TYPE_CHECKING:
-    from .host import Host
+    from .host import AnyHost
     from .run import Simulation
 
 #: How often it is looked whether the groups have settled, in ms.
@@ -44,17 +48,31 @@ class Settling:
                 raise Broken("LIV-05", f"not settled {bound} ms after the environment went quiet: {problem}")
             until(world.now + _LOOK_EVERY)
         self.settled_ms = world.now - start
-        before = {name: group.generation_id for name, group in world.core.groups.items()}
-        until(world.now + 3 * max(host.plan.settings.session_timeout_ms for host in world.hosts))
+        before = self._epochs()
+        until(world.now + 3 * self._session)
         problem = self._problem()
         demand(problem is None, "LIV-05", f"settled, and then not: {problem}")
-        after = {name: group.generation_id for name, group in world.core.groups.items()}
+        after = self._epochs()
         demand(before == after, "LIV-05", f"a settled group rebalances: {before} → {after}")
+
+    def _epochs(self) -> dict[str, int]:
+        core = self._simulation.core
+        classic = {name: group.generation_id for name, group in core.groups.items()}
+        return classic | {name: group.group_epoch for name, group in core.consumer_groups.items()}
+
+    @property
+    def _session(self) -> int:
+        world = self._simulation
+        each = [host.plan.settings for host in world.hosts]
+        lengths = [settings.session_timeout_ms for settings in each if isinstance(settings, MemberSettings)]
+        return max(
+            [*lengths, *([world.plan.settings.group_consumer_session_timeout_ms] if len(lengths) < len(each) else [])]
+        )
 
     def _bound(self) -> int:
         """Three times: the silent are removed, the rest joins and syncs (LIV-02…06)."""
         world = self._simulation
-        session = max(host.plan.settings.session_timeout_ms for host in world.hosts)
+        session = self._session
         rebalance = max(host.plan.settings.max_poll_interval_ms for host in world.hosts)
         delay = world.plan.settings.group_initial_rebalance_delay_ms
         return 3 * (session + 2 * rebalance + delay) + 10_000
@@ -73,7 +91,11 @@ class Settling:
         waiting = [request.id for request in world.core.unanswered]
         return f"requests {waiting} are not answered" if waiting else None
 
-    def _group_problem(self, name: str, live: list[Host]) -> str | None:
+    def _group_problem(self, name: str, live: list[AnyHost]) -> str | None:
+        if any(
+            isinstance(host, ConsumerHost) for host in self._simulation.hosts if host.plan.settings.group_id == name
+        ):
+            return self._consumer_problem(name, [host for host in live if isinstance(host, ConsumerHost)])
         group = self._simulation.core.groups.get(name)
         if not live:
             if group is None or group.state is GroupState.EMPTY:
@@ -86,6 +108,7 @@ class Settling:
         wanted: set[str] = set()
         for host in live:
             member = host.member
+            assert isinstance(member, Member)
             if member.state is not MemberState.STABLE or member.join is not None or member.rejoin_needed:
                 return f"{host.plan.name} is {member.state.value}"
             if member.generation.generation_id != group.generation_id or member.generation.member_id not in ids:
@@ -99,3 +122,34 @@ class Settling:
         if sorted(held) != sorted(every):
             return f"owned are {sorted(held)} of {sorted(every)}"
         return None
+
+    def _consumer_problem(self, name: str, live: list[ConsumerHost]) -> str | None:
+        """LIV-07."""
+        group = self._simulation.core.consumer_groups.get(name)
+        if not live:
+            if group is None or group.state is ConsumerGroupState.EMPTY:
+                return None
+            return f"{group.state.value}, but nobody is left"
+        if group is None or group.state is not ConsumerGroupState.STABLE:
+            return f"{group.state.value if group else 'no group'}"
+        epochs = {member.member_id: member.member_epoch for member in group.members}
+        topics = self._simulation.topics
+        owned: list[TopicPartition] = []
+        wanted: set[str] = set()
+        for host in live:
+            member = host.member
+            if member.state is not ConsumerState.STABLE:
+                return f"{host.plan.name} is {member.state.value}"
+            if epochs.get(member.member_id) != member.epoch:
+                return f"{host.plan.name} is at epoch {member.epoch}, the coordinator says {epochs}"
+            owned += member.assignment
+            regex = host.plan.regex
+            wanted |= (
+                member.subscription.topics
+                if regex is None
+                else {topic for topic in topics if re.fullmatch(regex, topic)}
+            )
+        if len(epochs) != len(live):
+            return f"members {sorted(epochs)}, but {len(live)} programs run"
+        every = {TopicPartition(topic, number) for topic in wanted for number in range(topics[topic].partitions)}
+        return None if sorted(owned) == sorted(every) else f"owned are {sorted(owned)} of {sorted(every)}"

@@ -9,7 +9,7 @@ from random import Random
 from fencepost.member.assignors.base import Assignor
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.round_robin import RoundRobinAssignor
-from fencepost.member.settings import MemberSettings
+from fencepost.member.settings import ConsumerSettings, MemberSettings
 from fencepost.protocol.settings import INTENDED, Profile, Settings
 
 from .cooperative import GradualAssignor
@@ -45,14 +45,21 @@ class Disruption:
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """``old``: speaks the API versions of a client from before KIP-814. ``poll_every_ms``: the application's loop."""
+    """``old``: speaks the API versions of a client from before KIP-814. ``poll_every_ms``: the application's loop.
+    ``regex``: subscribe to what the coordinator matches with it, instead of to ``topics``."""
 
     name: str
-    settings: MemberSettings
+    settings: MemberSettings | ConsumerSettings
     topics: frozenset[str]
     old: bool
     poll_every_ms: int
     start_ms: int
+    regex: str | None = None
+
+    @property
+    def is_consumer(self) -> bool:
+        """Does it speak the protocol of KIP-848?"""
+        return isinstance(self.settings, ConsumerSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,7 @@ def draw_plan(seed: int, profile: Profile = INTENDED) -> Plan:
     for group in ["g", "h"][: 1 + (rng.random() < 0.25)]:
         hosts += _draw_group(rng, group, len(hosts), [name for name, _ in topics], profile)
     chaos = rng.choice([10_000, 30_000, 60_000])
-    drawn = (_draw_disruption(rng, chaos, hosts) for _ in range(rng.randint(0, 8)))
+    drawn = (draw_disruption(rng, chaos, hosts) for _ in range(rng.randint(0, 8)))
     disruptions = sorted(drawn, key=lambda each: each.at_ms)
     return Plan(seed, settings, profile, network, topics, tuple(hosts), tuple(disruptions), chaos)
 
@@ -140,7 +147,7 @@ def _draw_group(rng: Random, group: str, first: int, topics: list[str], profile:
     return hosts
 
 
-def _draw_disruption(rng: Random, chaos: int, hosts: list[HostPlan]) -> Disruption:
+def draw_disruption(rng: Random, chaos: int, hosts: list[HostPlan]) -> Disruption:
     number = rng.randrange(len(hosts))
     fault = rng.choice(list(Fault))
     # Kafka does not notice what a static member changed while it was away (C-STATIC-07), nor, when its leader returns

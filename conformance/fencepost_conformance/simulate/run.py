@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from fencepost.member.consumer import ConsumerMember
 from fencepost.member.events import (
     Answered,
     CloseOption,
@@ -24,6 +25,7 @@ from fencepost.member.events import (
     RequestLost,
     Send,
 )
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
     Appended,
@@ -32,8 +34,11 @@ from fencepost.protocol.events import (
     Load,
     LoadStarted,
     Request,
+    TaskDone,
+    TaskKey,
     TimerFired,
     Topic,
+    TopicsChanged,
     Unload,
 )
 from fencepost.protocol.messages import (
@@ -48,15 +53,23 @@ from fencepost.protocol.messages import (
 from ..generate.world import APPEND_ERRORS
 from ..targets.base import Observation
 from .broken import Broken
-from .host import Host
+from .consumer_host import ConsumerHost
+from .consumer_rules import check_holders
+from .host import AnyHost, Host
 from .liveness import Settling
 from .member_rules import Holder, check_owners
-from .plan import Disruption, Fault, NetworkPlan, Plan
+from .plan import Disruption, Fault, HostPlan, NetworkPlan, Plan
 from .session import WatchedSession
 
 QUIET = NetworkPlan(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 #: API versions of clients that know KIP-814, and of older ones.
-_NEW = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4, LeaveGroupRequest: 5}
+_NEW = {
+    JoinGroupRequest: 9,
+    SyncGroupRequest: 5,
+    HeartbeatRequest: 4,
+    LeaveGroupRequest: 5,
+    ConsumerGroupHeartbeatRequest: 1,
+}
 _OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 LAST_LINES = 40
 #: more turns than this in one millisecond are a loop: no timer of a client is that short
@@ -137,9 +150,10 @@ class Simulation:
         self.tenure = 0
         self.active = False
         self._replicated = 0
-        self._askers: dict[int, tuple[Host, int, int]] = {}
+        self._askers: dict[int, tuple[AnyHost, int, int]] = {}
         self._next_request = 0
-        self.hosts = [Host(host, self) for host in plan.hosts]
+        self._image = 0
+        self.hosts = [self._host(host) for host in plan.hosts]
         self._settling = Settling(self)
 
     # --- the loop ---
@@ -148,6 +162,7 @@ class Simulation:
         broken: Broken | None = None
         try:
             self._load(0)
+            self._publish_topics()
             for host in self.hosts:
                 self.later(host.plan.start_ms, host.start)
             for disruption in self.plan.disruptions:
@@ -158,6 +173,7 @@ class Simulation:
         except Broken as found:
             broken = found
         generations = sum(group.generation_id for group in self.core.groups.values())
+        generations += sum(group.group_epoch for group in self.core.consumer_groups.values())
         return Report(
             self.plan,
             self.events,
@@ -167,6 +183,9 @@ class Simulation:
             broken,
             tuple(self._lines) if broken else (),
         )
+
+    def _host(self, plan: HostPlan) -> AnyHost:
+        return ConsumerHost(plan, self) if plan.is_consumer else Host(plan, self)
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None:
         self._count += 1
@@ -199,6 +218,14 @@ class Simulation:
         self._steps += 1
         self._lines.append(f"{self.now:>7} ms  {text}")
 
+    def rival(self, host: AnyHost) -> bool:
+        """Does another process run under the host's instance id?"""
+        instance = host.plan.settings.group_instance_id
+        return instance is not None and any(
+            each.running and each is not host and each.plan.settings.group_instance_id == instance
+            for each in self.hosts
+        )
+
     def jitter(self) -> float:
         return self._rng.uniform(0.8, 1.2)
 
@@ -219,6 +246,34 @@ class Simulation:
                     self._answer(host, process, Answered(self.now, number, reply.body), None)
         if seen.records:
             self._append()
+        for name, group in seen.consumer_groups.items():
+            if group is not None:
+                check_holders(group, self._consumers(name))
+        for key in seen.tasks:
+            self._run_task(key)
+
+    def _run_task(self, key: TaskKey) -> None:
+        tenure = self.tenure
+
+        def done() -> None:
+            if tenure == self.tenure and self.active:
+                self.feed(TaskDone(self.now, key))
+
+        self.later(self._delay(), done)
+
+    def _consumers(self, group: str) -> dict[str, ConsumerMember]:
+        """The running members of a consumer group."""
+        return {
+            host.plan.name: host.member
+            for host in self.hosts
+            if isinstance(host, ConsumerHost) and host.running and host.plan.settings.group_id == group
+        }
+
+    def _publish_topics(self) -> None:
+        """Only consumer groups look at the topics."""
+        if any(host.plan.is_consumer for host in self.hosts):
+            self._image += 1
+            self.feed(TopicsChanged(self.now, tuple(self.topics.values()), self._image))
 
     def _append(self) -> None:
         draw, network, tenure, end = self._rng.random(), self.network, self.tenure, len(self.core.log)
@@ -260,7 +315,7 @@ class Simulation:
 
     # --- the network ---
 
-    def send(self, host: Host, command: Send) -> None:
+    def send(self, host: AnyHost, command: Send) -> None:
         body, process = command.body, host.process
         if self._rng.random() < self.network.lose:
             lost = RequestLost(self.now, command.request_id)
@@ -270,7 +325,7 @@ class Simulation:
         if self._rng.random() < self.network.duplicate:
             self.later(2 * self._delay(), lambda: self._arrive(host, process, command.request_id, body))
 
-    def _arrive(self, host: Host, process: int, number: int, body: RequestBody) -> None:
+    def _arrive(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
         version = (_OLD if host.plan.old else _NEW)[type(body)]
         if host.plan.old and isinstance(body, SyncGroupRequest):
             body = replace(body, protocol_type=None, protocol_name=None)  # fields of v5 (G-WIRE-02)
@@ -278,7 +333,7 @@ class Simulation:
         self._askers[self._next_request] = (host, process, number)
         self.feed(Request(self.now, self._next_request, version, host.plan.name, "/host", body))
 
-    def _answer(self, host: Host, process: int, answer: Answered, tenure: int | None) -> None:
+    def _answer(self, host: AnyHost, process: int, answer: Answered, tenure: int | None) -> None:
         def deliver() -> None:
             if tenure is not None and process == host.process:
                 host.tenure = tenure
@@ -293,7 +348,7 @@ class Simulation:
     def _delay(self) -> int:
         return self._rng.randint(0, self.network.delay_ms)
 
-    def find_coordinator(self, host: Host) -> None:
+    def find_coordinator(self, host: AnyHost) -> None:
         process = host.process
 
         def answer() -> None:
@@ -304,19 +359,24 @@ class Simulation:
 
         self.later(self._delay(), answer)
 
-    def fetch_metadata(self, host: Host) -> None:
+    def fetch_metadata(self, host: AnyHost) -> None:
         process = host.process
         self.later(
             self._delay(),
             lambda: host.receive(process, MetadataChanged(self.now, tuple(self.topics.values()))),
         )
 
-    def adopted(self, host: Host) -> None:
-        """A member has taken up partitions: nobody else of its generation may hold them."""
+    def adopted(self, host: AnyHost) -> None:
+        """A member has taken up partitions: nobody else of its generation, or whom the coordinator counts, may hold
+        them."""
+        group_id = host.plan.settings.group_id
+        view = self.core.consumer_groups.get(group_id)
+        if view is not None:
+            check_holders(view, self._consumers(group_id))
         holders = {
             other.plan.name: Holder(other.member, other.tenure)
             for other in self.hosts
-            if other.running and other.plan.settings.group_id == host.plan.settings.group_id
+            if isinstance(other, Host) and other.running and other.plan.settings.group_id == group_id
         }
         if host.plan.name in holders:
             check_owners(holders, host.plan.name)
@@ -350,13 +410,14 @@ class Simulation:
                 self.later(amount, lambda: setattr(host, "listener_delay_ms", 0))
             case Fault.TWIN:
                 if host.plan.settings.group_instance_id is not None:
-                    twin = Host(replace(host.plan, name=f"{host.plan.name}'"), self)
+                    twin = self._host(replace(host.plan, name=f"{host.plan.name}'"))
                     self.hosts.append(twin)
                     twin.start()
             case Fault.GROW:
                 name = self._rng.choice(sorted(self.topics))
                 topic = self.topics[name]
                 self.topics[name] = replace(topic, partitions=topic.partitions + 1)
+                self._publish_topics()
                 for each in self.hosts:
                     self.later(self._rng.randint(0, amount), lambda to=each: self.fetch_metadata(to))  # type: ignore[misc]
             case Fault.FAIL_OVER:
@@ -364,7 +425,7 @@ class Simulation:
             case Fault.SLOW:
                 host.processing_ms = amount
 
-    def _restart(self, host: Host, after_ms: int) -> None:
+    def _restart(self, host: AnyHost, after_ms: int) -> None:
         def restart() -> None:
             if not host.running and host.given_up is None:
                 host.start()
@@ -386,6 +447,10 @@ class Simulation:
         groups = ", ".join(
             f"{name} {group.state.value} {group.generation_id}" if group is not None else f"{name} gone"
             for name, group in seen.groups.items()
+        )
+        groups += ", ".join(
+            f"{name} {group.state.value} {group.assignment_epoch}/{group.group_epoch}" if group is not None else name
+            for name, group in seen.consumer_groups.items()
         )
         what = type(event.body).__name__ if isinstance(event, Request) else type(event).__name__
         if isinstance(event, TimerFired):

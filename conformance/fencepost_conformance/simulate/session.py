@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencepost.coordinator.state import ClassicGroup
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import AppendFailed, Event, Load, Request, Unload
 from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
@@ -12,6 +13,7 @@ from ..targets.base import Observation
 from ..targets.core import CoreSession
 from .answer_rules import AnswerRules
 from .broken import demand
+from .consumer_rules import check_consumer_group
 from .group_rules import check_change, check_group, check_independence
 
 
@@ -35,6 +37,9 @@ class WatchedSession(CoreSession):
                 check_group(group)
                 if name in before and not isinstance(event, Load | Unload):
                     check_change(before[name], group)
+        for view in seen.consumer_groups.values():
+            if view is not None:
+                check_consumer_group(view)
         check_independence(event, seen.groups, before)
         self._rules.observe(event, seen, before, self.groups)
         self._check_parked(event)
@@ -56,6 +61,7 @@ class WatchedSession(CoreSession):
         held = {
             number: (name, member.member_id, what)
             for name, group in self._state.groups.items()
+            if isinstance(group, ClassicGroup)
             for member in group.members.values()
             for what, number in (("join", member.join), ("sync", member.sync))
             if number is not None

@@ -155,6 +155,7 @@ class Storm(Simulation):
             return
         if self._stable_since is not None:
             lasted, settings = self.now - self._stable_since, self.plan.hosts[0].settings
+            assert isinstance(settings, MemberSettings)
             longest = settings.max_poll_interval_ms + settings.heartbeat_interval_ms + _SLACK_MS
             demand(lasted <= longest, "SCN-STORM-01", f"Stable for {lasted} ms while every program is too slow")
             if not stable:
@@ -178,5 +179,7 @@ class Storm(Simulation):
 
 def most_rounds(plan: Plan) -> int:
     """How many rounds there may be between the end of the storm and a settled group, which then makes none."""
-    gradual = plan.hosts[0].settings.assignors[0].protocols - {RebalanceProtocol.EAGER}
+    settings = plan.hosts[0].settings
+    assert isinstance(settings, MemberSettings)
+    gradual = settings.assignors[0].protocols - {RebalanceProtocol.EAGER}
     return len(plan.hosts) * _ROUNDS_A_MEMBER * (_COOPERATIVE_ROUNDS if gradual else 1)

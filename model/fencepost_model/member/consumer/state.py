@@ -71,10 +71,13 @@ class Task(NamedTuple):
 
 
 class ClientState(NamedTuple):
-    """One member. ``known_member``: it has had an epoch, and commits in its name (N-CMT-01). ``call``: the call
-    of the application that has not returned. ``batch``: what that call still has to do of what it took from ``queue``. ``due``: no
-    interval or back-off holds back a heartbeat; ``failing``: a back-off after a failure does. ``leaving``: an
-    unsubscribe or close waits for the leave to be over."""
+    """One member.
+
+    ``known_member``: it has had an epoch, and commits in its name (N-CMT-01). ``due``: no interval or back-off holds
+    back a heartbeat; ``failing``: a back-off after a failure does. ``call``: the call of the application that has not
+    returned. ``batch``: what that call still has to do of what it took from ``queue``. ``leaving``: an unsubscribe or
+    close waits for the leave to be over.
+    """
 
     state: str = UNSUBSCRIBED
     epoch: int = 0

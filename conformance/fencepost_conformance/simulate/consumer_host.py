@@ -1,0 +1,50 @@
+"""A program with a KIP-848 member in it."""
+
+from __future__ import annotations
+
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, ConsumerState, step
+from fencepost.member.events import Command, MemberEvent, SubscribeRegex
+from fencepost.protocol.errors import ErrorCode
+
+from .consumer_rules import ConsumerRules
+from .host import MemberHost
+
+
+class ConsumerHost(MemberHost[ConsumerMember]):
+    """Its background reads the socket whatever the program does."""
+
+    def fresh(self) -> ConsumerMember:
+        settings = self.plan.settings
+        assert isinstance(settings, ConsumerSettings)
+        self._rules = ConsumerRules(self.plan.name)
+        return ConsumerMember(settings, f"{self.plan.name}.{self.process}")  # N-HB-08
+
+    def step(self, event: MemberEvent) -> tuple[ConsumerMember, tuple[Command, ...]]:
+        return step(self.member, event, self._world.jitter())
+
+    def check(self, before: ConsumerMember, event: MemberEvent, commands: tuple[Command, ...]) -> None:
+        self._rules.observe(before, self.member, event, commands)
+
+    @property
+    def reads(self) -> bool:
+        return True
+
+    @property
+    def works(self) -> bool:
+        return self.member.state is ConsumerState.STABLE and bool(self.member.assignment)
+
+    def ends(self, error: ErrorCode | None) -> bool:
+        """A fatal member stays fatal (N-TR-11), so its program ends."""
+        return self.member.state is ConsumerState.FATAL
+
+    def comes_back(self) -> bool:
+        """It is started again; an earlier process under its instance id will be missed in time (M-STATIC-02), another
+        that is alive will not."""
+        return not self._world.rival(self)
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        if self.plan.regex is None:
+            super().subscribe(topics)
+        elif self.idle:
+            self._subscribed = True
+            self.handle(SubscribeRegex(self._world.now, self.plan.regex))
