@@ -178,10 +178,10 @@ NobodyWhoJoinsIsFenced ==
 \* M-REC-19: a member that confirms a revocation moves to the assignment epoch,
 \* or stays where it is while it has more to revoke.
 NoMemberIsBetweenEpochs ==
-  [][\/ group' = Loaded(log', group.blocked)
-     \/ \A m \in Present \cap DOMAIN group'.members :
+  [][\/ \A m \in Present \cap DOMAIN group'.members :
           group'.members[m].epoch \in
-            {group.members[m].epoch, group'.assignmentEpoch, -2}]_group
+            {group.members[m].epoch, group'.assignmentEpoch, -2}
+     \/ CoordinatorFailsOver]_vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

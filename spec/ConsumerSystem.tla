@@ -133,13 +133,18 @@ BringsNews(c) ==
     IN \/ w.y.error # "NONE" \/ w.y.tells \/ w.y.epoch # client[c].epoch
        \/ Writes(w.g)
 
+\* There is something to tell, or to learn.
+HasToSend(c) ==
+  client[c].state = "member" /\ ~client[c].unsure /\ ~client[c].unacknowledged
+    => BringsNews(c)
+
 \* WHO a client. WHEN it waits for no answer, and there is something to tell or
 \* to learn. DOES send a heartbeat: to join, in full, with what it owns, or bare.
 ClientSendsHeartbeat(c) ==
   LET p == client[c] IN
   /\ p.state \in {"joining", "member"}
   /\ ~p.waiting
-  /\ p.state = "member" /\ ~p.unsure /\ ~p.unacknowledged => BringsNews(c)
+  /\ HasToSend(c)
   /\ client' = [client EXCEPT ![c] = AfterSending(p)]
   /\ requests' = requests \cup {NextHeartbeat(c, p)}
   /\ UNCHANGED <<broker, world, replies, faultsLeft>>

@@ -62,16 +62,18 @@ EverythingButCopies ==
 Everything == WhatClientsDo \cup WhatTimersDo \cup WhatTheNetworkDoes
               \cup WhatTheClusterDoes
 
+AllThatCanHappen == Everything \cup {"ClientChangesInstance", "LeaveIsNotStored"}
+
 \* One fault of one kind, where the point of a configuration is that kind.
 Crashes     == {"ClientStarts", "ClientCrashes"}
 Leaves      == {"ClientStarts", "ClientLeaves"}
 GivingUp    == {"ClientStarts", "ClientGivesUp"}
 Stalls      == {"ClientStarts", "SessionTimerFiresEarly"}
 SlowRevokes == {"ClientStarts", "RebalanceTimerFiresEarly"}
+CrashesAndSlowRevokes == Crashes \cup SlowRevokes
 FailOvers   == {"ClientStarts", "CoordinatorFailsOver"}
 FailedWrites == {"ClientStarts", "AppendFails"}
 LostReplies == {"ClientStarts", "ReplyLost"}
-Copies      == {"ClientStarts", "RequestDuplicated"}
 Growth      == {"ClientStarts", "TopicGrows"}
 FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveIsNotStored"}
 Changes     == {"ClientStarts", "ClientChangesInstance"}

@@ -64,11 +64,11 @@ class Coordinator:
     """The machine for a configuration."""
 
     def __init__(self, config: ConsumerConfig) -> None:
-        settings = Settings(
+        self.settings = Settings(
             group_consumer_assignors=(config.assignor,),
             group_consumer_assignment_interval_ms=INTERVAL_MS if config.interval else 0,
         )
-        self._model = ConsumerGroupModel(settings, config.profile)
+        self._model = ConsumerGroupModel(self.settings, config.profile)
         self._translation = Translation(config.partitions)
         self._known: dict[tuple[Hard, bool, Beat, int], tuple[Successor, ...]] = {}
         self._interval = config.interval

@@ -1,0 +1,204 @@
+"""The closed consumer group: same graph as the specification's (E1), every action reached, Kafka's faults found."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost_model.consumer import ConsumerGroupModel, World
+from fencepost_model.explore.search import explore
+from fencepost_model.system.checking import check_python, check_tlc, compare_with_model, explore_entry
+from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
+from fencepost_model.system.consumer.closed import COUNTERS, GROUP, ConsumerSystem
+from fencepost_model.system.consumer.config import ConsumerConfig
+from fencepost_model.system.consumer.coordinator import Told
+from fencepost_model.system.consumer.translate import NOW, Translation
+from fencepost_model.system.families import CONSUMER
+from fencepost_model.system.manifest import Entry, read_manifest, read_problem
+from fencepost_model.system.mutants import mutated
+from fencepost_model.tlc.compare import Comparison
+from fencepost_model.tlc.dump import ValueNumbers
+from fencepost_model.tlc.run import TlcMissing, find_jar, find_java, run_tlc
+
+SPEC = Path(__file__).parents[2] / "spec"
+ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in CONSUMER.modules}
+LARGE = "ConsumerCopies"
+
+
+@pytest.fixture(scope="module")
+def tlc() -> None:
+    try:
+        find_jar()
+        find_java()
+    except TlcMissing as reason:
+        pytest.skip(str(reason))
+
+
+# ---- E1 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize("name", ["ConsumerQuiet", "ConsumerAlone", "ConsumerSharedInstance"])
+def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
+    row = check_tlc(ENTRIES[name], workers=2)
+    assert row.compared
+    assert row.wrong == []
+
+
+@pytest.mark.tlc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ConsumerTimers", "ConsumerGrowth"])
+def test_more_graphs_are_the_same(name: str, tlc: None) -> None:
+    row = check_tlc(ENTRIES[name], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+
+
+def test_a_large_configuration_is_compared_when_it_is_asked_for_by_name() -> None:
+    entry = ENTRIES[LARGE]
+    assert entry.e1
+    assert entry.size == "large"
+    assert (entry.distinct or 0) >= 300_000
+
+
+def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
+    """TLC's graph of the configuration with constants overridden on the specification's side."""
+    names = {line.split()[0] for line in overrides}
+    lines = entry.cfg.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.strip() or line.split()[0] not in names]
+    constants = kept.index("CONSTANTS")
+    text = "\n".join([*kept[: constants + 1], *overrides, *kept[constants + 1 :]])
+    changed = tmp_path / "Changed.cfg"
+    changed.write_text(text.split("INVARIANTS", maxsplit=1)[0], encoding="utf-8")
+    dump = tmp_path / "graph.dot"
+    run_tlc(SPEC / "MCConsumerMutants.tla", changed, dump=dump)
+    return dump
+
+
+def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
+    with mutated(*mutants):
+        return compare_with_model(entry, dump)
+
+
+@pytest.mark.tlc
+def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["ConsumerQuiet"]
+    dump = dumped(tmp_path, entry)
+    assert compared(dump, entry).equal
+    for mutant in ("Confirms <- AnythingConfirms", "StillRevoking <- RevokesForEver", "AtOnce <- AllAtOnce"):
+        comparison = compared(dump, entry, mutant)
+        assert not comparison.equal
+        assert comparison.differences[0].path
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize("override", ["Interval = TRUE", "SlowAppends = FALSE", "FirstParts = 1"])
+def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["ConsumerQuiet"]
+    comparison = compared(dumped(tmp_path, entry, override), entry)
+    assert not comparison.equal
+    assert "the specification" in {each.side for each in comparison.differences}
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(
+    "mutant",
+    ["Confirms <- AnythingConfirms", "MustRevoke <- NobodyMustRevoke", "Tells <- TellsWhoAsks", "AtOnce <- AllAtOnce"],
+)
+def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["ConsumerQuiet"]
+    dump = dumped(tmp_path, entry, mutant)
+    assert not compared(dump, entry).equal
+    assert compared(dump, entry, mutant).equal
+
+
+def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
+    system, found = explore_entry(ENTRIES["ConsumerAlone"], transitions=True)
+    assert isinstance(system, ConsumerSystem)
+    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
+    assert len({*graph.states}) == found.states
+    for number in range(0, found.states, 97):
+        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
+
+
+# ---- what happens ----------------------------------------------------------------------------------------------------
+
+
+def actions() -> set[str]:
+    """The disjuncts of System and Environment."""
+    text = (SPEC / "ConsumerGroup.tla").read_text(encoding="utf-8")
+    parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
+    assert len(parts) == 2
+    return set(re.findall(r"(?:\\/|:) (\w+)(?:\(\w\))?$", "".join(parts), re.MULTILINE))
+
+
+def test_every_action_is_reached_in_a_configuration_that_is_compared() -> None:
+    reached = set()
+    for name in ("ConsumerAlone", "ConsumerLostLeaves", "ConsumerTimers"):
+        assert ENTRIES[name].e1
+        graph = explore_entry(ENTRIES[name], transitions=True)[1].graph
+        reached |= {label[0] for _, label, _, _ in graph.transitions()}
+    assert reached == actions()
+
+
+def test_every_transition_carries_what_the_machine_was_given() -> None:
+    """What product exploration needs: the step, replayed on the group machine, gives the group of the next state."""
+    config = read_problem(ENTRIES["ConsumerAlone"]).config
+    assert isinstance(config, ConsumerConfig)
+    system = ConsumerSystem(config)
+    graph = explore(system, transitions=True).graph
+    translation = Translation(config.partitions)
+    machine = ConsumerGroupModel(system.coordinator.settings, config.profile)
+    seen = set()
+    for source, label, step, target in graph.transitions():
+        before: tuple[Any, ...] = graph.state(source)
+        after: tuple[Any, ...] = graph.state(target)
+        group, existing = before[GROUP], before[COUNTERS].existing
+        if step is None:
+            assert group.hard == after[GROUP].hard or label[0] == "CoordinatorFailsOver"
+            continue
+        seen.add(label[0])
+        world = World(NOW, translation.image(existing), oracle=Told())
+        (found,) = machine.successors(translation.group(group.hard, group.blocked), step, world)
+        assert found.group is not None
+        refused = label[0] in {"AppendFails", "LeaveIsNotStored"}
+        assert after[GROUP].hard == (group.hard if refused else translation.hard(found.group))
+    assert {"CoordinatorGetsHeartbeat", "CoordinatorGetsLeave", "SessionTimerFires", "AppendFails"} <= seen
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------------
+
+FAULTS = {
+    "KafkaInItsOwnWay": "fault_static_rejoin_unreleased",
+    "KafkaNewInstanceStarves": "fault_new_instance_has_no_target",
+    "KafkaDanglingInstance": "fault_relabelled_instance_stays",
+    "KafkaInstanceOfNobody": "fault_relabelled_instance_stays",
+    "OldJoinIsFenced": "old_known_member_at_zero_fenced",
+    "OldRevocationCounts": "old_revocation_advances_epoch",
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -> None:
+    entry = ENTRIES[name]
+    assert check_python(entry).wrong == []
+    problem = read_problem(entry)
+    switched = replace(INTENDED, **{FAULTS[name]: True})  # type: ignore[arg-type]  # a switch, so a bool
+    assert problem.config.profile == switched
+    assert check_python(entry, profile=INTENDED).violated == []
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if name.startswith("Kafka")])
+def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str) -> None:
+    assert check_python(ENTRIES[name], profile=KAFKA_4_3).violated == [ENTRIES[name].breaks]
+
+
+def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
+    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
+    for name, entry in ENTRIES.items():
+        assert CONSUMER.from_constants(rows[name]["constants"]) == read_problem(entry).config, name
