@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from . import assignor_faults, join_faults, member_faults, sync_faults
+from . import (
+    assignor_faults,
+    consumer_faults,
+    consumer_target_faults,
+    join_faults,
+    member_faults,
+    sync_faults,
+)
 from .mutant import Mutant
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for mutant in (*join_faults.FAULTS, *sync_faults.FAULTS, *member_faults.FAULTS, *assignor_faults.FAULTS)
+    for mutant in (
+        *join_faults.FAULTS,
+        *sync_faults.FAULTS,
+        *member_faults.FAULTS,
+        *assignor_faults.FAULTS,
+        *consumer_faults.FAULTS,
+        *consumer_target_faults.FAULTS,
+    )
 }

@@ -13,6 +13,7 @@ class Side(Enum):
     """What is faulty, and so what is run against it."""
 
     COORDINATOR = "coordinator"
+    CONSUMER_GROUP = "coordinator of consumer groups"
     MEMBER = "member"
     ASSIGNOR = "assignor"
 

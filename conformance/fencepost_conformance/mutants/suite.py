@@ -4,12 +4,13 @@ Seven checks, most of them over seeds. The *product* takes every transition of a
 on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
 such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
-their properties for random groups. Every mutant gets the same, and the program without a fault must pass all of it.
+their properties for random groups. What is run depends on the side that is faulty; groups of each protocol have traces,
+scenes and logs of their own. The program without a fault must pass all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -18,16 +19,21 @@ from random import Random
 
 from fencepost.member import MemberSettings
 from fencepost.member.assignors.range import RangeAssignor
+from fencepost.protocol.events import Event
 from fencepost.protocol.settings import INTENDED, Settings
 
 from ..compare.model import follow
 from ..generate.generator import generate
+from ..generate.plan import GroupProtocol
 from ..simulate import Broken, draw_plan, simulate
 from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Disagreement, Input, Pair
 from ..simulate.product import Bounds, explore
 from ..targets.core import Core
 from .assignor_rules import check_assignors
+from .consumer_replay_rules import check_consumer_load, check_read_while_compacted, standing
+from .consumer_scenes import READ_WHILE_COMPACTED
+from .consumer_scenes import SCENES as CONSUMER_SCENES
 from .mutant import Mutant, Side, planted
 from .replay_rules import check_load, written
 from .scenes import SCENES
@@ -97,9 +103,9 @@ def control() -> list[Kill]:
     return [kill for check in ALL_CHECKS for kill in check()]
 
 
-def traces() -> Iterator[Kill]:
+def traces(protocol: GroupProtocol = GroupProtocol.CLASSIC) -> Iterator[Kill]:
     for seed in range(TRACES):
-        generated = generate(seed, INTENDED, TRACE_STEPS)
+        generated = generate(seed, INTENDED, TRACE_STEPS, protocol)
         steps = len(generated.observations)
         if generated.failure is not None:
             yield Kill("model", "an internal error", steps, seed, generated.failure)
@@ -109,8 +115,8 @@ def traces() -> Iterator[Kill]:
             yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
 
 
-def scenes() -> Iterator[Kill]:
-    for number, (name, events) in enumerate(SCENES.items()):
+def scenes(runs: Mapping[str, Sequence[Event]] = SCENES) -> Iterator[Kill]:
+    for number, (name, events) in enumerate(runs.items()):
         observations, raised = Core().run_until_raised(Settings(), INTENDED, events)
         followed = follow(Settings(), INTENDED, events, observations)
         if followed.refused is not None:
@@ -136,6 +142,25 @@ def loads() -> Iterator[Kill]:
         generated = generate(seed, INTENDED, TRACE_STEPS)
         try:
             check_load(generated.settings, generated.profile, written(generated.events, generated.observations))
+        except Broken as found:
+            yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+
+
+def consumer_loads() -> Iterator[Kill]:
+    try:
+        check_read_while_compacted()
+    except Broken as found:
+        yield Kill("loading", found.rule, len(READ_WHILE_COMPACTED), 0, found.text)
+    for seed in range(LOADS):
+        generated = generate(seed, INTENDED, TRACE_STEPS, GroupProtocol.CONSUMER)
+        log = written(generated.events, generated.observations)
+        live = standing(generated.observations)
+        if not live:  # the partition was lost at the end
+            continue
+        try:
+            check_consumer_load(generated.settings, generated.profile, log, live)
         except Broken as found:
             yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
         except Exception as raised:  # the faulty program broke down
@@ -208,9 +233,20 @@ def _first(rules: Sequence[str]) -> str:
 
 
 Check = Callable[[], Iterator[Kill]]
+consumer_traces, consumer_scenes = partial(traces, GroupProtocol.CONSUMER), partial(scenes, CONSUMER_SCENES)
 CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.COORDINATOR: (product, traces, scenes, simulations, loads),
+    Side.CONSUMER_GROUP: (consumer_traces, consumer_scenes, consumer_loads),
     Side.MEMBER: (walks, simulations),
     Side.ASSIGNOR: (groups,),
 }
-ALL_CHECKS: tuple[Check, ...] = (product, simulations, traces, scenes, loads, walks, groups)
+ALL_CHECKS: tuple[Check, ...] = (
+    product,
+    simulations,
+    traces,
+    scenes,
+    loads,
+    walks,
+    groups,
+    *CHECKS[Side.CONSUMER_GROUP],
+)

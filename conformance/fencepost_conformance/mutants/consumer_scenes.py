@@ -1,0 +1,114 @@
+"""Runs of consumer groups made by hand, for what random ones hardly ever meet: the model must follow the core.
+
+And a log made by hand: one that was compacted while it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.consumer_records import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.events import (
+    Appended,
+    Event,
+    Load,
+    Request,
+    TimerFired,
+    TimerKey,
+    TimerKind,
+    Topic,
+    TopicsChanged,
+)
+from fencepost.protocol.records import Record
+
+TOPIC: Final = bytes(15) + b"\x01"
+STEADY, AWAY = "steady", "away"
+
+
+def _heartbeat(number: int, at_ms: int, member: str, epoch: int, *owned: int) -> Request:
+    instance = "instance" if member == AWAY else None
+    joins = epoch == 0
+    body = ConsumerGroupHeartbeatRequest(
+        "g", member, epoch, instance, None, 10_000 if joins else -1, ("t",) if joins else None, None, None,
+        (TopicPartitions(TOPIC, owned),) if owned else () if joins else None,
+    )  # fmt: skip
+    return Request(at_ms, number, 1, member, "/127.0.0.1", body)
+
+
+def _leaves_while_it_must_revoke() -> Sequence[Event]:
+    """A static member that was told to revoke leaves for a while; its rebalance timer fires and must leave it alone."""
+    return (
+        TopicsChanged(0, (Topic("t", TOPIC, 2),), 1),
+        Load(0, 1, ()),
+        _heartbeat(1, 1, AWAY, 0),
+        Appended(2, 5),
+        _heartbeat(2, 2_000, STEADY, 0),
+        Appended(2_001, 11),
+        _heartbeat(3, 3_000, AWAY, 2),
+        Appended(3_001, 12),
+        _heartbeat(4, 4_000, AWAY, STATIC_LEAVE_EPOCH),
+        Appended(4_001, 13),
+        TimerFired(13_000, TimerKey(TimerKind.CONSUMER_REBALANCE, "g", AWAY)),
+        _heartbeat(5, 14_000, STEADY, 3),
+    )
+
+
+def _says_it_owns_more() -> Sequence[Event]:
+    """A member that missed the answer with its new epoch repeats the old one, and owns what it had given up."""
+    return (
+        TopicsChanged(0, (Topic("t", TOPIC, 2),), 1),
+        Load(0, 1, ()),
+        _heartbeat(1, 1, AWAY, 0),
+        Appended(2, 5),
+        _heartbeat(2, 2_000, STEADY, 0),
+        Appended(2_001, 11),
+        _heartbeat(3, 3_000, AWAY, 2),
+        Appended(3_001, 12),
+        _heartbeat(4, 4_000, AWAY, 2, 0),
+        Appended(4_001, 13),
+        _heartbeat(5, 5_000, AWAY, 2, 0),
+        _heartbeat(6, 6_000, AWAY, 2, 0, 1),
+    )
+
+
+#: name → the events, under the default settings
+SCENES: Final[Mapping[str, Sequence[Event]]] = {
+    "a static member leaves while it must revoke": _leaves_while_it_must_revoke(),
+    "a member repeats its old epoch and owns too much": _says_it_owns_more(),
+}
+
+
+def _current(member: str, epoch: int, *partitions: int) -> Record:
+    rows = (AssignedPartitions(TOPIC, partitions, (epoch,) * len(partitions)),)
+    value = ConsumerGroupCurrentMemberAssignmentValue(epoch, epoch - 1, MemberState.STABLE.value, rows, ())
+    return Record(ConsumerGroupCurrentMemberAssignmentKey("g", member), value)
+
+
+def _member(member: str) -> Record:
+    value = ConsumerGroupMemberMetadataValue(None, None, "c", "/127.0.0.1", ("t",), "", 60_000, None)
+    return Record(ConsumerGroupMemberMetadataKey("g", member), value)
+
+
+#: ``one`` had both partitions, gave up the second, which ``two`` took, and got a new epoch. The record by which it gave
+#: it up was compacted away after its older one had been read (KAFKA-19862).
+READ_WHILE_COMPACTED: Final[tuple[Record, ...]] = (
+    _member("one"),
+    _current("one", 2, 0, 1),
+    _member("two"),
+    _current("two", 3, 1),
+    Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(4)),
+    _current("one", 4, 0),
+)
+#: (topic id, partition, epoch) that it leads to (M-PE-01, M-PE-02)
+HELD_AFTERWARDS: Final = ((TOPIC, 0, 4), (TOPIC, 1, 3))
