@@ -20,7 +20,7 @@ from .divergences import explanation
 #: how often a trace is run again because the other coordinator chose another leader
 _MOST_CHOICES = 50
 #: what Kafka's harness says of events that cannot happen
-_IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend", "NoSuchTask")
+_IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend", "NoSuchTask")
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ class _Run:
         self.end = 0  #: of the log
         self.base = 0  #: of the log before the last step
         self.replicated = 0
+        self.ends = [0]  #: places at which the records of a step end
         self.tasks: set[ev.TaskKey] = set()  #: work beside that is under way
 
     def epochs(self) -> dict[tuple[str, str], int]:
@@ -103,6 +104,7 @@ class _Run:
             self.end = self.base
         elif isinstance(event, ev.Load):
             self.end = self.replicated = len(event.records)
+            self.ends = [self.end]
         elif isinstance(event, ev.Appended):
             self.replicated = event.offset
         elif isinstance(event, ev.TaskDone):
@@ -112,6 +114,7 @@ class _Run:
         self.tasks.update(seen.tasks)
         self.base = self.end
         self.end += len(seen.records)
+        self.ends = [*(known for known in self.ends if known <= self.base), self.end]
         return seen, self._ids.last
 
 
@@ -182,7 +185,8 @@ class References:
         if isinstance(event, ev.AppendFailed):
             return event if wrote else None
         if isinstance(event, ev.Appended):
-            offset = run.end if event.offset == self._contexts[index].end else min(event.offset, run.end)
+            end = run.end if event.offset == self._contexts[index].end else min(event.offset, run.end)
+            offset = max(known for known in run.ends if known <= end)
             return replace(event, offset=offset) if offset > run.replicated else None
         if isinstance(event, ev.Load):
             return _renamed(event, ids)  # type: ignore[no-any-return]

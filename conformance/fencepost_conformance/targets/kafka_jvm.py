@@ -1,7 +1,8 @@
 """Apache Kafka's own group coordinator as a target: its service and runtime, stepped in a JVM (``docs/targets.md``).
 
 The profile plays no part: Kafka does what its release does. A trace that asks for something impossible is answered in
-the observation's ``error``: ``NoSuchTimer`` (not armed, or not due), ``OffsetBeyondLog``, ``NothingToAppend``.
+the observation's ``error``: ``NoSuchTimer`` (not armed, or not due), ``NoSuchTask``, ``OffsetBeyondLog``,
+``OffsetInsideBatch`` (the records of one operation are replicated together), ``NothingToAppend``.
 """
 
 from __future__ import annotations

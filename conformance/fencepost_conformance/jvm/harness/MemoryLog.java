@@ -2,7 +2,9 @@ package fencepost;
 
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
+import java.util.HashSet;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 import org.apache.kafka.common.TopicPartition;
@@ -21,6 +23,7 @@ final class MemoryLog implements InvocationHandler {
 
     private PartitionWriter.Listener listener;
     private TopicPartition partition;
+    private final Set<Long> ends = new HashSet<>(Set.of(0L));
     private long endOffset = 0;
     private Errors failure = null;
     private int appended = 0;
@@ -37,6 +40,12 @@ final class MemoryLog implements InvocationHandler {
 
     void startAt(long offset) {
         endOffset = offset;
+        ends.add(offset);
+    }
+
+    /** Whether a batch ends there. Replication goes batch by batch, and Kafka has a snapshot at each end only. */
+    boolean endsAt(long offset) {
+        return ends.contains(offset);
     }
 
     Errors failure() {
@@ -97,6 +106,7 @@ final class MemoryLog implements InvocationHandler {
         }
         int count = count(records);
         endOffset += count;
+        ends.add(endOffset);
         appended += count;
         return endOffset;
     }

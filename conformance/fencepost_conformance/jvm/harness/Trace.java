@@ -124,6 +124,8 @@ final class Trace {
     private void replicate(long offset) {
         if (offset > log.endOffset()) {
             refusal = "OffsetBeyondLog";
+        } else if (!log.endsAt(offset)) {
+            refusal = "OffsetInsideBatch";
         } else {
             log.replicated(offset);
         }
