@@ -158,8 +158,9 @@ def _reconciled(
     """M-HB-08."""
     if not changed and member.reconciled_to(goal.epoch):
         return member
-    topic_ids = step.topics.ids(group.topics_of(member))
-    wish = reconcile.Goal(goal.share, goal.epoch, topic_ids, body.topic_partitions, changed)
+    names = group.topics_of(member)
+    topic_ids = step.topics.ids(names)
+    wish = reconcile.Goal(goal.share, goal.epoch, topic_ids, bool(names), body.topic_partitions, changed)
     return reconcile.reconcile(group, member, wish, step.profile)
 
 

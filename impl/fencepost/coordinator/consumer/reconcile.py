@@ -21,7 +21,8 @@ from .state import ConsumerGroup, ConsumerMember, Holding, Share
 
 
 class Goal(NamedTuple):
-    """Where the member is to go: its target, the epoch of that target, and the topics that it subscribes to now.
+    """Where the member is to go: its target, the epoch of that target, and the existing topics that it subscribes to
+    now; ``subscribes``: to any name, existing or not.
 
     ``owned``: the partitions that the member says it owns, None if it does not say. ``changed``: its subscription
     changed in this request."""
@@ -29,6 +30,7 @@ class Goal(NamedTuple):
     target: Share
     epoch: int
     topic_ids: frozenset[bytes]
+    subscribes: bool
     owned: Iterable[TopicPartitions] | None
     changed: bool
 
@@ -86,7 +88,7 @@ def _next(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, 
 def _prune(member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
     """M-REC-25."""
     gone = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in goal.topic_ids}
-    if not gone and (goal.topic_ids or member.revoking):
+    if not gone and (goal.subscribes or member.revoking):
         return member
     left = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in gone}
     revoking = {topic_id: dict(held) for topic_id, held in member.revoking.items()}

@@ -67,6 +67,8 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
         specs[member_id] = _spec(step, group, members[member_id], group.target.get(before, NO_SHARE))
     counts = {topic_id: topic.partitions for topic_id, topic in step.topics.by_id.items()}
     name = preferred(step, group.group_id, members)
+    if name not in step.settings.group_consumer_assignors:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # from a log of other days
     try:
         shares = ASSIGNORS[name](GroupSpec(specs, kind, counts))
     except AssignorError:
