@@ -8,16 +8,26 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile, Settings
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_traces
+from .consumer.topics import TopicEvent, topic_events
+from .consumer.watch import first_consumer_event, watch
 from .door import while_loading
 from .history import Event, History, histories
 from .search import Exhausted, Limits, Search
 from .text import answer_text, request_text
 from .verdict import Outcome, Refusal, Verdict
 
+#: Answers that only a member gets that the coordinator knows.
+_OF_KNOWN_MEMBERS = (
+    ErrorCode.NONE,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.FENCED_MEMBER_EPOCH,
+)
 #: How many different answers a refusal lists.
 _SHOWN = 8
 
@@ -35,7 +45,9 @@ def _alive_before(history: History) -> tuple[Event | None, Event | None]:
             continue
         named: str = getattr(event.op.body, "member_id", "")
         code = getattr(event.op.answer, "error_code", None)
-        known = code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION)
+        known = code in _OF_KNOWN_MEMBERS
+        if isinstance(event.op.body, ConsumerGroupHeartbeatRequest) and event.op.body.member_epoch == JOIN_EPOCH:
+            known = False  # a new member brings its id along (M-VAL-09)
         shows = event if named and known else None
         if not while_loading(event.op.answer):
             return shows, may_show
@@ -111,6 +123,26 @@ def check_history(history: History, settings: Settings, profile: Profile, limits
     return _refusal(history, at, settings, profile, limits), search.steps
 
 
+def check_consumer_history(
+    history: History, topics: list[TopicEvent], settings: Settings, profile: Profile, limits: Limits
+) -> tuple[Refusal | None, int]:
+    """As ``check_history``, of a group in which somebody speaks the consumer protocol (KIP-848)."""
+    begins = first_consumer_event(history)
+    assert begins is not None
+    steps = 0
+    if any(event.answered for event in history.events[:begins]):
+        until_then = History(history.group_id, history.events[:begins])
+        refusal, steps = check_history(until_then, settings, profile, limits)
+        if refusal is not None:
+            return refusal, steps
+    found = watch(history, topics, settings, profile, limits)
+    if found is None:
+        return None, steps + len(history.events)
+    event, wrong = found
+    seen = f"{request_text(event.op)} was answered {answer_text(event.op.answer, event.op)}"
+    return Refusal(history.group_id, event.line, event.at_ms, seen, (wrong.allowed,), wrong.rules), steps
+
+
 def _line(trace: WireTrace, number: int) -> int:
     """The line in the file of the ``number``-th line after the header, or of the header (0)."""
     return trace.numbers[number] if trace.numbers else number
@@ -135,6 +167,7 @@ def check_trace(
     outcome: Outcome = "accepted"
     line, reason = 0, ""
     groups = histories(trace)
+    topics = topic_events(trace)
     for history in groups.values():
         events += len(history.events)
         alive, perhaps_alive = _alive_before(history)
@@ -143,7 +176,10 @@ def check_trace(
             outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"
             continue
         try:
-            refusal, cost = check_history(history, trace.settings, profile, limits)
+            if first_consumer_event(history) is None:
+                refusal, cost = check_history(history, trace.settings, profile, limits)
+            else:
+                refusal, cost = check_consumer_history(history, topics, trace.settings, profile, limits)
         except Exhausted as given_up:
             outcome, line, reason = "undecided", _line(trace, 0), f"group {history.group_id!r}: {given_up}"
             continue

@@ -37,13 +37,14 @@ _OF_GROUP: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Who commits; ``version`` is that of the API."""
+    """Who commits; ``version`` is that of the API. ``topics`` by name, or from v10 on by id, each with partitions."""
 
     group_id: str
     generation_id: int
     member_id: str
     group_instance_id: str | None
     version: int
+    topics: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,11 @@ def read_commit(version: int, body: Mapping[str, Any]) -> Commit | None:
     generation = body.get("generation_id_or_member_epoch", body.get("generation_id", -1))
     if not isinstance(group_id, str) or not isinstance(generation, int):
         return None
-    return Commit(group_id, generation, body.get("member_id") or "", body.get("group_instance_id"), version)
+    topics = tuple(
+        (str(topic.get("topic_id") or topic.get("name")), tuple(row["partition_index"] for row in topic["partitions"]))
+        for topic in body["topics"]
+    )
+    return Commit(group_id, generation, body.get("member_id") or "", body.get("group_instance_id"), version, topics)
 
 
 def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:

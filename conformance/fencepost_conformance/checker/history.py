@@ -10,6 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
@@ -28,8 +33,6 @@ from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLin
 from .answers import seen
 from .commits import OFFSET_COMMIT, Commit, CommitAnswer, read_commit, read_commit_answer
 
-#: ConsumerGroupHeartbeat: the group speaks the other protocol.
-CONSUMER_GROUP_HEARTBEAT: Final = 68
 NEVER: Final = 1 << 62
 
 Body: TypeAlias = RequestBody | Commit
@@ -76,10 +79,21 @@ class History:
     foreign: tuple[int, str] | None = None
 
 
+_OF_ONE_GROUP: Final = (
+    JoinGroupRequest,
+    SyncGroupRequest,
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    ConsumerGroupHeartbeatRequest,
+)
+
+
 def _parts(body: RequestBody | None) -> dict[str, RequestBody]:
     """The groups that a request is about, each with the request as far as it concerns that group."""
-    if isinstance(body, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
+    if isinstance(body, _OF_ONE_GROUP):
         return {body.group_id: body}
+    if isinstance(body, ConsumerGroupDescribeRequest):
+        return {group_id: ConsumerGroupDescribeRequest((group_id,)) for group_id in body.group_ids}
     if isinstance(body, DeleteGroupsRequest):
         return {group_id: DeleteGroupsRequest((group_id,)) for group_id in body.groups_names}
     return {}
@@ -88,6 +102,8 @@ def _parts(body: RequestBody | None) -> dict[str, RequestBody]:
 def _part_of(answer: ResponseBody, group_id: str) -> ResponseBody:
     if isinstance(answer, DeleteGroupsResponse):
         return DeleteGroupsResponse(tuple(row for row in answer.results if row.group_id == group_id)[:1])
+    if isinstance(answer, ConsumerGroupDescribeResponse):
+        return ConsumerGroupDescribeResponse(tuple(row for row in answer.groups if row.group_id == group_id)[:1])
     return answer
 
 
@@ -103,10 +119,6 @@ class _Histories:
         if line.api_key == OFFSET_COMMIT:
             commit = read_commit(line.api_version, line.body)
             parts = {} if commit is None else {commit.group_id: commit}
-        elif line.api_key == CONSUMER_GROUP_HEARTBEAT and isinstance(group := line.body.get("group_id"), str):
-            parts = {}
-            history = self.groups.setdefault(group, History(group))
-            history.foreign = history.foreign or (number, "uses the consumer protocol (KIP-848)")
         else:
             parts = _parts(wire_request(line))
         opened = []

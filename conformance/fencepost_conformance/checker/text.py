@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsResponse,
     JoinGroupRequest,
@@ -27,6 +34,12 @@ def _bytes(content: bytes) -> str:
     return f"{len(content)} bytes ({content[:12].hex()}…)" if len(content) > 12 else f"bytes {content.hex() or 'none'}"
 
 
+def _rows(rows: tuple[TopicPartitions, ...]) -> str:
+    """Such as ``cf08d9a5…: 0 1 2``; topics by the beginning of their id."""
+    told = [f"{row.topic_id.hex()[:8]}…: {' '.join(map(str, row.partitions))}" for row in rows]
+    return "; ".join(told) or "of nothing"
+
+
 def request_text(op: Op) -> str:
     """Such as ``Heartbeat v4 of member id 'a-1' in generation 3 on connection 2``."""
     body = op.body
@@ -39,6 +52,9 @@ def request_text(op: Op) -> str:
     instance = getattr(body, "group_instance_id", None)
     if instance is not None:
         words.append(f"(instance id {instance!r})")
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        words += [f"(instance id {body.instance_id!r})"] * (body.instance_id is not None)
+        words.append(f"at epoch {body.member_epoch}")
     if hasattr(body, "generation_id"):
         words.append(f"in generation {body.generation_id}")
     if isinstance(body, JoinGroupRequest):
@@ -70,6 +86,16 @@ def answer_text(answer: Answer | None, op: Op) -> str:
         if answer.protocol_name:
             words.append(answer.protocol_name)
         words.append(f"assignment of {_bytes(answer.assignment)}")
+    elif isinstance(answer, ConsumerGroupHeartbeatResponse):
+        if answer.error_code is ErrorCode.NONE:
+            words.append(f"epoch {answer.member_epoch}")
+            words.append("no assignment" if answer.assignment is None else f"assignment {_rows(answer.assignment)}")
+    elif isinstance(answer, ConsumerGroupDescribeResponse):
+        words += [
+            f"{row.error_code.name} {row.group_state} epochs {row.group_epoch}/{row.assignment_epoch}, "
+            f"{len(row.members)} members"
+            for row in answer.groups
+        ]
     elif isinstance(answer, LeaveGroupResponse):
         words += [f"{_member(row.member_id)}: {row.error_code.name}" for row in answer.members]
     return ", ".join(words)

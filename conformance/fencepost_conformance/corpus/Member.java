@@ -9,12 +9,14 @@ import java.util.Properties;
 import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * One member of a group with Apache Kafka's own client and the classic protocol. Same commands and answers as member.py.
+ * One member of a group with Apache Kafka's own client. Same commands and answers as member.py.
  *
  * Arguments: topics (comma separated), then key=value pairs that go to the consumer as they are.
  */
@@ -72,7 +74,8 @@ public final class Member {
         reader.start();
 
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
-            consumer.subscribe(Arrays.asList(arguments[0].split(",")), LISTENER);
+            boolean broker = "consumer".equals(properties.getProperty("group.protocol"));
+            subscribe(consumer, arguments[0], broker);
             tell("ready", "");
             String last = null;
             for (boolean alive = true, subscribed = true; alive;) {
@@ -95,7 +98,7 @@ public final class Member {
                     String[] words = line.trim().split(" ", 2);
                     switch (words[0]) {
                         case "subscribe" -> {
-                            consumer.subscribe(Arrays.asList(words[1].split(",")), LISTENER);
+                            subscribe(consumer, words[1], broker);
                             subscribed = true;
                         }
                         case "stall" -> sleep(Double.parseDouble(words[1]));
@@ -110,6 +113,17 @@ public final class Member {
             }
         }
         tell("closed", "");
+    }
+
+    /** Topics, or one regular expression that begins with ^; the broker resolves it if it can. */
+    private static void subscribe(KafkaConsumer<byte[], byte[]> consumer, String topics, boolean broker) {
+        if (!topics.startsWith("^")) {
+            consumer.subscribe(Arrays.asList(topics.split(",")), LISTENER);
+        } else if (broker) {
+            consumer.subscribe(new SubscriptionPattern(topics), LISTENER);
+        } else {
+            consumer.subscribe(Pattern.compile(topics), LISTENER);
+        }
     }
 
     private static String owned(KafkaConsumer<byte[], byte[]> consumer) {

@@ -33,7 +33,11 @@ from pydantic import TypeAdapter
 
 @dataclass(frozen=True, slots=True)
 class MemberConfig:
-    """``assignors`` by their names on the wire; times in milliseconds."""
+    """``assignors`` by their names on the wire; times in milliseconds.
+
+    With the protocol ``consumer`` (KIP-848) the broker decides about sessions and heartbeats, and ``assignors`` are
+    those of the broker. A topic that begins with ``^`` is a regular expression, then for the broker to resolve.
+    """
 
     library: str
     bootstrap: str
@@ -46,6 +50,7 @@ class MemberConfig:
     poll_interval_ms: int = 8_000
     heartbeat_ms: int = 500
     api_version: str | None = None  #: kafka-python only: speak as to a broker of that release
+    protocol: str = "classic"
 
 
 def tell(event: str, **fields: Any) -> None:
@@ -102,17 +107,22 @@ class Confluent(_Consuming):
             "bootstrap.servers": config.bootstrap,
             "group.id": config.group,
             "client.id": config.name,
-            "session.timeout.ms": config.session_timeout_ms,
             "max.poll.interval.ms": config.poll_interval_ms,
-            "heartbeat.interval.ms": config.heartbeat_ms,
-            "partition.assignment.strategy": ",".join(config.assignors),
             "auto.offset.reset": "earliest",
             "topic.metadata.refresh.interval.ms": 1_000,
         }
+        if config.protocol == "consumer":
+            settings |= {"group.protocol": "consumer", "group.remote.assignor": config.assignors[0]}
+        else:
+            settings |= {
+                "session.timeout.ms": config.session_timeout_ms,
+                "heartbeat.interval.ms": config.heartbeat_ms,
+                "partition.assignment.strategy": ",".join(config.assignors),
+            }
         if config.instance_id is not None:
             settings["group.instance.id"] = config.instance_id
         self.slow = 0.0
-        self._cooperative = "cooperative-sticky" in config.assignors
+        self._cooperative = config.protocol == "consumer" or "cooperative-sticky" in config.assignors
         self._consumer = Consumer(settings)
         self.subscribe(list(config.topics))
 

@@ -15,6 +15,15 @@ from ..targets.broker import DEFAULT_VERSION, HOST, Broker
 from .scenarios import SCENARIOS, Scenario
 from .stage import Java, Stage, Stuck
 
+#: Sessions of the consumer protocol as short as those of the classic one, so that a trace need not last for minutes.
+BROKER_SETTINGS = {
+    "group.max.size": "7",
+    "group.consumer.max.size": "7",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
+}
 #: Partitions of the two topics that each scenario has for itself.
 PARTITIONS = (8, 4)
 #: How often a scenario that got stuck is played again.
@@ -64,9 +73,8 @@ def _clients(take: Take) -> dict[str, str]:
 async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, path: Path) -> None:
     """Play and record once; the trace is at ``path`` afterwards. Raises Stuck."""
     group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a group that nobody knows
-    topics = {f"{take.name}-{letter}": number for letter, number in zip("ab", PARTITIONS, strict=True)}
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
-    stage = Stage("", group, topics, take.library, take.scenario.assignors, java)
+    stage = Stage("", group, {}, take.library, take.scenario.assignors, java, take.scenario.protocol)
     provenance = {
         "broker": f"Apache Kafka {broker.version}",
         "scenario": take.scenario.about,
@@ -88,6 +96,8 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
     )
     stage.bootstrap = str(await ready.get())
     try:
+        for letter, number in zip("ab", PARTITIONS, strict=True):
+            await stage.create_topic(f"{group}-{letter}", number)
         await take.scenario.play(stage)
     finally:
         await stage.clear()
@@ -126,10 +136,7 @@ async def produce(
     made: list[Made] = []
     for delay in sorted({take.scenario.initial_delay_ms for take in wanted}):
         mine = [take for take in wanted if take.scenario.initial_delay_ms == delay]
-        with Broker(release, initial_rebalance_delay_ms=delay, settings={"group.max.size": "7"}) as broker:
-            for take in mine:
-                for letter, number in zip("ab", PARTITIONS, strict=True):
-                    broker.create_topic(f"{take.name}-{letter}", number)
+        with Broker(release, initial_rebalance_delay_ms=delay, settings=BROKER_SETTINGS) as broker:
             seats = asyncio.Semaphore(jobs)
 
             async def one(take: Take, broker: Broker = broker, seats: asyncio.Semaphore = seats) -> Made:

@@ -7,11 +7,13 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..record.addresses import Address
 from ..wire.frames import RequestHeader
+from .asking import create_topic, describe
 from .member import MemberConfig
 
 #: How long anything that must happen may take before the scenario is given up, in seconds.
@@ -23,6 +25,9 @@ JAVA_ASSIGNORS = {
     "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
+
+#: What members get that do not speak the protocol of their scenario.
+USUAL_ASSIGNORS = {"classic": ("range",), "consumer": ("uniform",)}
 
 
 class Stuck(Exception):
@@ -42,16 +47,21 @@ def java_command(java: Java, config: MemberConfig) -> list[str]:
     properties: dict[str, Any] = {
         "bootstrap.servers": config.bootstrap,
         "group.id": config.group,
-        "group.protocol": "classic",
+        "group.protocol": config.protocol,
         "client.id": config.name,
-        "session.timeout.ms": config.session_timeout_ms,
         "max.poll.interval.ms": config.poll_interval_ms,
-        "heartbeat.interval.ms": config.heartbeat_ms,
-        "partition.assignment.strategy": ",".join(package + JAVA_ASSIGNORS[name] for name in config.assignors),
         "auto.offset.reset": "earliest",
         "metadata.max.age.ms": 1_000,
         "default.api.timeout.ms": 10_000,
     }
+    if config.protocol == "consumer":
+        properties["group.remote.assignor"] = config.assignors[0]
+    else:
+        properties |= {
+            "session.timeout.ms": config.session_timeout_ms,
+            "heartbeat.interval.ms": config.heartbeat_ms,
+            "partition.assignment.strategy": ",".join(package + JAVA_ASSIGNORS[name] for name in config.assignors),
+        }
     if config.instance_id is not None:
         properties["group.instance.id"] = config.instance_id
     options = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
@@ -145,14 +155,15 @@ async def _patiently(waiting: Any, complaint: str) -> None:
 
 @dataclass(slots=True)
 class Stage:
-    """``library`` and ``assignors`` are what members get unless told otherwise."""
+    """``library``, ``assignors`` and ``protocol`` are what members get unless told otherwise."""
 
     bootstrap: str
     group: str
-    topics: Mapping[str, int]  #: name -> partitions
+    topics: dict[str, int]  #: name -> partitions
     library: str
     assignors: tuple[str, ...]
     java: Java | None
+    protocol: str = "classic"
     players: list[Player] = field(default_factory=list)
     _fates: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
@@ -183,6 +194,20 @@ class Stage:
         )
         await _patiently(process.wait(), f"the administrator does not end: {words}")
 
+    @property
+    def _address(self) -> Address:
+        host, _, port = self.bootstrap.rpartition(":")
+        return Address(host, int(port))
+
+    async def create_topic(self, name: str, partitions: int) -> None:
+        """Through the recorder, so that the trace tells the topic's id."""
+        await asyncio.to_thread(create_topic, self._address, name, partitions)
+        self.topics[name] = partitions
+
+    async def describe(self) -> None:
+        """Let an administrator have the consumer group described."""
+        await asyncio.to_thread(describe, self._address, self.group)
+
     async def member(
         self,
         name: str,
@@ -194,19 +219,23 @@ class Stage:
         session_timeout_ms: int = 6_000,
         poll_interval_ms: int = 8_000,
         api_version: str | None = None,
+        protocol: str | None = None,
     ) -> Player:
         """Start a member; it joins on its own."""
+        protocol = protocol or self.protocol
+        usual = self.assignors if protocol == self.protocol else USUAL_ASSIGNORS[protocol]
         config = MemberConfig(
             library=library or self.library,
             bootstrap=self.bootstrap,
             group=self.group,
             topics=tuple(topics or [self.topic]),
             name=name,
-            assignors=assignors or self.assignors,
+            assignors=assignors or usual,
             instance_id=instance_id,
             session_timeout_ms=session_timeout_ms,
             poll_interval_ms=poll_interval_ms,
             api_version=api_version,
+            protocol=protocol,
         )
         if config.library == "java":
             if self.java is None:

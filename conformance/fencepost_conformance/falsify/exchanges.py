@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..checker.commits import OFFSET_COMMIT
 from ..trace.files import WireTrace
 from ..trace.lines import API_OF_KEY, ReceivedLine, SentLine
 
@@ -45,7 +46,7 @@ class Exchange:
 
 
 def exchanges(trace: WireTrace) -> list[Exchange]:
-    """The answered requests of the group APIs."""
+    """The answered requests of the group APIs, and commits."""
     found: list[Exchange] = []
     open_: dict[tuple[int, int], tuple[int, SentLine]] = {}
     for position, line in enumerate(trace.lines):
@@ -53,7 +54,7 @@ def exchanges(trace: WireTrace) -> list[Exchange]:
             open_[line.connection, line.correlation_id] = position, line
         elif isinstance(line, ReceivedLine) and (line.connection, line.correlation_id) in open_:
             sent, ask = open_.pop((line.connection, line.correlation_id))
-            api = API_OF_KEY.get(line.api_key)
+            api = "OffsetCommit" if line.api_key == OFFSET_COMMIT else API_OF_KEY.get(line.api_key)
             if api is not None and "undecoded" not in ask.body and "undecoded" not in line.body:
                 found.append(
                     Exchange(

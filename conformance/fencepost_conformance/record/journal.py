@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from ..trace.lines import Setting
 from ..wire.convert import GROUP_APIS, ForeignErrorCode, plain, to_request, to_response
 from ..wire.frames import RequestHeader
 
@@ -19,8 +20,10 @@ RECORDED = frozenset(GROUP_APIS) | {
     "offset_fetch",
     "offset_delete",
     "txn_offset_commit",
-    "consumer_group_heartbeat",
-    "consumer_group_describe",
+    # which topics there are decides what a coordinator assigns (M-META-03)
+    "create_topics",
+    "create_partitions",
+    "delete_topics",
 }
 
 #: Called with ``sent`` or ``received``, and the header of the request.
@@ -52,7 +55,7 @@ class Journal:
         self,
         write: Callable[[str], None],
         *,
-        settings: Mapping[str, int],
+        settings: Mapping[str, Setting],
         provenance: Mapping[str, str],
         name: str = "",
         profile: str = "kafka-4.3",

@@ -12,6 +12,7 @@ from kio.static.primitive import i8
 
 from fencepost.protocol.settings import Settings
 
+from ..trace.lines import Setting
 from ..wire.frames import (
     API_KEYS,
     MAX_RESPONSE_BYTES,
@@ -25,13 +26,25 @@ from ..wire.frames import (
 )
 from .addresses import Address, SeveralBrokers
 
-#: Broker configuration -> field of Settings (G-CFG-01…04, 25).
+#: Broker configuration -> field of Settings (G-CFG-01…04, 10…14, 25, 30, 31).
 _CONFIGS = {
     "group.min.session.timeout.ms": "group_min_session_timeout_ms",
     "group.max.session.timeout.ms": "group_max_session_timeout_ms",
     "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
     "group.max.size": "group_max_size",
     "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
+    "group.consumer.session.timeout.ms": "group_consumer_session_timeout_ms",
+    "group.consumer.min.session.timeout.ms": "group_consumer_min_session_timeout_ms",
+    "group.consumer.max.session.timeout.ms": "group_consumer_max_session_timeout_ms",
+    "group.consumer.heartbeat.interval.ms": "group_consumer_heartbeat_interval_ms",
+    "group.consumer.min.heartbeat.interval.ms": "group_consumer_min_heartbeat_interval_ms",
+    "group.consumer.max.heartbeat.interval.ms": "group_consumer_max_heartbeat_interval_ms",
+    "group.consumer.max.size": "group_consumer_max_size",
+    "group.consumer.assignors": "group_consumer_assignors",
+    "group.consumer.migration.policy": "group_consumer_migration_policy",
+    "group.consumer.assignment.interval.ms": "group_consumer_assignment_interval_ms",
+    "group.consumer.min.assignment.interval.ms": "group_consumer_min_assignment_interval_ms",
+    "group.consumer.max.assignment.interval.ms": "group_consumer_max_assignment_interval_ms",
 }
 _BROKER_RESOURCE = 4
 _METADATA_VERSION, _CONFIGS_VERSION = 9, 4  # every broker since Kafka 2.6 has them
@@ -42,7 +55,7 @@ class Upstream:
     """``settings`` holds what differs from Kafka's defaults; ``known`` is false if the broker would not tell."""
 
     node_id: int
-    settings: dict[str, int]
+    settings: dict[str, Setting]
     known: bool
 
 
@@ -84,7 +97,15 @@ async def inspect(address: Address) -> Upstream:
         await close(writer)
 
 
-async def _settings(session: _Session, node: int) -> tuple[dict[str, int], bool]:
+def _value(name: str, text: str) -> Setting:
+    """The text that a broker tells, as a header holds it."""
+    usual = getattr(Settings(), name)
+    if isinstance(usual, tuple):
+        return tuple(part.strip() for part in text.split(","))
+    return text.lower() if isinstance(usual, str) else int(text)
+
+
+async def _settings(session: _Session, node: int) -> tuple[dict[str, Setting], bool]:
     resource = DescribeConfigsResource(
         resource_type=i8(_BROKER_RESOURCE), resource_name=str(node), configuration_keys=tuple(_CONFIGS)
     )
@@ -95,6 +116,10 @@ async def _settings(session: _Session, node: int) -> tuple[dict[str, int], bool]
     (result,) = answer.results
     if result.error_code.value != 0:
         return {}, False
-    told = {_CONFIGS[row.name]: int(row.value) for row in result.configs if row.name in _CONFIGS and row.value}
+    told = {
+        _CONFIGS[row.name]: _value(_CONFIGS[row.name], row.value)
+        for row in result.configs
+        if row.name in _CONFIGS and row.value
+    }
     usual = Settings()
     return {name: value for name, value in told.items() if value != getattr(usual, name)}, True

@@ -12,10 +12,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from fencepost.protocol import messages
+from fencepost.protocol import consumer_messages, messages
 from fencepost.protocol.errors import ErrorCode
 
 
@@ -32,7 +33,18 @@ GROUP_APIS: dict[str, tuple[type, type]] = {
     "describe_groups": (messages.DescribeGroupsRequest, messages.DescribeGroupsResponse),
     "list_groups": (messages.ListGroupsRequest, messages.ListGroupsResponse),
     "delete_groups": (messages.DeleteGroupsRequest, messages.DeleteGroupsResponse),
+    "consumer_group_heartbeat": (
+        consumer_messages.ConsumerGroupHeartbeatRequest,
+        consumer_messages.ConsumerGroupHeartbeatResponse,
+    ),
+    "consumer_group_describe": (
+        consumer_messages.ConsumerGroupDescribeRequest,
+        consumer_messages.ConsumerGroupDescribeResponse,
+    ),
 }
+
+#: What kio reads as the zero topic id.
+_NO_TOPIC: Final = bytes(16)
 
 #: Defaults of fields that have none in the project's message, for versions that do not carry them.
 _ABSENT: dict[str, Any] = {
@@ -55,16 +67,32 @@ def _error(value: Any) -> ErrorCode:
         raise ForeignErrorCode(f"error code {value.value} is not one that group coordination uses") from None
 
 
+def _rows(values: Any) -> Any:
+    """An assignment of ConsumerGroupHeartbeat or ConsumerGroupDescribe is a message of its own, with only its rows."""
+    return getattr(values, "topic_partitions", values)
+
+
+def _bytes(value: Any) -> bytes:
+    if value is None:
+        return _NO_TOPIC
+    return value.bytes if isinstance(value, UUID) else bytes(value)
+
+
 def _converter(hint: Any) -> Callable[[Any], Any]:
     if hint is ErrorCode:
         return _error
+    if hint is bytes:
+        return _bytes
     if get_origin(hint) is tuple:
         item = _converter(get_args(hint)[0])
-        return lambda values: tuple([item(value) for value in values])
+        return lambda values: tuple([item(value) for value in _rows(values)])
+    if NoneType in get_args(hint):
+        (inner,) = [_converter(part) for part in get_args(hint) if part is not NoneType]
+        return lambda value: None if value is None else inner(value)
     if is_dataclass(hint) and isinstance(hint, type):
         return lambda entity: _build(hint, entity)
-    if hint in (str, str | None):
-        return lambda text: None if text is None else str(text)
+    if hint is str:
+        return str
     return lambda value: value
 
 

@@ -1,6 +1,18 @@
 """What the members of a recorded group do. Each scenario ends with every member gone."""
 
-from . import assignors, crashes, delays, history, membership, rejoining, static
+from . import (
+    assignors,
+    consumer,
+    consumer_static,
+    consumer_topics,
+    crashes,
+    delays,
+    history,
+    membership,
+    mixed,
+    rejoining,
+    static,
+)
 from .scenario import ALL, SCENARIOS, Scenario
 
 __all__ = [
@@ -8,10 +20,14 @@ __all__ = [
     "SCENARIOS",
     "Scenario",
     "assignors",
+    "consumer",
+    "consumer_static",
+    "consumer_topics",
     "crashes",
     "delays",
     "history",
     "membership",
+    "mixed",
     "rejoining",
     "static",
 ]

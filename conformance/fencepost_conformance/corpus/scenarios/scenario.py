@@ -15,6 +15,8 @@ ALL = (*PYTHON, "java")
 COOPERATIVE = ("confluent-kafka", "kafka-python", "java")
 #: librdkafka's sticky assignor is its cooperative one.
 STICKY = ("kafka-python", "aiokafka", "java")
+#: Those with the consumer protocol (KIP-848).
+CONSUMER = ("confluent-kafka", "java")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Scenario:
     assignors: tuple[str, ...]
     about: str
     initial_delay_ms: int  #: of the broker
+    protocol: str = "classic"  #: of members that are not told another
 
     @property
     def title(self) -> str:
@@ -36,12 +39,15 @@ _Play = Callable[[Stage], Awaitable[None]]
 
 
 def scenario(
-    libraries: tuple[str, ...] = ALL, assignors: tuple[str, ...] = ("range",), initial_delay_ms: int = 500
+    libraries: tuple[str, ...] = ALL,
+    assignors: tuple[str, ...] = ("range",),
+    initial_delay_ms: int = 500,
+    protocol: str = "classic",
 ) -> Callable[[_Play], _Play]:
     def register(play: _Play) -> _Play:
         name = getattr(play, "__name__", "")
         about = (play.__doc__ or "").strip().removesuffix(".")
-        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms)
+        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms, protocol)
         return play
 
     return register

@@ -1,0 +1,1 @@
+"""Judges what a broker answers while a group speaks the consumer protocol (KIP-848), or both protocols."""

@@ -1,0 +1,206 @@
+"""Classic members of a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup (rule book, 9.3 and 9.4).
+
+These rules hold only while the group speaks the consumer protocol, which is certain as long as a member of that
+protocol is. When the last one may be gone the group may be a classic one again, and nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from fencepost.member.consumer_protocol import decode_assignment, decode_subscription
+from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+from ..answers import JOIN_PROTOCOL_TYPE, SYNC_PROTOCOL
+from ..history import NEVER, Op
+from .group import Knowledge
+from .members import Member, Partition, Presence
+from .wrong import Wrong
+
+#: JoinGroup from this version on gives a new member its id first (X-JOIN-05).
+_ID_REQUIRED_VERSION = 4
+
+
+def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResponse) -> None:
+    before, error = known.before[op.id], answer.error_code
+    surely = known.surely_consumer(op)
+    if surely:
+        _join_of_consumer_group(known, op, body, answer)
+    if error is not E.NONE:
+        return
+    member_id = answer.member_id
+    known.epochs.ceiling = max(known.epochs.ceiling, answer.generation_id)
+    member = Member(member_id, classic=True, instance=body.group_instance_id, session_ms=body.session_timeout_ms)
+    old = known.members.get(member_id)
+    if old is not None:
+        member.open, member.removers = old.open, old.removers
+    if body.group_instance_id is not None:
+        for holder in known.holders(body.group_instance_id):
+            if holder.member_id != member_id:
+                holder.presence, holder.exact, holder.counted = Presence.OUT, False, True
+    known.members[member_id] = member
+    member.presence, member.epoch, member.rebalance_ms = Presence.IN, answer.generation_id, body.rebalance_timeout_ms
+    member.heard(op, known.now, known.line)
+    member.deadline_ms = op.sent_ms + body.rebalance_timeout_ms  # X-TMR-03
+    if surely:
+        known.epochs.told(answer.generation_id)
+        known.epochs.computed(op.sent_ms)
+        member.exact = before.alone
+
+
+def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResponse) -> None:
+    error, before = answer.error_code, known.before[op.id]
+    dynamic = body.group_instance_id is None
+    if dynamic and not body.member_id and op.version >= _ID_REQUIRED_VERSION:
+        if error is E.NONE:
+            raise Wrong(op, "MEMBER_ID_REQUIRED", "X-JOIN-05")
+    elif error is E.MEMBER_ID_REQUIRED:
+        raise Wrong(op, "NONE", "X-JOIN-06", "X-JOIN-07")
+    if error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID) and (dynamic or not body.member_id):
+        raise Wrong(op, "NONE", "X-JOIN-06", "X-JOIN-07")
+    if error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION, E.UNRELEASED_INSTANCE_ID):
+        raise Wrong(op, "NONE", "X-JOIN-12", "X-JOIN-14")
+    most = max(before.most, known.possible(body.member_id))
+    if error is E.GROUP_MAX_SIZE_REACHED and most < known.settings.group_consumer_max_size:
+        raise Wrong(op, "NONE", "X-JOIN-03")
+    if error is not E.NONE:
+        return
+    if body.member_id and answer.member_id != body.member_id:
+        raise Wrong(op, f"member id {body.member_id!r}", "X-JOIN-06")
+    first = body.protocols[0].name if body.protocols else ""
+    type_told = op.version < JOIN_PROTOCOL_TYPE or answer.protocol_type == "consumer"
+    if answer.leader or answer.members or answer.protocol_name != first or not type_told or answer.skip_assignment:
+        raise Wrong(op, f"consumer, {first}, no leader, no members", "X-JOIN-15")
+    if answer.generation_id < before.floor and not _may_revoke(body):
+        raise Wrong(op, f"a generation from {before.floor} on", "X-JOIN-18", "M-TGT-01")
+    if answer.generation_id > known.epochs.ceiling:
+        raise Wrong(op, f"a generation up to {known.epochs.ceiling}", "X-JOIN-15", "INV-KIP-03")
+
+
+def _may_revoke(body: JoinGroupRequest) -> bool:
+    """It says that it owns something, so it may have to give that up first (X-JOIN-17)."""
+    try:
+        return bool(decode_subscription(body.protocols[0].metadata).owned_partitions)
+    except (ValueError, IndexError):
+        return True
+
+
+def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResponse) -> None:
+    member = known.members.get(body.member_id)
+    if known.surely_consumer(op):
+        _member_part(known, op, member, body.generation_id, answer.error_code)
+    if answer.error_code is not E.NONE or member is None:
+        return
+    if not known.surely_consumer(op):
+        _stay(known, op, member)
+        return
+    if op.version >= SYNC_PROTOCOL and (answer.protocol_type, answer.protocol_name) != (
+        body.protocol_type,
+        body.protocol_name,
+    ):
+        raise Wrong(op, f"{body.protocol_type}, {body.protocol_name}", "X-SYNC-06")
+    _stay(known, op, member)
+    member.deadline_ms = NEVER
+    held = _decoded(known, answer.assignment)
+    if held is None:
+        return
+    if member.exact and known.before[op.id].alone:
+        member.held = dict.fromkeys(held)
+        for each in sorted(held):
+            holder = known.holder_of(each, member.member_id)
+            if holder is not None:
+                name = known.topics.names[each[0]]
+                raise Wrong(op, f"not {name}-{each[1]}, which {holder.member_id!r} holds", "INV-KIP-01", "X-SYNC-06")
+
+
+def _decoded(known: Knowledge, content: bytes) -> frozenset[Partition] | None:
+    """The partitions of an assignment; None if it names a topic whose id is not known."""
+    try:
+        rows = decode_assignment(content).partitions
+    except ValueError:
+        return None
+    found = [(known.topics.ids.get(row.topic), row.partition) for row in rows]
+    return frozenset((topic, number) for topic, number in found if topic is not None) if all(found) else None
+
+
+def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: HeartbeatResponse) -> None:
+    member, error = known.members.get(body.member_id), answer.error_code
+    surely = known.surely_consumer(op)
+    if surely:
+        _member_part(known, op, member, body.generation_id, error)
+    if member is None:
+        return
+    if not surely and error in (E.NONE, E.REBALANCE_IN_PROGRESS):
+        _stay(known, op, member)
+    elif error is E.REBALANCE_IN_PROGRESS:
+        if known.before[op.id].alone:
+            member.told_rebalance = body.generation_id
+        _stay(known, op, member)
+        member.deadline_ms = min(member.deadline_ms, op.sent_ms + (member.rebalance_ms or 0))  # X-TMR-02
+    elif error is E.NONE:
+        _stay(known, op, member)
+
+
+def _member_part(known: Knowledge, op: Op, member: Member | None, generation: int, error: E) -> None:
+    """X-SYNC-01…03, 05 and X-HB-01…03."""
+    before = known.before[op.id]
+    answered = error in (E.NONE, E.REBALANCE_IN_PROGRESS)
+    if member is None or before.newcomer or (member is not None and not member.classic and before.surely_in):
+        if answered or error is E.ILLEGAL_GENERATION:
+            raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-HB-01", "X-SYNC-01", "X-SYNC-02")
+        return
+    inside = before.surely_in and known.surely_in(member)
+    if error is E.UNKNOWN_MEMBER_ID:
+        if inside:
+            raise Wrong(op, "NONE", "X-HB-01", "X-TMR-01")
+        if before.alone:
+            member.presence, member.exact = Presence.OUT, False
+        return
+    steady = inside and member.exact and before.alone
+    if error is E.FENCED_INSTANCE_ID and inside:
+        raise Wrong(op, "NONE", "X-HB-01")
+    if error is E.ILLEGAL_GENERATION and steady and generation == member.epoch:
+        raise Wrong(op, "NONE", "X-SYNC-03", "X-HB-01")
+    if answered and member.exact and before.alone and generation != member.epoch:
+        raise Wrong(op, "ILLEGAL_GENERATION", "X-SYNC-03", "X-HB-01")
+    if error is E.NONE and member.exact and before.alone:
+        if generation < before.seen and isinstance(op.body, HeartbeatRequest):
+            raise Wrong(op, "REBALANCE_IN_PROGRESS", "X-HB-03")
+        if member.told_rebalance == generation and isinstance(op.body, HeartbeatRequest):
+            raise Wrong(op, "REBALANCE_IN_PROGRESS", "X-HB-03", "X-HB-07")
+
+
+def _stay(known: Knowledge, op: Op, member: Member) -> None:
+    if member.counted:
+        member.counted = False
+        known.epochs.may_bump(-1)
+    member.presence = Presence.IN
+    member.heard(op, known.now, known.line)
+
+
+def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupResponse) -> None:
+    """X-LEAVE-01: whoever is known may be removed, of either protocol."""
+    surely = known.surely_consumer(op)
+    codes = [row.error_code for row in answer.members] or [answer.error_code]
+    for row, error in zip(body.members, codes, strict=False):
+        member = known.members.get(row.member_id)
+        if member is None or row.group_instance_id is not None:
+            continue
+        if surely and error is E.NONE and known.before[op.id].newcomer:
+            raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-LEAVE-01")
+        if surely and error is E.UNKNOWN_MEMBER_ID and known.before[op.id].surely_in and known.surely_in(member):
+            raise Wrong(op, "NONE", "X-LEAVE-01")
+        if error in (E.NONE, E.UNKNOWN_MEMBER_ID):
+            member.presence, member.exact = Presence.OUT, False
+    for row, error in zip(body.members, codes, strict=False):
+        if row.group_instance_id is not None and error is E.NONE:
+            for holder in known.holders(row.group_instance_id):
+                holder.presence, holder.exact = Presence.PERHAPS, False

@@ -1,0 +1,55 @@
+"""Bounds of the group epoch and of the epoch of the target assignment.
+
+Neither is told, but they only grow (INV-KIP-04), and what makes them grow is seen:
+
+* *from below*. The epoch of any member is at most that of the target (INV-KIP-03). A change that must raise the group's
+  epoch (M-EPOCH-01, 02, 04) is followed by a target for it in the first request at or after the assignment interval
+  (M-TGT-01, M-TGT-08).
+* *from above*. Each epoch has its cause: a request that may bump, a member that may have ended, topics that changed, a
+  regex that was resolved. Counting every possible cause gives more than there can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fencepost.protocol.settings import Settings
+
+from ..search import Limits
+
+
+@dataclass(slots=True)
+class Epochs:
+    """``seen``: the target's epoch is at least this. ``due``: from a time on, it is at least that once somebody
+    computes."""
+
+    settings: Settings
+    limits: Limits
+    seen: int = 0
+    ceiling: int = 1
+    due: list[tuple[int, int]] = field(default_factory=list)
+
+    def floor(self, now: int) -> int:
+        """The least epoch of the target after a request that computes and was sent at this time."""
+        return max([self.seen, *[epoch for due, epoch in self.due if due < now]])
+
+    def told(self, epoch: int) -> None:
+        self.seen = max(self.seen, epoch)
+
+    def computed(self, now: int) -> None:
+        """A request that computes, sent at this time, was answered."""
+        self.seen = self.floor(now)
+        self.due = [(due, epoch) for due, epoch in self.due if epoch > self.seen]
+
+    def bumped(self, before: int, answered_ms: int) -> None:
+        """A request certainly raised the group's epoch; the target's was at least ``before`` when it was sent."""
+        interval = self.settings.group_consumer_assignment_interval_ms
+        self.due.append((answered_ms + interval + self.limits.tolerance_ms, before + 1))
+
+    def may_bump(self, times: int = 1) -> None:
+        self.ceiling += times
+
+    def begin_anew(self) -> None:
+        """The group may have been replaced by one that counts from the start (C-JOIN-10, C-JOIN-15, M-VAL-22)."""
+        self.seen = 0
+        self.due.clear()

@@ -1,0 +1,104 @@
+"""What is known of a whole group while its trace is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fencepost.protocol.settings import Profile, Settings
+
+from ..history import Op
+from ..search import Limits
+from .epochs import Epochs
+from .members import Member, Partition, Presence
+from .topics import Topics
+
+#: A position before all lines.
+NOWHERE: Final = 1 << 62
+
+
+@dataclass(slots=True)
+class Before:
+    """What was known when a request was sent: ``floor`` as ``Epochs.floor``, ``seen`` as ``Epochs.seen``.
+
+    ``alone``: no other request of this member was under way at any time while this one was. ``newcomer``: the
+    coordinator certainly did not know the member.
+    """
+
+    floor: int
+    seen: int
+    alone: bool
+    newcomer: bool
+    surely_in: bool
+    least: int  #: members that were certainly there
+    most: int  #: members that there can have been
+
+
+@dataclass(slots=True)
+class Knowledge:
+    settings: Settings
+    profile: Profile
+    limits: Limits
+    epochs: Epochs
+    topics: Topics = field(default_factory=Topics)
+    members: dict[str, Member] = field(default_factory=dict)
+    before: dict[int, Before] = field(default_factory=dict)
+    now: int = 0
+    line: int = 0
+    #: Since this line the group has certainly spoken the consumer protocol: some member of that protocol was there.
+    consumer_from: int = NOWHERE
+    classic_seen: bool = False  #: somebody sent a JoinGroup, so the group can have been a classic one
+    _pillars: frozenset[str] = frozenset()
+
+    def move_to(self, now: int, line: int) -> None:
+        """Time passes: members may have ended."""
+        self.now, self.line = now, line
+        pillars = frozenset(
+            member.member_id for member in self.members.values() if not member.classic and self.surely_in(member)
+        )
+        if not pillars or not pillars & self._pillars:
+            self.consumer_from = line if pillars else NOWHERE
+        self._pillars = pillars
+        for member in self.members.values():
+            if not member.counted and member.presence is not Presence.OUT and not self.surely_in(member):
+                member.counted = True
+                self.epochs.may_bump()  # M-EPOCH-04
+
+    def surely_in(self, member: Member) -> bool:
+        """Of a classic member only where nothing but this group's own rules can end it."""
+        alone = not member.classic or self.consumer_from <= member.since_line
+        return alone and member.surely_in(self.now, self.limits)
+
+    def surely_out(self, member_id: str) -> bool:
+        """A conversion starts the sessions of classic members anew (X-UP-08, X-DOWN-05), so theirs may last longer."""
+        member = self.members.get(member_id)
+        if member is None:
+            return True
+        timed = not member.classic or self.consumer_from <= member.until_line
+        return member.surely_out(self.now, self.limits, timed=timed)
+
+    def surely_consumer(self, op: Op) -> bool:
+        """The group spoke the consumer protocol all the time from the sending of this request until now."""
+        return self.consumer_from < op.line
+
+    def inside(self) -> int:
+        return sum(self.surely_in(member) for member in self.members.values())
+
+    def possible(self, but: str) -> int:
+        """The most members that there can be beside one."""
+        return sum(not self.surely_out(member_id) for member_id in self.members if member_id != but)
+
+    def holders(self, instance: str) -> Iterator[Member]:
+        """Members that may hold an instance id."""
+        for member in self.members.values():
+            if member.instance == instance and not self.surely_out(member.member_id):
+                yield member
+
+    def holder_of(self, partition: Partition, but: str) -> Member | None:
+        """Another member that certainly holds the partition now (A or R)."""
+        for member in self.members.values():
+            other = member.member_id != but and self.surely_in(member)
+            if other and member.surely_holds(partition, self.now, self.limits):
+                return member
+        return None

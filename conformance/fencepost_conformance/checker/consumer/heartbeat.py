@@ -1,0 +1,353 @@
+"""ConsumerGroupHeartbeat: may this answer be? And what does it tell?
+
+Of the target assignment only what a member is given shows. So the target stays open, and an answer is held against
+everything that does not depend on it: the epochs, what the member had, what it says it owns, what others certainly
+hold, and what it subscribes to. Each outcome of reconciliation (M-REC-*) leaves a mark in the answer by which it can be
+told from the others.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from fencepost.protocol.errors import ErrorCode as E
+
+from ..history import NEVER, NOT_HERE, Op
+from .group import Before, Knowledge
+from .members import Member, Partition, Presence, partitions
+from .validity import invalid
+from .wrong import Wrong
+
+#: The host's authorizer is not seen: whoever is refused, is refused (M-VAL-02).
+_DENIED: Final = frozenset({E.GROUP_AUTHORIZATION_FAILED, E.TOPIC_AUTHORIZATION_FAILED})
+
+
+def judge(
+    known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
+) -> None:
+    """Raises Wrong; otherwise takes over what the answer tells."""
+    before = known.before[op.id]
+    error = answer.error_code
+    if error in _DENIED:
+        return
+    wrong = invalid(known.settings, op.version, body)
+    if wrong is not None:
+        if error is not wrong[0]:
+            raise Wrong(op, wrong[0].name, wrong[1])
+        return
+    if error in NOT_HERE or error is E.COORDINATOR_NOT_AVAILABLE:
+        if known.consumer_from < op.line:
+            raise Wrong(op, "NONE", "F-RT-02")
+        return
+    if error is not E.NONE:
+        _refused(known, op, body, error, before)
+    elif body.member_epoch < JOIN_EPOCH:
+        _left(known, op, body, answer)
+    else:
+        _accepted(known, op, body, answer, before)
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, error: E, before: Before) -> None:
+    member = known.members.get(body.member_id)
+    inside = member is not None and before.surely_in and known.surely_in(member)
+    epoch = body.member_epoch
+    if error is E.UNKNOWN_MEMBER_ID:
+        same = member is not None and body.instance_id in (None, member.instance)
+        if inside and same:
+            raise Wrong(op, "NONE", "M-FENCE-01", "M-TMR-01")
+        if epoch == JOIN_EPOCH and body.instance_id is None:
+            raise Wrong(op, "NONE", "M-FENCE-02")
+        if member is not None and before.alone and body.instance_id is None:
+            member.presence, member.exact = Presence.OUT, False
+    elif error is E.FENCED_MEMBER_EPOCH:
+        if epoch <= JOIN_EPOCH:
+            raise Wrong(op, "NONE", "M-FENCE-07")
+        if before.newcomer:
+            raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01")
+        if member is not None and inside and member.exact and before.alone and epoch == member.epoch:
+            raise Wrong(op, "NONE", "M-FENCE-06")
+    elif error is E.UNRELEASED_INSTANCE_ID:
+        holders = list(known.holders(body.instance_id or ""))
+        if epoch != JOIN_EPOCH or all(holder.away and not holder.open for holder in holders):
+            raise Wrong(op, "NONE", "M-STATIC-01", "M-STATIC-03")
+    elif error is E.FENCED_INSTANCE_ID:
+        others = [each for each in known.holders(body.instance_id or "") if each is not member]
+        if epoch == JOIN_EPOCH or not others:
+            raise Wrong(op, "NONE", "M-STATIC-05")
+    elif error is E.GROUP_MAX_SIZE_REACHED:
+        if inside or max(before.most, known.possible(body.member_id)) < known.settings.group_consumer_max_size:
+            raise Wrong(op, "NONE", "M-VAL-25")
+    elif error is E.GROUP_ID_NOT_FOUND:
+        if known.surely_consumer(op):
+            raise Wrong(op, "NONE" if inside else "UNKNOWN_MEMBER_ID", "M-VAL-20", "M-VAL-24")
+    elif error is E.INVALID_REGULAR_EXPRESSION:
+        if not body.subscribed_topic_regex:
+            raise Wrong(op, "NONE", "M-VAL-08")
+    elif error is not E.UNKNOWN_SERVER_ERROR or (known.surely_consumer(op) and not known.topics.uncertain):
+        # Kafka fails inside for a conversion (X-UP-07), and for an assignor that fails (M-HB-12).
+        raise Wrong(op, "NONE" if inside else "UNKNOWN_MEMBER_ID", "M-HB-12")
+
+
+# ---- leaving --------------------------------------------------------------------------------------------------------
+
+
+def _left(
+    known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
+) -> None:
+    before = known.before[op.id]
+    if before.newcomer:
+        raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-LEAVE-02")
+    if answer.member_epoch != body.member_epoch or answer.assignment is not None or answer.heartbeat_interval_ms:
+        raise Wrong(op, f"NONE, epoch {body.member_epoch}, no interval, no assignment", "M-RSP-04")
+    if answer.member_id != body.member_id:
+        raise Wrong(op, f"NONE, member id {body.member_id!r}", "M-RSP-04")
+    member = known.members[body.member_id]
+    if body.member_epoch == LEAVE_EPOCH:
+        others = any(
+            not each.classic and each is not member and known.surely_in(each) for each in known.members.values()
+        )
+        if others and known.surely_consumer(op):  # no downgrade (X-DOWN-01)
+            known.epochs.bumped(before.seen, known.now)  # M-EPOCH-04
+        member.presence, member.exact = Presence.OUT, False
+    else:
+        assert body.member_epoch == STATIC_LEAVE_EPOCH
+        member.away = True
+        member.epoch = STATIC_LEAVE_EPOCH
+        member.revoking = frozenset()  # M-PE-04
+        member.held = dict.fromkeys(member.held, 0)  # M-PE-07
+        member.exact = member.exact and before.alone
+        member.presence = Presence.IN
+        member.latest_ms = NEVER
+
+
+# ---- joining and staying --------------------------------------------------------------------------------------------
+
+
+def _accepted(
+    known: Knowledge,
+    op: Op,
+    body: ConsumerGroupHeartbeatRequest,
+    answer: ConsumerGroupHeartbeatResponse,
+    before: Before,
+) -> None:
+    epoch, asked = answer.member_epoch, body.member_epoch
+    if body.member_id and answer.member_id != body.member_id:
+        raise Wrong(op, f"member id {body.member_id!r}", "M-HB-10")
+    interval = known.settings.group_consumer_heartbeat_interval_ms
+    if answer.heartbeat_interval_ms != interval:
+        raise Wrong(op, f"heartbeat interval {interval}", "M-HB-10", "G-CFG-11")
+    if before.newcomer and asked > JOIN_EPOCH:
+        raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01")
+    if before.newcomer and before.least >= known.settings.group_consumer_max_size:
+        raise Wrong(op, "GROUP_MAX_SIZE_REACHED", "M-VAL-25")
+    if epoch < max(asked, 1):
+        raise Wrong(op, f"an epoch from {max(asked, 1)} on", "M-FENCE-03", "INV-KIP-04")
+    if epoch > known.epochs.ceiling:
+        raise Wrong(op, f"an epoch up to {known.epochs.ceiling}", "M-EPOCH-01", "INV-KIP-03")
+    if full(body) and answer.assignment is None:
+        raise Wrong(op, "an assignment", "M-RSP-01")
+    member = known.members.get(answer.member_id or "")
+    if asked == JOIN_EPOCH:
+        member = _joined(known, op, body, member, before)
+        if epoch < before.floor:
+            raise Wrong(op, f"an epoch from {before.floor} on", "M-REC-22", "M-TGT-01")
+    elif member is None:
+        return
+    given = None if answer.assignment is None else partitions(answer.assignment)
+    owned = None if body.topic_partitions is None else partitions(body.topic_partitions)
+    changed = _subscribe(member, body)
+    if given is not None:
+        _subscribed(known, op, member, given)
+    if member.exact and before.alone and not member.away:
+        _reconciled(known, op, member, (asked, epoch), given, owned, changed, before)
+    else:
+        _learn(member, epoch, given, exact=before.alone and known.now > member.blurred_ms)
+    _no_two_holders(known, op, member)
+    _stay(known, op, member, body)
+    known.epochs.told(epoch)
+    known.epochs.computed(op.sent_ms)
+
+
+def full(body: ConsumerGroupHeartbeatRequest) -> bool:
+    """M-RSP-01."""
+    subscription = body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None
+    timed = body.rebalance_timeout_ms != -1
+    return body.member_epoch == JOIN_EPOCH or (timed and subscription and body.topic_partitions is not None)
+
+
+def _joined(
+    known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, member: Member | None, before: Before
+) -> Member:
+    """The member as it is before it is reconciled."""
+    instance = body.instance_id
+    holders = list(known.holders(instance)) if instance is not None else []
+    for holder in holders:
+        steady = not holder.classic and not holder.away and holder.until_line < op.line
+        if steady and known.surely_in(holder) and not [each for each in holder.open if each is not op]:
+            raise Wrong(op, "UNRELEASED_INSTANCE_ID", "M-STATIC-02")
+    if body.subscribed_topic_names and before.newcomer and instance is None:
+        known.epochs.bumped(before.seen, known.now)  # M-EPOCH-01
+    if member is not None and not before.newcomer and instance is None:
+        return member
+    fresh = Member(body.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
+    fresh.names, fresh.regex = frozenset(), None
+    fresh.open = member.open if member is not None else []
+    fresh.removers = member.removers if member is not None else 0
+    fresh.exact = instance is None and before.newcomer
+    predecessor = holders[0] if len(holders) == 1 else None
+    if instance is not None and not holders and before.newcomer:
+        fresh.exact = True
+    elif predecessor is not None and predecessor.away and predecessor.exact and len(predecessor.open) == 0:
+        # M-STATIC-03: it goes on with what its predecessor had, and the partitions never came free.
+        fresh.exact = known.now < predecessor.since_ms + predecessor.session_ms - known.limits.tolerance_ms
+        fresh.held = dict(predecessor.held)
+        fresh.names, fresh.regex = predecessor.names, predecessor.regex
+    for holder in holders:
+        if holder.member_id != fresh.member_id:
+            holder.presence, holder.exact = Presence.OUT, False
+            holder.counted = True
+    known.members[fresh.member_id] = fresh
+    return fresh
+
+
+def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
+    """M-HB-01; True if the subscription may have changed."""
+    changed = member.names is None
+    if body.subscribed_topic_names is not None:
+        names = frozenset(body.subscribed_topic_names)
+        changed = changed or names != member.names
+        member.names = names
+    if body.subscribed_topic_regex is not None:
+        regex = body.subscribed_topic_regex or None
+        changed = changed or regex != member.regex
+        member.regex = regex
+    if body.rebalance_timeout_ms != -1:
+        member.rebalance_ms = body.rebalance_timeout_ms
+    return changed
+
+
+def _subscribed(known: Knowledge, op: Op, member: Member, given: frozenset[Partition]) -> None:
+    """What it is given are existing partitions of what it subscribes to (next(x, A) of 7.6)."""
+    if member.names is None:
+        return
+    for topic in sorted({topic for topic, _ in given}):
+        if known.topics.foreign(topic, member.names, member.regex):
+            name = known.topics.names.get(topic, topic.hex())
+            raise Wrong(op, f"nothing of topic {name}, to which it does not subscribe", "M-REC-12", "A-PROP-03")
+    for topic, number in sorted(given):
+        if topic in known.topics.counts and not 0 <= number < known.topics.counts[topic]:
+            raise Wrong(op, f"partitions below {known.topics.counts[topic]}", "INV-KIP-05")
+
+
+def _reconciled(  # noqa: PLR0917
+    known: Knowledge,
+    op: Op,
+    member: Member,
+    epochs: tuple[int, int],
+    given: frozenset[Partition] | None,
+    owned: frozenset[Partition] | None,
+    changed: bool,
+    before: Before,
+) -> None:
+    """M-FENCE-03…07, M-RSP-01, M-REC-01…14, 25: from what is known of the member to what the answer tells."""
+    asked, epoch = epochs
+    had = frozenset(member.held)
+    body = op.body
+    assert isinstance(body, ConsumerGroupHeartbeatRequest)
+    if asked not in (JOIN_EPOCH, member.epoch) and not (
+        asked in member.previous and asked < member.epoch and owned is not None and owned <= had
+    ):
+        raise Wrong(op, "FENCED_MEMBER_EPOCH", "M-FENCE-03", "M-FENCE-05")
+    if epoch < member.epoch:
+        raise Wrong(op, f"an epoch from {member.epoch} on", "INV-KIP-04")
+    has = had if given is None else given
+    if given == had and not full(body):
+        raise Wrong(op, "no assignment: it did not change", "M-RSP-01")
+    if asked == JOIN_EPOCH:
+        owned = frozenset()
+    drop, gain = had - has, has - had
+    confirmed = owned is not None and owned.isdisjoint(member.revoking)
+    waiting = bool(member.revoking) and not confirmed
+    revoking: frozenset[Partition] = frozenset()
+    pruned = False
+    if waiting:
+        if epoch != member.epoch or gain or (drop and not changed):
+            raise Wrong(op, f"epoch {member.epoch}, no change: it still has to revoke", "M-REC-03", "M-REC-18")
+        revoking, pruned = member.revoking | drop, member.pruned and not drop
+    elif epoch == member.epoch and drop and not gain and (owned is None or not owned.isdisjoint(drop)):
+        revoking, pruned = drop, changed or member.pruned  # M-REC-10, M-REC-25
+    elif drop and (owned is None or not owned.isdisjoint(drop)):
+        raise Wrong(op, f"epoch {member.epoch}: it still owns what it has to revoke", "M-REC-10")
+    elif member.revoking and epoch == member.epoch and not drop and not member.pruned:
+        raise Wrong(op, f"an epoch from {member.epoch + 1} on: it has revoked", "M-REC-04", "M-REC-20")
+    if not revoking and epoch < before.floor:
+        raise Wrong(op, f"an epoch from {before.floor} on, or less to own", "M-REC-02", "M-TGT-01")
+    member.previous = _previous(member, epoch, revoking)
+    member.held = {each: member.held.get(each, epoch) for each in has}
+    if revoking:
+        if not waiting or drop:
+            length = member.rebalance_ms or 0
+            member.deadline_ms = op.sent_ms + length
+            member.latest_ms = known.now + length + known.limits.slack_ms
+        elif op.sent_ms > member.latest_ms:
+            raise Wrong(op, "UNKNOWN_MEMBER_ID: its time to revoke is over", "M-TMR-02")
+    else:
+        member.deadline_ms = member.latest_ms = NEVER
+    member.epoch, member.revoking, member.pruned = epoch, revoking, pruned
+
+
+def _previous(member: Member, epoch: int, revoking: frozenset[Partition]) -> frozenset[int]:
+    """M-REC-15. Whether a member that did not change was reconciled (UNRELEASED) does not show."""
+    if epoch != member.epoch or (revoking and not member.revoking):
+        return frozenset({member.epoch})
+    return member.previous | {member.epoch}
+
+
+def _learn(member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool) -> None:
+    """What an answer tells of a member of which not all was known: A only if it is told, and never R.
+
+    So it is not known exactly before its epoch has moved, by which R is empty (M-REC-11…14).
+    """
+    moved = member.epoch > 0 and epoch > member.epoch
+    joined = member.away or member.epoch <= 0
+    member.exact = exact and given is not None and (moved or joined)
+    if given is not None:
+        member.held = dict.fromkeys(given)
+    member.previous = frozenset({member.epoch})
+    member.epoch, member.revoking, member.pruned = epoch, frozenset(), False
+    member.deadline_ms = member.latest_ms = NEVER
+    if not member.exact:
+        member.deadline_ms = 0  # a rebalance timer may be running
+
+
+def _no_two_holders(known: Knowledge, op: Op, member: Member) -> None:
+    """INV-KIP-01, INV-KIP-09."""
+    if not member.exact:
+        return
+    for each in sorted(member.held):
+        holder = known.holder_of(each, member.member_id)
+        if holder is not None:
+            topic = known.topics.names.get(each[0], each[0].hex())
+            raise Wrong(op, f"not {topic}-{each[1]}, which {holder.member_id!r} holds", "INV-KIP-01", "INV-KIP-09")
+
+
+def _stay(known: Knowledge, op: Op, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
+    over = op.sent_ms > member.until_ms + member.session_ms + known.limits.slack_ms
+    if over and body.member_epoch > JOIN_EPOCH and member.presence is Presence.IN and not member.classic:
+        raise Wrong(op, "UNKNOWN_MEMBER_ID: its session is over", "M-TMR-01")
+    if member.counted and body.member_epoch > JOIN_EPOCH:
+        member.counted = False
+        known.epochs.may_bump(-1)
+    member.presence, member.away, member.classic = Presence.IN, False, False
+    member.session_ms = known.settings.group_consumer_session_timeout_ms
+    member.heard(op, known.now, known.line)

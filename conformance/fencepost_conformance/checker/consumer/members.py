@@ -1,0 +1,119 @@
+"""What is known of one member of a consumer group, from the answers that were seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+
+from ..history import NEVER, Op
+from ..search import Limits
+
+#: Topic id and number.
+Partition: TypeAlias = tuple[bytes, int]
+
+
+class Presence(Enum):
+    """``PERHAPS``: no answer tells whether the coordinator knows the member."""
+
+    IN = "in"
+    PERHAPS = "perhaps"
+    OUT = "out"
+
+
+def partitions(rows: Iterable[TopicPartitions]) -> frozenset[Partition]:
+    return frozenset((row.topic_id, number) for row in rows for number in row.partitions)
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """``held`` is A of the rule book with the assignment epoch of each partition (None: not known), ``revoking`` is R.
+
+    Both hold only while ``exact``. The request by which the coordinator heard of the member last was sent at
+    ``since_ms`` (``since_line``), and its answer seen at ``until_ms`` (``until_line``): the session runs out not before
+    the one plus ``session_ms`` and, with a margin, not after the other plus that. ``deadline_ms``: before this no other
+    timer ends it.
+    """
+
+    member_id: str
+    classic: bool = False
+    instance: str | None = None
+    presence: Presence = Presence.PERHAPS
+    exact: bool = False
+    epoch: int = 0
+    previous: frozenset[int] = frozenset()
+    held: dict[Partition, int | None] = field(default_factory=dict)
+    revoking: frozenset[Partition] = frozenset()
+    pruned: bool = False  #: it is revoking because it no longer subscribes (M-REC-25)
+    away: bool = False  #: a static member at epoch -2
+    names: frozenset[str] | None = None
+    regex: str | None = None
+    session_ms: int = 0
+    rebalance_ms: int | None = None
+    since_ms: int = 0
+    until_ms: int = 0
+    since_line: int = 0
+    until_line: int = 0
+    deadline_ms: int = NEVER
+    latest_ms: int = NEVER  #: at the latest then it must be gone, unless it confirms its revocation (M-TMR-02)
+    blurred_ms: int = -1  #: until then a request that was never answered may still take effect
+    open: list[Op] = field(default_factory=list)
+    counted: bool = False  #: its possible end is counted among the bumps
+    told_rebalance: int = -1  #: the generation for which a classic member was told to rejoin
+    removers: int = 0  #: requests under way that would remove or replace it
+
+    def heard(self, op: Op, now: int, line: int) -> None:
+        """Its session begins anew with this request, whose answer was seen now."""
+        self.since_ms, self.since_line = op.sent_ms, op.line
+        self.until_ms, self.until_line = now, line
+
+    def owned(self) -> frozenset[Partition]:
+        return self.revoking.union(self.held)
+
+    def surely_in(self, now: int, limits: Limits) -> bool:
+        """The coordinator certainly knows it, and has since its last answer."""
+        return (
+            self.presence is Presence.IN
+            and not self.removers
+            and now < min(self.since_ms + self.session_ms, self.deadline_ms) - limits.tolerance_ms
+            and not any(_leaves(op) for op in self.open)
+        )
+
+    def surely_out(self, now: int, limits: Limits, *, timed: bool) -> bool:
+        """The coordinator certainly does not know it, and will not before it joins; ``timed``: its session can tell."""
+        if any(_joins(op) for op in self.open) or now <= self.blurred_ms:
+            return False
+        return self.presence is Presence.OUT or (
+            timed and not self.open and now > max(self.until_ms + self.session_ms, self.blurred_ms) + limits.slack_ms
+        )
+
+    def surely_holds(self, partition: Partition, now: int, limits: Limits) -> bool:
+        if not self.exact or (partition not in self.held and partition not in self.revoking):
+            return False
+        return self.surely_in(now, limits) and not any(_frees(op, partition) for op in self.open)
+
+
+def _leaves(op: Op) -> bool:
+    body = op.body
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        return body.member_epoch < 0
+    return hasattr(body, "members")
+
+
+def _joins(op: Op) -> bool:
+    body = op.body
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        return body.member_epoch == 0
+    return hasattr(body, "protocols")
+
+
+def _frees(op: Op, partition: Partition) -> bool:
+    """Can this request, under way, make its member give up the partition?"""
+    body = op.body
+    if isinstance(body, ConsumerGroupHeartbeatRequest):
+        rows = body.topic_partitions
+        return body.member_epoch <= 0 or (rows is not None and partition not in partitions(rows))
+    return _joins(op) or _leaves(op)

@@ -1,0 +1,99 @@
+"""Offset commits and descriptions of a consumer group."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
+from fencepost.protocol.errors import ErrorCode as E
+
+from ..commits import Commit, CommitAnswer
+from ..history import Op
+from .group import Knowledge
+from .members import Member, Partition
+from .wrong import Wrong
+
+
+def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
+    """O-COMMIT-30, 32, 33: let in by the member's epoch, or an older one that holds for every partition (M-PE-08)."""
+    if not known.surely_consumer(op):
+        return
+    before, error = known.before[op.id], answer.error_code
+    member = known.members.get(body.member_id)
+    if before.newcomer:
+        if error is E.NONE and body.member_id:
+            raise Wrong(op, "UNKNOWN_MEMBER_ID", "O-COMMIT-30")
+        return
+    if member is None or not before.alone or member.open or not member.exact or member.until_line > op.line:
+        return
+    inside = before.surely_in and known.surely_in(member)
+    stale = E.ILLEGAL_GENERATION if member.classic else E.STALE_MEMBER_EPOCH
+    generation = body.generation_id
+    if error is E.NONE:
+        if generation > member.epoch or _too_old(known, body, member):
+            raise Wrong(op, stale.name, "O-COMMIT-32")
+    elif inside and generation == member.epoch and error in (stale, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND):
+        raise Wrong(op, "NONE", "O-COMMIT-33")
+    elif inside and error in (E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND):
+        raise Wrong(op, stale.name, "O-COMMIT-30", "O-COMMIT-32")
+
+
+def _too_old(known: Knowledge, body: Commit, member: Member) -> bool:
+    """It names an older epoch, and a partition that the member did not have then."""
+    if member.classic or body.generation_id >= member.epoch or member.revoking:
+        return False
+    for topic, numbers in body.topics:
+        topic_id = known.topics.ids.get(topic) if "-" not in topic or topic in known.topics.ids else UUID(topic).bytes
+        for number in numbers:
+            if topic_id is None:
+                continue
+            partition: Partition = (topic_id, number)
+            since = member.held.get(partition, None)
+            if partition not in member.held or (since is not None and since > body.generation_id):
+                return True
+    return False
+
+
+def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) -> None:
+    """M-DESC-01, INV-KIP-01, INV-KIP-03: what is described agrees with itself and with what members were told."""
+    for group in answer.groups:
+        if group.error_code is not E.NONE:
+            if group.error_code is E.GROUP_ID_NOT_FOUND and known.surely_consumer(op):
+                raise Wrong(op, "NONE", "M-DESC-01")
+            continue
+        if group.assignment_epoch > group.group_epoch:
+            raise Wrong(op, f"an assignment epoch up to {group.group_epoch}", "INV-KIP-03")
+        if not group.members and group.group_state != "Empty":
+            raise Wrong(op, "Empty", "M-ST-01")
+        if group.members and group.group_epoch > group.assignment_epoch and group.group_state != "Assigning":
+            raise Wrong(op, "Assigning", "M-ST-02")
+        taken: dict[Partition, str] = {}
+        for row in group.members:
+            if row.member_epoch > group.assignment_epoch:
+                raise Wrong(op, f"member epochs up to {group.assignment_epoch}", "INV-KIP-03")
+            for partition in _partitions(row):
+                if taken.setdefault(partition, row.member_id) != row.member_id:
+                    raise Wrong(op, f"{taken[partition]!r} alone holds partition {partition[1]}", "INV-KIP-01")
+        if known.surely_consumer(op):
+            _agrees(known, op, {row.member_id: row for row in group.members})
+            if group.assignment_epoch < known.before[op.id].seen:
+                raise Wrong(op, f"an assignment epoch from {known.before[op.id].seen} on", "INV-KIP-04")
+
+
+def _partitions(row: DescribedConsumerMember) -> frozenset[Partition]:
+    return frozenset((topic.topic_id, number) for topic in row.assignment for number in topic.partitions)
+
+
+def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) -> None:
+    for member in known.members.values():
+        if member.classic or not known.surely_in(member) or member.open or member.until_line > op.line:
+            continue
+        row = rows.get(member.member_id)
+        if row is None:
+            raise Wrong(op, f"member {member.member_id!r}", "M-DESC-01")
+        if not member.exact:
+            continue
+        if row.member_epoch != member.epoch:
+            raise Wrong(op, f"member {member.member_id!r} at epoch {member.epoch}", "M-DESC-01")
+        if _partitions(row) != member.owned():
+            raise Wrong(op, f"member {member.member_id!r} with {len(member.owned())} partitions", "M-DESC-01")

@@ -1,0 +1,96 @@
+"""What a trace tells about topics: who created, grew or deleted which, through the recorder.
+
+Topics that were there before stay unknown; nothing is claimed about them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from ...trace.files import WireTrace
+from ...trace.lines import ReceivedLine, SentLine
+
+CREATE_TOPICS: Final = 19
+DELETE_TOPICS: Final = 20
+CREATE_PARTITIONS: Final = 37
+#: Regexes that mean the same to RE2 and to Python.
+_SIMPLE: Final = re.compile(r"[\w^$.*+\[\]-]*")
+_APIS: Final = frozenset({CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS})
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEvent:
+    """Something about topics was asked (``told`` None) or is done; ``line`` as everywhere in the checker."""
+
+    line: int
+    names: tuple[str, ...]
+    told: Mapping[str, Any] | None
+    api_key: int
+    counts: Mapping[str, int]
+
+
+def topic_events(trace: WireTrace) -> list[TopicEvent]:
+    found: list[TopicEvent] = []
+    asked: dict[tuple[int, int], TopicEvent] = {}
+    for number, line in enumerate(trace.lines, 1):
+        if not isinstance(line, SentLine | ReceivedLine) or line.api_key not in _APIS:
+            continue
+        key = line.connection, line.correlation_id
+        if isinstance(line, SentLine):
+            rows: Any = line.body.get("topics") or ()
+            counts = {row["name"]: row.get("num_partitions", row.get("count", -1)) for row in rows if row.get("name")}
+            event = asked[key] = TopicEvent(number, tuple(counts), None, line.api_key, counts)
+            found.append(event)
+        elif key in asked:
+            before = asked.pop(key)
+            found.append(TopicEvent(number, before.names, line.body, line.api_key, before.counts))
+    return found
+
+
+@dataclass(slots=True)
+class Topics:
+    """What is known so far. ``counts``: the most partitions that a topic can have by now."""
+
+    ids: dict[str, bytes] = field(default_factory=dict)
+    names: dict[bytes, str] = field(default_factory=dict)
+    counts: dict[bytes, int] = field(default_factory=dict)
+    uncertain: bool = False  #: somebody deleted topics
+
+    def take(self, event: TopicEvent) -> None:
+        if event.api_key == DELETE_TOPICS:
+            self.uncertain = True
+        elif event.told is None:
+            for name, count in event.counts.items():
+                if name in self.ids:
+                    topic = self.ids[name]
+                    self.counts[topic] = max(self.counts[topic], count)
+        elif event.api_key == CREATE_TOPICS:
+            for row in event.told.get("topics", ()):
+                if row.get("error_code") == 0 and row.get("topic_id"):
+                    topic = UUID(row["topic_id"]).bytes
+                    self.ids[row["name"]] = topic
+                    self.names[topic] = row["name"]
+                    self.counts[topic] = event.counts[row["name"]]
+
+    def foreign(self, topic: bytes, names: frozenset[str], regex: str | None) -> bool:
+        """True if a member that subscribes so certainly does not subscribe to this topic.
+
+        A regex is RE2's on the broker (M-RX-01). Where this one's Python reading might differ, nothing is told.
+        """
+        if self.uncertain:
+            return False
+        name = self.names.get(topic)
+        if name is None:  # one from before the recording, but not if all that it asks for was made in it
+            return not regex and names <= self.ids.keys()
+        if name in names or not regex:
+            return name not in names
+        if not _SIMPLE.fullmatch(regex):
+            return False
+        try:
+            return re.fullmatch(regex, name) is None
+        except re.error:
+            return False

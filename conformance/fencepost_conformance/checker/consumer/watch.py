@@ -1,0 +1,223 @@
+"""Reads the history of a consumer group, or of a group of both protocols, and names the first answer that cannot be.
+
+A search, as for classic groups, would have to guess the target assignment, which the coordinator computes when it
+likes, among more possibilities than can be tried, and topics and regexes besides. So nothing is guessed here. What is
+*certain* is kept instead, with how long it stays so: who is a member, at which epoch, with which partitions; from which
+time on it may be gone. Every answer must agree with all that was certain during the whole time between its request and
+itself, by the rules that do not depend on what is not seen. What it tells becomes certain in turn.
+
+Sound: where requests overlap, a session may have run out, or an answer was lost, what they could have touched is no
+longer certain, and nothing is refused for it. Not complete: an answer that contradicts no rule here may still be one
+that no run gives. In return a trace costs one walk over its lines.
+
+The part of a trace before its first ConsumerGroupHeartbeat is that of a classic group, and is searched like one. While
+a group may have become classic again, answers about classic members are not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from fencepost.protocol.settings import Profile, Settings
+
+from ..commits import Commit
+from ..history import NEVER, Event, History, Op
+from ..search import Limits
+from . import classic, heartbeat, others
+from .epochs import Epochs
+from .group import Before, Knowledge
+from .members import Member, Presence
+from .topics import TopicEvent
+from .wrong import Wrong
+
+
+def first_consumer_event(history: History) -> int | None:
+    """The position of the first ConsumerGroupHeartbeat; None for a group that is classic throughout."""
+    for at, event in enumerate(history.events):
+        if isinstance(event.op.body, ConsumerGroupHeartbeatRequest):
+            return at
+    return None
+
+
+def watch(
+    history: History, topics: Sequence[TopicEvent], settings: Settings, profile: Profile, limits: Limits
+) -> tuple[Event, Wrong] | None:
+    """The first answer that cannot be, and why; None if there is none."""
+    watcher = _Watch(Knowledge(settings, profile, limits, Epochs(settings, limits)), list(topics))
+    for event in history.events:
+        try:
+            watcher.take(event)
+        except Wrong as wrong:
+            return event, wrong
+    return None
+
+
+def _members_of(op: Op) -> list[str]:
+    """The members that a request speaks for, by id."""
+    body: Any = op.body
+    if isinstance(body, LeaveGroupRequest):
+        return [row.member_id for row in body.members if row.member_id]
+    name = getattr(body, "member_id", "") or getattr(op.answer, "member_id", "")
+    return [name] if name else []
+
+
+class _Watch:
+    def __init__(self, known: Knowledge, topics: list[TopicEvent]) -> None:
+        self.known = known
+        self._topics = topics
+        self._removed: dict[int, list[Member]] = {}
+
+    def take(self, event: Event) -> None:
+        known = self.known
+        while self._topics and self._topics[0].line < event.line:
+            change = self._topics.pop(0)
+            known.topics.take(change)
+            if change.told is None:
+                known.epochs.may_bump(2 * len(change.names) or 1)  # M-EPOCH-03, and M-EPOCH-07 for a regex
+        known.move_to(event.at_ms, event.line)
+        if event.answered:
+            self._answered(event.op)
+            known.move_to(event.at_ms, event.line)  # with what the answer told
+        else:
+            self._sent(event.op)
+
+    # ---- requests -----------------------------------------------------------------------------------------------
+
+    def _sent(self, op: Op) -> None:
+        known = self.known
+        body = op.body
+        if isinstance(body, JoinGroupRequest):
+            known.classic_seen = True
+        replaces = isinstance(body, JoinGroupRequest | DeleteGroupsRequest) or (known.classic_seen and _joins(op))
+        if replaces and not known.inside():
+            known.epochs.begin_anew()
+        known.epochs.may_bump(self._bumps(op))
+        names = _members_of(op)
+        members = [known.members[name] for name in names if name in known.members]
+        idle = isinstance(body, Commit | ConsumerGroupDescribeRequest)  # changes nothing about a member
+        for other in [] if idle else [other for member in members for other in member.open]:
+            known.before[other.id].alone = False
+        one = members[0] if members else None
+        known.before[op.id] = Before(
+            floor=known.epochs.floor(op.sent_ms),
+            seen=known.epochs.seen,
+            alone=not any(member.open for member in members),
+            newcomer=bool(names) and known.surely_out(names[0]),
+            surely_in=one is not None and known.surely_in(one),
+            least=known.inside(),
+            most=known.possible(names[0] if names else ""),
+        )
+        removed = self._removed[op.id] = self._may_remove(op)
+        for member in removed:
+            member.removers += 1
+        for name in names:
+            member = known.members.setdefault(name, Member(name, presence=Presence.OUT))
+            if idle:
+                continue
+            if op.answer is None:  # it may be taken up until its connection has been closed for a while
+                member.blurred_ms = max(member.blurred_ms, op.closed_ms + known.limits.slack_ms)
+                member.exact = False
+                member.until_ms = max(member.until_ms, min(op.closed_ms, 1 << 60))
+                member.session_ms = member.session_ms or known.settings.group_consumer_session_timeout_ms
+                if member.presence is Presence.OUT:
+                    member.presence = Presence.PERHAPS
+                if isinstance(body, ConsumerGroupHeartbeatRequest):
+                    member.instance = member.instance or body.instance_id
+            member.open.append(op)
+            if _joins(op) and member.presence is Presence.OUT:
+                member.instance = getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None)
+
+    def _bumps(self, op: Op) -> int:
+        """How often this request may raise the group's epoch, with what it sets going."""
+        body = op.body
+        if isinstance(body, ConsumerGroupHeartbeatRequest):
+            member = self.known.members.get(body.member_id)
+            names, regex = body.subscribed_topic_names, body.subscribed_topic_regex
+            if body.member_epoch < JOIN_EPOCH:
+                return 1
+            told = names is not None and (member is None or member.names is None or frozenset(names) != member.names)
+            told = told or (names is not None and body.member_epoch == JOIN_EPOCH)
+            return int(told) + 2 * (regex is not None and (member is None or (regex or None) != member.regex))
+        return int(isinstance(body, JoinGroupRequest | LeaveGroupRequest))
+
+    def _may_remove(self, op: Op) -> list[Member]:
+        """Members that this request of somebody else may remove or replace."""
+        body: Any = op.body
+        if isinstance(body, DeleteGroupsRequest):
+            return []
+        if isinstance(body, LeaveGroupRequest):
+            instances = {row.group_instance_id for row in body.members} - {None}
+        else:
+            own = getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None)
+            instances = {own} - {None} if _joins(op) else set()
+        mine = set(_members_of(op))
+        return [
+            member
+            for member in self.known.members.values()
+            if member.instance in instances and member.member_id not in mine
+        ]
+
+    # ---- answers ------------------------------------------------------------------------------------------------
+
+    def _answered(self, op: Op) -> None:
+        known = self.known
+        for member in self._removed.pop(op.id, ()):
+            member.removers -= 1
+        for name in _members_of(op):
+            member = known.members[name]
+            if op in member.open:
+                member.open.remove(op)
+        self._judge(op)
+
+    def _judge(self, op: Op) -> None:
+        known = self.known
+        body: Any = op.body
+        answer: Any = op.answer
+        if isinstance(body, ConsumerGroupHeartbeatRequest):
+            assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+            heartbeat.judge(known, op, body, answer)
+        elif isinstance(body, JoinGroupRequest):
+            classic.join(known, op, body, answer)
+        elif isinstance(body, SyncGroupRequest):
+            classic.sync(known, op, body, answer)
+        elif isinstance(body, HeartbeatRequest):
+            classic.heartbeat(known, op, body, answer)
+        elif isinstance(body, LeaveGroupRequest):
+            classic.leave(known, op, body, answer)
+        elif isinstance(body, Commit):
+            others.commit(known, op, body, answer)
+        elif isinstance(body, ConsumerGroupDescribeRequest):
+            others.describe(known, op, answer)
+        elif isinstance(body, DeleteGroupsRequest):
+            self._deleted(op, answer)
+
+    def _deleted(self, op: Op, answer: Any) -> None:
+        if any(row.error_code is ErrorCode.NONE for row in answer.results):
+            if self.known.surely_consumer(op):
+                raise Wrong(op, "NON_EMPTY_GROUP", "C-ADM-10")
+            self.known.members.clear()
+            self.known.epochs.begin_anew()
+
+
+def _joins(op: Op) -> bool:
+    body = op.body
+    joins = isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch == JOIN_EPOCH
+    return joins or isinstance(body, JoinGroupRequest)
+
+
+__all__ = ["NEVER", "first_consumer_event", "watch"]

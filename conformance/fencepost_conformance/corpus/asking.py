@@ -1,0 +1,43 @@
+"""Requests that an administrator sends through the recorder and that no Python client library has in this form."""
+
+from __future__ import annotations
+
+import socket
+from datetime import timedelta
+from typing import Any
+
+from kio.schema.consumer_group_describe.v1.request import ConsumerGroupDescribeRequest
+from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
+
+from ..record.addresses import Address
+from ..wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
+
+_TIMEOUT_S = 30.0
+
+
+def _ask(address: Address, api: str, request: Any) -> Any:
+    with socket.create_connection((address.host, address.port), timeout=_TIMEOUT_S) as connection:
+        header = RequestHeader(API_KEYS[api], request.__version__, 1, "admin")
+        connection.sendall(framed(write_request(header, request)))
+        with connection.makefile("rb") as stream:
+            answer = stream.read(int.from_bytes(stream.read(4), "big"))
+    return read_response(api, request.__version__, answer)
+
+
+def create_topic(address: Address, name: str, partitions: int) -> None:
+    """Raises RuntimeError if the broker refuses."""
+    topic = CreatableTopic(
+        name=TopicName(name), num_partitions=i32(partitions), replication_factor=i16(1), assignments=(), configs=()
+    )
+    span = i32Timedelta.parse(timedelta(seconds=_TIMEOUT_S))
+    (result,) = _ask(address, "create_topics", CreateTopicsRequest(topics=(topic,), timeout=span)).topics
+    if result.error_code.value != 0:
+        raise RuntimeError(f"topic {name!r} was not created: {result.error_message or result.error_code}")
+
+
+def describe(address: Address, group: str) -> None:
+    """Have a consumer group described; the answer is for the recorder."""
+    request = ConsumerGroupDescribeRequest(group_ids=(GroupId(group),), include_authorized_operations=False)
+    _ask(address, "consumer_group_describe", request)

@@ -1,0 +1,428 @@
+"""Falsehoods about groups with the consumer protocol (KIP-848), and why each is one.
+
+As in ``classic``. Most lean on what is certain about a member whose story is known from its first heartbeat: at which
+epoch it is and what it holds. ``stories`` picks those.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from fencepost.protocol.errors import ErrorCode as E
+
+from ..trace.files import WireTrace
+from ..trace.lines import ReceivedLine, SentLine
+from .exchanges import Exchange, altered, without
+from .kinds import Made, falsehood
+
+_HEARTBEAT: Final = 68
+_CREATE_TOPICS: Final = 19
+#: Well below the session timeout of every recording.
+CALM_MS: Final = 4_000
+#: An error that a heartbeat is answered with: nothing else is told.
+_NOTHING: Final = {"member_id": None, "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
+
+Partition: TypeAlias = tuple[str, int]
+
+
+def partitions(rows: Iterable[dict[str, Any]] | None) -> frozenset[Partition]:
+    """Topic ids as the trace writes them."""
+    return frozenset((row["topic_id"], number) for row in rows or () for number in row["partitions"])
+
+
+def rows(held: Iterable[Partition]) -> list[dict[str, Any]]:
+    topics: dict[str, list[int]] = {}
+    for topic, number in sorted(held):
+        topics.setdefault(topic, []).append(number)
+    return [{"topic_id": topic, "partitions": numbers} for topic, numbers in topics.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A heartbeat answered NONE of a member whose story is known, the one before it, and the next.
+
+    ``had`` is what the member was given before, ``has`` after it; ``revoking``: it has something to give up.
+    """
+
+    one: Exchange
+    before: Exchange | None
+    next: Exchange | None
+    had: frozenset[Partition]
+    has: frozenset[Partition]
+    revoking: bool
+
+    @property
+    def epoch(self) -> int:
+        number: int = self.one.answer["member_epoch"]
+        return number
+
+    @property
+    def asked(self) -> int:
+        number: int = self.one.ask["member_epoch"]
+        return number
+
+    @property
+    def calm(self) -> bool:
+        """It heard from the coordinator shortly before, and nothing was going on with it."""
+        near = self.before is not None and self.one.received_ms - self.before.sent_ms < CALM_MS
+        return near and not self.revoking and self.had == self.has and self.asked == self.epoch
+
+
+def stories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[Beat]]:
+    """Of each member that began with a heartbeat of epoch 0: its beats until it is in doubt.
+
+    In doubt is a member whose requests overlap, go unanswered, are refused, or begin anew, and a static one as soon as
+    somebody else comes with its instance id, or removes members by theirs.
+    """
+    asked: dict[str, list[Exchange]] = {}
+    for each in sorted(all_, key=lambda each: each.sent):
+        if each.api == "ConsumerGroupHeartbeat":
+            asked.setdefault(each.ask["member_id"], []).append(each)
+    lost = _unanswered(trace, all_)
+    told: dict[str, list[Beat]] = {}
+    for member, beats in asked.items():
+        ends = [at for at, name in lost if name == member]
+        instance = beats[0].ask["instance_id"]
+        if instance is not None:
+            ends += [at for at, who, name in _instances(trace) if name == instance and who != member]
+        told[member] = list(_story(beats, min(ends, default=len(trace.lines))))
+    return {member: beats for member, beats in told.items() if beats}
+
+
+def _instances(trace: WireTrace) -> Iterator[tuple[int, str, str]]:
+    """Every position at which a request names an instance id, with the member, and the instance id."""
+    for at, line in enumerate(trace.lines):
+        if isinstance(line, SentLine):
+            body: Any = line.body
+            for row in (body, *body.get("members", ())):
+                name = row.get("instance_id") or row.get("group_instance_id")
+                if name is not None:
+                    yield at, row.get("member_id", ""), name
+
+
+def _unanswered(trace: WireTrace, all_: list[Exchange]) -> list[tuple[int, str]]:
+    answered = {each.sent for each in all_}
+    return [
+        (at, str(line.body.get("member_id")))
+        for at, line in enumerate(trace.lines)
+        if isinstance(line, SentLine) and line.api_key == _HEARTBEAT and at not in answered
+    ]
+
+
+def _story(beats: list[Exchange], end: int) -> Iterator[Beat]:
+    held: frozenset[Partition] = frozenset()
+    epoch, revoking = 0, False
+    for at, one in enumerate(beats):
+        begins = at == 0
+        known = one.ask["member_epoch"] == 0 if begins else one.ask["member_epoch"] > 0
+        fresh = begins or beats[at - 1].received < one.sent
+        if not known or not fresh or one.error != E.NONE or one.received > end:
+            return
+        has = held if one.answer["assignment"] is None else partitions(one.answer["assignment"])
+        moved = one.answer["member_epoch"] != epoch
+        revoking = not moved and (revoking or bool(held - has))
+        following = beats[at + 1] if at + 1 < len(beats) else None
+        known_next = following is not None and following.sent > one.received and following.received < end
+        yield Beat(one, beats[at - 1] if at else None, following if known_next else None, held, has, revoking)
+        held, epoch = has, one.answer["member_epoch"]
+
+
+def _beats(trace: WireTrace, all_: list[Exchange]) -> Iterator[Beat]:
+    for beats in stories(trace, all_).values():
+        yield from beats
+
+
+def names_of(trace: WireTrace) -> dict[str, str]:
+    """Topics that were created in the trace: name to id as heartbeats write it."""
+    found: dict[str, str] = {}
+    for line in trace.lines:
+        if isinstance(line, ReceivedLine) and line.api_key == _CREATE_TOPICS:
+            topics: Any = line.body["topics"]
+            found |= {row["name"]: urlsafe_b64encode(UUID(row["topic_id"]).bytes).decode() for row in topics}
+    return found
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+def _error(trace: WireTrace, beat: Beat, error: E) -> WireTrace:
+    return altered(trace, {beat.one.received: {**_NOTHING, "error_code": int(error)}})
+
+
+@falsehood
+def consumer_unknown_member(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A member that is gone stays gone (M-FENCE-01): its next heartbeat is answered NONE."""
+    for beat in _beats(trace, all_):
+        follows = beat.next is not None and beat.next.error == E.NONE and beat.next.ask["member_epoch"] > 0
+        if beat.calm and follows and beat.next is not None:
+            yield _error(trace, beat, E.UNKNOWN_MEMBER_ID), beat.one.received, beat.next.received
+
+
+@falsehood
+def consumer_fenced(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """Nobody is fenced who names its current epoch (M-FENCE-06)."""
+    for beat in _beats(trace, all_):
+        if beat.calm:
+            yield _error(trace, beat, E.FENCED_MEMBER_EPOCH), beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_group_not_found(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A group with a member is there (M-VAL-20)."""
+    for beat in _beats(trace, all_):
+        if beat.calm:
+            yield _error(trace, beat, E.GROUP_ID_NOT_FOUND), beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_instance_fenced(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A member does not lose its instance id if nobody else comes with it (M-STATIC-05)."""
+    for beat in _beats(trace, all_):
+        yield _error(trace, beat, E.FENCED_INSTANCE_ID), beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_instance_unreleased(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """An instance id that nobody else has is not waited for (M-STATIC-02)."""
+    for beat in _beats(trace, all_):
+        yield _error(trace, beat, E.UNRELEASED_INSTANCE_ID), beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_invalid(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """The request is well formed (M-VAL-09…14)."""
+    for beat in _beats(trace, all_):
+        yield _error(trace, beat, E.INVALID_REQUEST), beat.one.received, beat.one.received
+
+
+# ---- epochs ---------------------------------------------------------------------------------------------------------
+
+
+@falsehood
+def consumer_epoch_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """The member goes on with the epoch that it was really given, and is not fenced for it (M-FENCE-05)."""
+    for beat in _beats(trace, all_):
+        after = beat.next
+        goes_on = after is not None and after.error == E.NONE and after.ask["topic_partitions"] is None
+        if goes_on and after is not None and after.ask["member_epoch"] == beat.epoch:
+            changed = altered(trace, {beat.one.received: {"member_epoch": beat.epoch + 1}})
+            yield changed, beat.one.received, after.received
+
+
+@falsehood
+def consumer_epoch_back(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """Nobody is put back behind the epoch it names (INV-KIP-04)."""
+    for beat in _beats(trace, all_):
+        if beat.asked > 1:
+            changed = altered(trace, {beat.one.received: {"member_epoch": beat.asked - 1}})
+            yield changed, beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_join_behind(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A new member is at once at the epoch of the target, which others had reached before (M-REC-22, INV-KIP-03)."""
+    beats = list(_beats(trace, all_))
+    for beat in beats:
+        seen = [other.epoch for other in beats if other.one.received < beat.one.sent]
+        classic = any(each.api == "JoinGroup" for each in all_)  # then it may begin a new group at epoch 1
+        if not classic and beat.asked == 0 and seen and beat.epoch >= max(seen) > 1:
+            changed = altered(trace, {beat.one.received: {"member_epoch": max(seen) - 1}})
+            yield changed, beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_left_behind(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A member with nothing to revoke follows the target's epoch, which another has reached (M-REC-02, M-REC-04)."""
+    beats = list(_beats(trace, all_))
+    for beat in beats:
+        there = any(other.one.received < beat.one.sent and other.epoch >= beat.epoch for other in beats)
+        plain = beat.had == beat.has and beat.one.answer["assignment"] is None
+        if 0 < beat.asked < beat.epoch and there and plain:
+            changed = altered(trace, {beat.one.received: {"member_epoch": beat.asked}})
+            yield changed, beat.one.received, beat.one.received
+
+
+# ---- assignments ----------------------------------------------------------------------------------------------------
+
+
+@falsehood
+def consumer_assignment_missing(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A full request is answered with the assignment (M-RSP-01)."""
+    for each in all_:
+        if each.api == "ConsumerGroupHeartbeat" and each.ask["member_epoch"] == 0 and each.error == E.NONE:
+            yield altered(trace, {each.received: {"assignment": None}}), each.received, each.received
+
+
+@falsehood
+def consumer_assignment_unasked(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """An assignment that did not change is not told to who did not ask (M-RSP-01)."""
+    for beat in _beats(trace, all_):
+        if beat.calm and beat.one.answer["assignment"] is None:
+            yield (
+                altered(trace, {beat.one.received: {"assignment": rows(beat.has)}}),
+                beat.one.received,
+                beat.one.received,
+            )
+
+
+@falsehood
+def consumer_assignment_beyond(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """Only partitions that exist are assigned (INV-KIP-05)."""
+    known = set(names_of(trace).values())
+    for beat in _beats(trace, all_):
+        topics = sorted({topic for topic, _ in beat.has} & known)
+        if topics and beat.one.answer["assignment"]:
+            wrong = rows(beat.has | {(topics[0], 10_000)})
+            yield altered(trace, {beat.one.received: {"assignment": wrong}}), beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_assignment_foreign(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """Only partitions of topics to which the member subscribes are assigned (A-PROP-03)."""
+    known = names_of(trace)
+    for member, beats in stories(trace, all_).items():
+        asked = [beat.one.ask for beat in beats]
+        named = {name for ask in asked for name in ask["subscribed_topic_names"] or ()}
+        others = sorted(known.keys() - named)
+        by_name = not any(ask["subscribed_topic_regex"] for ask in asked)
+        if not others or not by_name or not named <= known.keys() or not member:
+            continue
+        for beat in beats:
+            if beat.one.answer["assignment"]:
+                wrong = rows(beat.has | {(known[others[0]], 0)})
+                yield altered(trace, {beat.one.received: {"assignment": wrong}}), beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A partition that another member certainly holds is not assigned (INV-KIP-01, INV-KIP-09)."""
+    told = stories(trace, all_)
+    for member, beats in told.items():
+        for beat in beats:
+            if beat.one.answer["assignment"]:
+                for other in (name for name in told if name != member):
+                    held = held_around(told[other], beat.one) - beat.has
+                    if held:
+                        wrong = rows(beat.has | {min(held)})
+                        changed = altered(trace, {beat.one.received: {"assignment": wrong}})
+                        yield changed, beat.one.received, beat.one.received
+                        break
+
+
+def held_around(beats: list[Beat], at: Exchange) -> frozenset[Partition]:
+    """What a member holds for certain while this exchange runs: it was told shortly before, and asks next after it."""
+    for beat in beats:
+        after = beat.next
+        around = beat.one.received < at.sent and after is not None and after.sent > at.received
+        if around and after is not None and at.received_ms - beat.one.sent_ms < CALM_MS and not beat.revoking:
+            return beat.has if after.ask["member_epoch"] > 0 and after.error == E.NONE else frozenset()
+    return frozenset()
+
+
+@falsehood
+def consumer_revocation_untold(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """What a member was not told to give up it holds, and nobody else is given it (M-RSP-03, INV-KIP-01)."""
+    told = stories(trace, all_)
+    for member, beats in told.items():
+        for at, beat in enumerate(beats):
+            lost = beat.had - beat.has
+            if not lost or beat.asked != beat.epoch or beat.asked == 0:
+                continue
+            again = [later.one.received for later in beats[at + 1 :] if later.one.answer["assignment"] is not None]
+            ends = min([*again, beats[-1].one.received])
+            given = [
+                later.one.received
+                for name in told
+                if name != member
+                for later in told[name]
+                if later.one.received > beat.one.received and later.has & lost
+            ]
+            if given and min(given) < ends and _steady(beats[at:], min(given)):
+                yield altered(trace, {beat.one.received: {"assignment": None}}), beat.one.received, min(given)
+
+
+def _steady(beats: list[Beat], until: int) -> bool:
+    """It is heard of often enough to be a member all the time."""
+    times = [beat.one for beat in beats if beat.one.sent < until]
+    if not all(two.received_ms - one.sent_ms < CALM_MS for one, two in pairwise(times)):
+        return False
+    after = [beat.one for beat in beats if beat.one.received > until]
+    return bool(after) and after[0].sent > until and after[0].received_ms - times[-1].sent_ms < CALM_MS
+
+
+# ---- the rest -------------------------------------------------------------------------------------------------------
+
+
+@falsehood
+def consumer_swapped(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """Two members get each other's answer (M-HB-10)."""
+    beats = sorted(_beats(trace, all_), key=lambda beat: beat.one.received)
+    for one, two in pairwise(beats):
+        if one.one.ask["member_id"] != two.one.ask["member_id"]:
+            changes = {one.one.received: two.one.answer, two.one.received: one.one.answer}
+            yield altered(trace, changes), one.one.received, one.one.received
+
+
+@falsehood
+def consumer_interval(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """The heartbeat interval is the broker's (M-HB-10, G-CFG-11)."""
+    for beat in _beats(trace, all_):
+        wrong = beat.one.answer["heartbeat_interval_ms"] + 1
+        changed = altered(trace, {beat.one.received: {"heartbeat_interval_ms": wrong}})
+        yield changed, beat.one.received, beat.one.received
+
+
+@falsehood
+def consumer_join_forgotten(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A member that never joined is unknown (M-FENCE-01)."""
+    for beat in _beats(trace, all_):
+        after = beat.next
+        alive = any(each.received < beat.one.sent and each.error == E.NONE for each in all_)
+        if alive and beat.asked == 0 and after is not None and after.error == E.NONE:
+            yield without(trace, beat.one), beat.one.sent, after.received
+
+
+@falsehood
+def consumer_leave_epoch(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A member that leaves is told the epoch that it left with (M-RSP-04)."""
+    for each in all_:
+        if each.api == "ConsumerGroupHeartbeat" and each.ask["member_epoch"] < 0 and each.error == E.NONE:
+            yield altered(trace, {each.received: {"member_epoch": 1}}), each.received, each.received
+
+
+@falsehood
+def consumer_leave_unknown(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A member whose heartbeat was just answered NONE can leave (M-LEAVE-02)."""
+    for beats in stories(trace, all_).values():
+        last = beats[-1]
+        for leave in all_:
+            own = leave.api == "ConsumerGroupHeartbeat" and leave.ask["member_id"] == last.one.ask["member_id"]
+            near = leave.sent > last.one.received and leave.received_ms - last.one.sent_ms < CALM_MS
+            if own and near and leave.ask["member_epoch"] == -1 and leave.error == E.NONE and not last.revoking:
+                fields = {**_NOTHING, "error_code": int(E.UNKNOWN_MEMBER_ID)}
+                yield altered(trace, {leave.received: fields}), leave.received, leave.received
+
+
+@falsehood
+def consumer_commit_stale(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """A commit with the member's current epoch is not stale (O-COMMIT-33)."""
+    told = stories(trace, all_)
+    for each in all_:
+        beats = told.get(each.ask.get("member_id", ""), []) if each.api == "OffsetCommit" else []
+        for beat in beats:
+            epoch = each.ask.get("generation_id_or_member_epoch")
+            around = beat.one.received < each.sent and beat.next is not None and beat.next.sent > each.received
+            near = each.received_ms - beat.one.sent_ms < CALM_MS
+            codes = {row["error_code"] for topic in each.answer["topics"] for row in topic["partitions"]}
+            if around and near and epoch == beat.epoch and codes == {0} and not beat.revoking:
+                stale = int(E.STALE_MEMBER_EPOCH)
+                topics = [
+                    {**topic, "partitions": [{**row, "error_code": stale} for row in topic["partitions"]]}
+                    for topic in each.answer["topics"]
+                ]
+                yield altered(trace, {each.received: {"topics": topics}}), each.received, each.received
