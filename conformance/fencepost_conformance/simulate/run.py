@@ -151,6 +151,7 @@ class Simulation:
         self.active = False
         self._replicated = 0
         self._askers: dict[int, tuple[AnyHost, int, int]] = {}
+        self._heard: set[tuple[str, int, int]] = set()
         self._next_request = 0
         self._image = 0
         self.hosts = [self._host(host) for host in plan.hosts]
@@ -330,7 +331,12 @@ class Simulation:
         if host.plan.old and isinstance(body, SyncGroupRequest):
             body = replace(body, protocol_type=None, protocol_name=None)  # fields of v5 (G-WIRE-02)
         self._next_request += 1
-        self._askers[self._next_request] = (host, process, number)
+        copy = (host.plan.name, process, number) in self._heard
+        if isinstance(host, ConsumerHost):
+            # An answer tells an assignment once: the one to a copy would hide it, and TCP makes no copies.
+            self._heard.add((host.plan.name, process, number))
+        if not copy:
+            self._askers[self._next_request] = (host, process, number)
         self.feed(Request(self.now, self._next_request, version, host.plan.name, "/host", body))
 
     def _answer(self, host: AnyHost, process: int, answer: Answered, tenure: int | None) -> None:

@@ -91,6 +91,7 @@ class Profile:
     fault_late_heartbeat_counts: bool = False  # N-HB-11
     fault_queued_callback_survives: bool = False  # N-TR-06, N-TR-07, N-TR-09, INV-CL-01
     fault_revocation_mark_stays: bool = False  # N-REC-11
+    fault_untold_partitions_unreported: bool = False  # N-HB-05, INV-KIP-09
     fault_part_acknowledged_again: bool = False  # N-REC-03
     fault_failed_assignment_stays: bool = False  # N-REC-03, N-REC-09
     # mixed groups

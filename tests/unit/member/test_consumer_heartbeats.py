@@ -263,3 +263,17 @@ def test_an_answer_to_something_else_is_refused():
     desk.start()
     with pytest.raises(IllegalEvent):
         desk.do(ev.Answered(desk.now, desk.member.sent[0].request_id, HeartbeatResponse(ErrorCode.NONE)))
+
+
+def test_n_hb_05_what_the_application_has_is_reported_before_it_is_reconciled_except_in_kafka():
+    """The assigned callback runs when everything must be told again: a coordinator that wants T1 back would take its
+    absence for the revocation."""
+    for profile, reported in ((None, rows(T0, T1)), (KAFKA_4_3, rows(T0))):
+        desk = ConsumerDesk(**({} if profile is None else {"profile": profile}))
+        desk.settle(T0)
+        desk.target(T0, T1)
+        desk.do(ev.Poll(desk.now))
+        desk.wait(INTERVAL)
+        desk.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        desk.wait(1_000)
+        assert desk.beat.topic_partitions == reported

@@ -158,10 +158,12 @@ def _assign(turn: ConsumerTurn) -> None:
 
 
 def _replace_assignment(turn: ConsumerTurn) -> None:
-    partitions = _working(turn).partitions
-    subscription = turn.member.subscription
-    pending = subscription.pending_callback | (partitions - subscription.owned)
-    turn.change(subscription=replace(subscription, pending_callback=pending).assign(partitions))
+    reconciliation, subscription = _working(turn), turn.member.subscription
+    pending = subscription.pending_callback | (reconciliation.partitions - subscription.owned)
+    turn.change(
+        subscription=replace(subscription, pending_callback=pending).assign(reconciliation.partitions),
+        taken=reconciliation.assignment.partitions,
+    )
 
 
 def take_over(turn: ConsumerTurn) -> bool:

@@ -6,7 +6,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 
 from ..events import Send
 from ..partitions import java_order
-from .state import Beat, ConsumerState, LastSent, LocalAssignment, Sent
+from .state import Beat, ConsumerMember, ConsumerState, LastSent, Sent, TopicIdPartition
 from .turn import ConsumerTurn
 
 
@@ -35,7 +35,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
         subscribed_topic_regex=told_regex,
         server_assignor=assignor if joining or assignor != last.server_assignor else None,
         # N-HB-03: also the same set, if it was reconciled anew
-        topic_partitions=(_by_topic(member.current) if joining or last.assignment != (member.current,) else None),
+        topic_partitions=(_by_topic(_reported(member)) if joining or last.assignment != (member.current,) else None),
     )
     turn.change(
         last_sent=LastSent(
@@ -51,9 +51,20 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     turn.emit(Send(request_id, body, settings.request_timeout_ms))
 
 
-def _by_topic(assignment: LocalAssignment | None) -> tuple[TopicPartitions, ...]:
-    """Topics by id, partitions ascending (N-HB-05)."""
+def _reported(member: ConsumerMember) -> frozenset[TopicIdPartition]:
+    """N-HB-05: what was reconciled last, and what the application was given since; a leave reports nothing of that.
+
+    Kafka leaves the latter out. If the coordinator has asked for it back meanwhile, it takes that as given up.
+    """
+    reconciled = member.current.partitions if member.current is not None else frozenset[TopicIdPartition]()
+    if member.epoch < 0 or member.settings.profile.fault_untold_partitions_unreported:
+        return reconciled
+    return reconciled | member.taken
+
+
+def _by_topic(partitions: frozenset[TopicIdPartition]) -> tuple[TopicPartitions, ...]:
+    """Topics by id, partitions ascending."""
     rows: dict[bytes, list[int]] = {}
-    for topic_id, partition in sorted(assignment.partitions if assignment is not None else ()):
+    for topic_id, partition in sorted(partitions):
         rows.setdefault(topic_id, []).append(partition)
-    return tuple(TopicPartitions(topic_id, tuple(partitions)) for topic_id, partitions in rows.items())
+    return tuple(TopicPartitions(topic_id, tuple(numbers)) for topic_id, numbers in rows.items())

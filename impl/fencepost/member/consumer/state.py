@@ -201,6 +201,7 @@ class ConsumerMember(NamedTuple):
     # assignments
     target: LocalAssignment | None = None
     current: LocalAssignment | None = None
+    taken: frozenset[TopicIdPartition] = frozenset()  #: what the application has, reconciled or not
     names: Mapping[bytes, str] = MappingProxyType({})  #: of the topics in the last target (N-REC-02)
     reconciliation: Reconciliation | None = None
 

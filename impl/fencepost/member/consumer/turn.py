@@ -71,6 +71,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.change(
             subscription=self.member.subscription.assign(()),
             current=None,
+            taken=frozenset(),
             target=None,
             names=MappingProxyType({}),
         )

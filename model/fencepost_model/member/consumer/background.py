@@ -75,7 +75,10 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
     if joining or not told.owned_told or now.current != told.owned:
         d.rule("N-HB-03")
         rows: dict[bytes, list[int]] = {}
-        for topic, partition in sorted(now.current.partitions if now.current else ()):
+        all_of_it = now.current.partitions if now.current else frozenset()
+        if now.epoch >= 0 and not config.profile.fault_untold_partitions_unreported:
+            all_of_it |= now.had
+        for topic, partition in sorted(all_of_it):
             rows.setdefault(topic, []).append(partition)
         owned = tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in rows.items())
     remembered = now.regex if now.regex is not None else ("" if regex == "" else None)
@@ -243,4 +246,5 @@ def replace(d: ClientDraft) -> None:
         fresh=(d.now.fresh | (work.names - d.now.owned)) & work.names,
         blocked=d.now.blocked & work.names,
         owned=work.names,
+        had=work.local.partitions,
     )

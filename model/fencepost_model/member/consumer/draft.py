@@ -43,7 +43,13 @@ class ClientDraft:
     def release(self) -> None:
         """Nothing is owned any more, and nothing waits to be (N-TR-06, N-REC-02)."""
         self.set(
-            owned=frozenset(), blocked=frozenset(), fresh=frozenset(), current=None, target=None, cache=frozenset()
+            had=frozenset(),
+            owned=frozenset(),
+            blocked=frozenset(),
+            fresh=frozenset(),
+            current=None,
+            target=None,
+            cache=frozenset(),
         )
 
     def adopt(self) -> None:

@@ -73,10 +73,10 @@ class Task(NamedTuple):
 class ClientState(NamedTuple):
     """One member.
 
-    ``known_member``: it has had an epoch, and commits in its name (N-CMT-01). ``due``: no interval or back-off holds
-    back a heartbeat; ``failing``: a back-off after a failure does. ``call``: the call of the application that has not
-    returned. ``batch``: what that call still has to do of what it took from ``queue``. ``leaving``: an unsubscribe or
-    close waits for the leave to be over.
+    ``had``: ids of what is owned (N-HB-05). ``known_member``: it has had an epoch, and commits in its name (N-CMT-01).
+    ``due``: no interval or back-off holds back a heartbeat; ``failing``: a back-off after a failure does. ``call``: the
+    call of the application that has not returned. ``batch``: what that call still has to do of what it took from
+    ``queue``. ``leaving``: an unsubscribe or close waits for the leave to be over.
     """
 
     state: str = UNSUBSCRIBED
@@ -91,6 +91,7 @@ class ClientState(NamedTuple):
     cache: Topics = frozenset()
     target: Local | None = None
     current: Local | None = None
+    had: frozenset[tuple[bytes, int]] = frozenset()
     owned: frozenset[Partition] = frozenset()
     blocked: frozenset[Partition] = frozenset()
     fresh: frozenset[Partition] = frozenset()
