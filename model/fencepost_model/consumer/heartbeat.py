@@ -235,7 +235,7 @@ def compute(
     if assignor not in t.settings.group_consumer_assignors:  # of a log that another configuration wrote
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-02")
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}
-    before = dict(group.target)
+    before = dict(group.target)  # a replacement's is under the old id, so its own is written in any case
     wishes = tuple(
         [
             Wish(
@@ -252,8 +252,6 @@ def compute(
     if given is None:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")
     target = dict(given) if valid(ask, given) else propose(ask)
-    if old:
-        before[found.member.member_id] = before.pop(old[found.member.member_id], ())  # M-STATIC-10 wrote it
     for wish in wishes:
         if before.get(wish.member_id) != target[wish.member_id]:
             t.write_target(wish.member_id, target[wish.member_id])

@@ -62,12 +62,12 @@ class Watched:
         shown = [value for value in self._hashes(group_id) if value and value not in known]
         if shown:
             value = shown[0]
-        elif stored and stored not in known and self._seen.records is not None:
-            if self._bumped_in_vain(group_id):
-                return digest(topics)
+        elif self._seen.records is None:
+            value = digest(topics)
+        elif stored and stored not in known and not self._bumped_in_vain(group_id):
             value = stored  # no epoch was written, so it must be what the group has
         else:
-            value = digest(topics)
+            return digest(topics)  # nobody has shown it
         self.hashes = (*self.hashes, (topics, value))
         return value
 

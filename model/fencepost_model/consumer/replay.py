@@ -135,7 +135,7 @@ def _tombstone(group: ConsumerGroup, record: Record) -> ConsumerGroup | None:
         member = group.member(key.member_id)
         if member is None:
             return group
-        gone = member._replace(epoch=-1, previous=-1, state=C_STABLE, assigned=(), revoking=())
+        gone = member._replace(epoch=-1, previous=-1, assigned=(), revoking=())  # the state stays
         return _with(group, gone)
     if isinstance(key, ConsumerGroupTargetAssignmentMemberKey):
         return group._replace(target=tuple([row for row in group.target if row[0] != key.member_id]))

@@ -1,0 +1,210 @@
+"""Promises of the rule book that hold in every state of a consumer group, whatever is sent to it (rule book, 12.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.consumer_view import ResolvedRegex
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost_model.consumer import (
+    Beat,
+    Canonical,
+    ConsumerGroup,
+    ConsumerGroupModel,
+    Expire,
+    Image,
+    Member,
+    Resolution,
+    Resolve,
+    World,
+    heartbeat,
+)
+from fencepost_model.consumer.invariants import MENDED, STATES, broken
+from fencepost_model.consumer.replay import replay
+from fencepost_model.consumer.state import REBALANCE, SESSION
+
+TOPICS = (Topic("t1", b"1" * 16, 4), Topic("t2", b"2" * 16, 2), Topic("t1", b"3" * 16, 3))
+IMAGES = tuple(Image(topics, at) for at, topics in enumerate([TOPICS[:2], TOPICS[:1], TOPICS[1:]]))
+IDS = st.sampled_from(["m1", "m2", "m3"])
+INSTANCES = st.sampled_from([None, None, "i1", "i2"])
+NAMES = st.sampled_from([None, (), ("t1",), ("t1", "t2"), ("t2",)])
+REGEXES = st.sampled_from([None, None, None, "", "t.*", "t2", "none"])
+
+
+def _matcher(regex: str) -> Callable[[str], bool] | None:
+    return lambda name: re.fullmatch(regex, name) is not None
+
+
+class Intended(RuleBasedStateMachine):
+    """Any heartbeats, timers, resolutions and topics, in any order, on one group."""
+
+    profile: Profile = INTENDED
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = ConsumerGroupModel(Settings(group_consumer_assignment_interval_ms=2_000), self.profile)
+        self.group: ConsumerGroup | None = None
+        self.image = IMAGES[0]
+        self.now = 1_000
+        self.task: Resolution | None = None
+
+    def do(self, step: Beat | Expire | Resolve, choice: int = 0) -> None:
+        world = World(self.now, self.image, oracle=Canonical(_matcher), busy=self.task is not None)
+        successors = self.model.successors(self.group, step, world)
+        found = successors[choice % len(successors)]
+        before, after = self.group, found.group
+        hash(after)
+        if found.task is not None:
+            self.task = found.task
+        replayed = before
+        for record in found.records:
+            replayed = replay(self.profile, replayed, record)
+        if after is not None:
+            assert replayed is not None
+            assert replayed._replace(refresh=after.refresh) == after  # INV-REPLAY-01
+            assert broken(before, after) == []
+        reply = found.reply
+        if reply is not None and isinstance(step, Beat) and after is not None:
+            if reply.error_code is not ErrorCode.NONE:
+                assert before is None or after._replace(refresh=before.refresh) == before  # INV-KIP-17
+                assert found.records == ()
+            elif step.body.member_epoch >= 0:
+                member = after.member(step.body.member_id)
+                assert member is not None
+                assert reply.member_epoch == member.epoch  # INV-KIP-10
+                old = None if before is None else before.member(step.body.member_id)
+                if reply.assignment is None:
+                    assert old is not None
+                    assert old.assigned == member.assigned  # INV-KIP-15
+        self.group = after
+
+    def member(self, member_id: str) -> Member | None:
+        return None if self.group is None else self.group.member(member_id)
+
+    @rule(member_id=IDS, instance=INSTANCES, names=NAMES, regex=REGEXES, choice=st.integers(0, 1))
+    def join(
+        self, member_id: str, instance: str | None, names: tuple[str, ...] | None, regex: str | None, choice: int
+    ) -> None:
+        if names is None and regex is None:
+            names = ("t1",)
+        self.ask(
+            ConsumerGroupHeartbeatRequest("g", member_id, 0, instance, None, 5_000, names, regex, None, ()), choice
+        )
+
+    @rule(member_id=IDS, lag=st.sampled_from([0, 0, 0, 1]), names=NAMES, regex=REGEXES, mask=st.integers(0, 255))
+    def beat(self, member_id: str, lag: int, names: tuple[str, ...] | None, regex: str | None, mask: int) -> None:
+        """A heartbeat of a member, which owns some of what it has, or does not say."""
+        member = self.member(member_id)
+        if member is None:
+            self.ask(ConsumerGroupHeartbeatRequest("g", member_id, 1, None, None, -1, names, regex))
+            return
+        owned = None
+        if mask < 200:
+            both = (*member.assigned, *member.revoking)
+            owned = tuple(TopicPartitions(t, (n,)) for at, (t, n, _) in enumerate(both) if mask < 100 or mask >> at & 1)
+            if mask < 50:
+                owned = tuple(TopicPartitions(t, (n,)) for t, n, _ in member.assigned)
+        epoch = member.epoch - lag
+        body = ConsumerGroupHeartbeatRequest(
+            "g", member_id, epoch, member.instance, None, -1, names, regex, None, owned
+        )
+        self.ask(body, mask % 2)
+
+    @rule(member_id=IDS, epoch=st.sampled_from([-1, -2]))
+    def leave(self, member_id: str, epoch: int) -> None:
+        member = self.member(member_id)
+        instance = None if member is None else member.instance
+        if epoch == -2 and instance is None:
+            epoch = -1
+        self.ask(ConsumerGroupHeartbeatRequest("g", member_id, epoch, instance))
+
+    def ask(self, body: ConsumerGroupHeartbeatRequest, choice: int = 0) -> None:
+        self.do(Beat(body, 1, "c", "/h"), choice)
+
+    @rule(member_id=IDS)
+    def session_ends(self, member_id: str) -> None:
+        self.do(Expire(SESSION, member_id))
+
+    @rule(member_id=IDS, back=st.integers(0, 1))
+    def rebalance_ends(self, member_id: str, back: int) -> None:
+        member = self.member(member_id)
+        self.do(Expire(REBALANCE, member_id, 0 if member is None else member.epoch - back))
+
+    @precondition(lambda self: self.task is not None)
+    @rule(failed=st.booleans())
+    def resolved(self, failed: bool) -> None:
+        task, self.task = self.task, None
+        assert task is not None
+        self.do(Resolve(task, failed))
+
+    @rule(image=st.sampled_from(IMAGES))
+    def topics_change(self, image: Image) -> None:
+        self.image = image
+        if self.group is not None:
+            self.group = self.group._replace(refresh=None)
+
+    @rule(by=st.sampled_from([1, 500, 2_000, 10_001]))
+    def time_passes(self, by: int) -> None:
+        self.now += by
+
+    @invariant()
+    def holds(self) -> None:
+        if self.group is not None and not self.profile.fault_relabelled_instance_stays:
+            assert all(check(self.group) for check in MENDED.values())
+
+
+class Kafka(Intended):
+    """Kafka's faults break none of the promises that name no exception."""
+
+    profile = KAFKA_4_3
+
+
+_SETTINGS = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestIntended = Intended.TestCase
+TestIntended.settings = _SETTINGS
+TestKafka = Kafka.TestCase
+TestKafka.settings = _SETTINGS
+
+
+def _never_held(members: object) -> dict[object, int]:
+    return {}
+
+
+@pytest.mark.parametrize("fault", ["held partitions count as free", "instances are not looked up"])
+def test_the_promises_bite(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that grants what others hold, or lets a second member take an instance id, breaks them."""
+    if fault == "held partitions count as free":
+        monkeypatch.setattr(heartbeat, "holders", _never_held)
+    else:
+        monkeypatch.setattr(ConsumerGroup, "held_by", lambda self, instance: None)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(Intended, settings=settings(_SETTINGS, max_examples=300, database=None))
+
+
+def test_every_promise_is_about_something() -> None:
+    """Each check refuses some group."""
+    held = ((b"1" * 16, 0, 9),)
+    spoilt = ConsumerGroup(
+        epoch=1,
+        assignment_epoch=2,
+        members=(
+            Member("m1", "i", epoch=2, assigned=held, revoking=held),
+            Member("m2", "i", epoch=3, assigned=held),
+        ),
+        target=(("m1", ((b"1" * 16, 0),)), ("m2", ((b"1" * 16, 0),))),
+        regexes=(ResolvedRegex("t.*", (), 1, 1),),
+    )
+    assert sorted(broken(None, spoilt)) == sorted(STATES)
+    later = spoilt._replace(epoch=0, members=(Member("m3", epoch=1, assigned=held),))
+    assert {"INV-KIP-04", "INV-KIP-09"} <= set(broken(spoilt, later))
