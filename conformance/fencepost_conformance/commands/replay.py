@@ -27,6 +27,9 @@ from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import parse_target, profile_for
 from ..trace import EventTrace, itf, write_traces
 
+#: characters of a note on the terminal; a whole group can differ
+_NOTE = 500
+
 
 def replay(  # noqa: PLR0917 — options of a command line
     trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
@@ -87,7 +90,7 @@ def _print(chart: Chart) -> None:
     for line in text_chart(chart, console.width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
     for note in chart.notes:
-        console.print(note, style="red", markup=False, highlight=False)
+        console.print(note if len(note) <= _NOTE else f"{note[:_NOTE]} …", style="red", markup=False, highlight=False)
 
 
 def _write(path: Path, traces: list[EventTrace]) -> None:

@@ -17,12 +17,12 @@ from .holdings import GroupAt, after_each
 from .names import Partition
 from .palette import COLOURS, letter, swatch
 from .steps import COORDINATOR, LOG, Append, Kind, StepWords
-from .style import STYLE
+from .style import PICTURE
 
 ROW, GAP = 19, 5
-TIME, STATE, STRIP = 92, 275, 17
+TIME, STATE, STRIP = 88, 256, 17
 LANES, LANE = 430, 96  # least width of all client lanes, and of one
-LOG_WIDTH = 190
+LOG_WIDTH = 182
 CHAR = 6.7  # width of a character of a label
 NAME = 24  # characters of a topic's name
 
@@ -80,7 +80,7 @@ def chart_svg(chart: Chart) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{head + plan.height:.0f}" '
         f'viewBox="0 0 {width:.0f} {head + plan.height:.0f}" role="img" aria-label="{escape(chart.title, quote=True)}">'
-        f"<style>{STYLE}text {{ font-family: ui-monospace, monospace; }}</style>"
+        f"<style>{PICTURE}text {{ font-family: ui-monospace, monospace; }}</style>"
         f'<rect class="ground" width="100%" height="100%"/>'
         f'<rect class="rail" width="100%" height="{head:.0f}"/>'
         f'{_text(12, ROW, members, "dim")}<g transform="translate(0 {ROW})">{_heads(plan)}</g>'
@@ -125,7 +125,7 @@ def _rows(step: StepWords) -> int:
 
 def _head_height(plan: _Plan) -> float:
     names = {f"{group}·{topic}" for group, (topic, _) in plan.strips}
-    return max(64.0, 40 + max((len(_shortened(name, NAME)) for name in names), default=0) * 5.4)
+    return max(54.0, 40 + max((len(_shortened(name, NAME)) for name in names), default=0) * 5.4)
 
 
 def _heads(plan: _Plan) -> str:
@@ -207,14 +207,14 @@ def _event(plan: _Plan, step: StepWords, y: float) -> list[str]:
         return _arrow(plan, LOG, COORDINATOR, y, label=step.brief, kind=kind)
     if step.kind is Kind.FAIL_OVER:
         line = f'<line class="cut" x1="{TIME:.0f}" x2="{plan.state_x - 14:.0f}" y1="{y:.0f}" y2="{y:.0f}"/>'
-        return [line, _text(x - 10, y - 4, step.brief, "label own", "end")]
+        return [line, _text(x - 10, y - 4, _fitting(plan, step.brief), "label own", "end")]
     mark = (
         f'<circle class="timer" cx="{x:.0f}" cy="{y - 4:.0f}" r="5.5"/>'
         f'<path class="hands" d="M{x:.0f} {y - 7:.0f} v3 h2.5"/>'
         if step.kind is Kind.TIMER
         else f'<rect class="timer" x="{x - 5:.0f}" y="{y - 9:.0f}" width="10" height="10"/>'
     )
-    return [mark, _text(x - 12, y, step.brief, "label own", "end")]
+    return [mark, _text(x - 12, y, _fitting(plan, step.brief), "label own", "end")]
 
 
 def _written(plan: _Plan, append: Append, y: float) -> list[str]:
@@ -245,8 +245,7 @@ def _arrow(plan: _Plan, who: str, whom: str, y: float, *, label: str, kind: str,
     if start or LOG in (who, whom):
         text = _text(centre + 10, y - 4, label, f"label{bad}")
     else:
-        room = int((centre - TIME - 10) / CHAR)
-        text = _text(centre - 10, y - 4, _shortened(label, room), f"label{bad}", "end")
+        text = _text(centre - 10, y - 4, _fitting(plan, label), f"label{bad}", "end")
     return [line, text]
 
 
@@ -328,6 +327,11 @@ _DEFS = (
 
 def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
     return f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _fitting(plan: _Plan, label: str) -> str:
+    """As much of the label as has room between the times and the coordinator."""
+    return _shortened(label, int((plan.x[COORDINATOR] - TIME - 12) / CHAR))
 
 
 def _shortened(text: str, room: int) -> str:

@@ -67,7 +67,7 @@ def _coverage(summary: Summary) -> list[str]:
     return [
         "<h2>Coverage</h2><table><tr><th>kind</th><th>reached</th><th>reachable</th></tr>",
         *kinds,
-        f"</table><h3>Reachable, not reached by this run</h3><ul>{unreached}</ul>",
+        f'</table><h3>Reachable, not reached by this run</h3><ul class="many">{unreached}</ul>',
         "<h3>Not reached by any trace, and why</h3><table>",
         *reasons,
         "</table>",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from .style import STYLE
+from .style import PAGE
 
 #: hover shows a step, a click keeps it, the arrow keys go on from there
 SCRIPT = """
@@ -42,6 +42,6 @@ def page(title: str, body: str) -> str:
     """A whole HTML page."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>\n'
+        f'<meta name="viewport" content="width=device-width"><style>{PAGE}</style></head><body>\n'
         f"<h1>{escape(title)}</h1>\n{body}\n<script>{SCRIPT}</script></body></html>\n"
     )
