@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from fencepost_model.explore.search import explore
 from fencepost_model.system.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.checking import check_tlc, compare_with_model, explore_entry
 from fencepost_model.system.closed import ClosedSystem
+from fencepost_model.system.config import Config
 from fencepost_model.system.manifest import Entry, read_manifest, read_problem
 from fencepost_model.system.mutants import mutated
 from fencepost_model.tlc.compare import Comparison
@@ -99,6 +101,7 @@ def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_pat
 
 def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
     system, found = explore_entry(ENTRIES["StaticCrowded"], transitions=True)
+    assert isinstance(system, ClosedSystem)
     graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
     assert len({*graph.states}) == found.states
     for number in range(0, found.states, 997):
@@ -107,12 +110,14 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
 
 def test_every_transition_carries_what_the_coordinator_was_given() -> None:
     """What product exploration with the core needs: replaying the stimuli on the group machine gives the next group."""
-    problem = read_problem(ENTRIES["EagerQuiet"])
-    system = ClosedSystem(replace(problem.config, faults=1, allowed=problem.config.allowed | {"CoordinatorFailsOver"}))
+    config = read_problem(ENTRIES["EagerQuiet"]).config
+    assert isinstance(config, Config)
+    system = ClosedSystem(replace(config, faults=1, allowed=config.allowed | {"CoordinatorFailsOver"}))
     graph = explore(system, transitions=True).graph
     seen = set()
     for source, label, stimuli, target in graph.transitions():
-        before, after = graph.state(source), graph.state(target)
+        before: tuple[Any, ...] = graph.state(source)
+        after: tuple[Any, ...] = graph.state(target)
         if stimuli is None:
             assert label[0].startswith("Client")
             continue
