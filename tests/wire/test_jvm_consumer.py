@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from jvm_session import JvmSession
@@ -16,11 +17,15 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DescribeGroupsRequest, ListGroupsRequest, ListGroupsResponse, RequestBody
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Settings
+from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.pipeline.check import Checker
+from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.ids import MemberIds, kafka_uuid
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.trace import EventTrace, read_traces
 
 pytestmark = pytest.mark.jvm
 
@@ -29,6 +34,8 @@ TOPICS = (ev.Topic("orders", ORDERS, 3), ev.Topic("clicks", CLICKS, 1))
 START = (ev.TopicsChanged(0, TOPICS, 1), ev.Load(0, 1, ()))
 REGEX = ev.TaskKey(ev.TaskKind.REGEX, "g")
 SEEDS = range(6)
+DOCS = Path(__file__).parents[2] / "docs"
+FINDINGS = sorted((DOCS / "findings" / "consumer").glob("*.jsonl"))
 
 
 @pytest.fixture(scope="module")
@@ -350,6 +357,27 @@ def test_what_kafka_wrote_it_loads_as_we_hand_it_back(made: list[Generated], kaf
                 assert _hard(loaded[name]) == _hard(view)
                 compared += 1
     assert compared > 2
+
+
+@pytest.mark.parametrize("path", FINDINGS, ids=lambda path: path.stem)
+def test_kafka_still_has_its_faults(path: Path, kafka: KafkaJvm) -> None:
+    (trace,) = read_traces(path)
+    assert isinstance(trace, EventTrace)
+    recorded = [seen for seen in trace.observations if seen is not None]
+    assert first_difference(kafka.run(trace.settings, INTENDED, trace.events), recorded) is None
+    assert f"(findings/consumer/{path.name})" in (DOCS / "findings.md").read_text()
+
+
+@pytest.mark.parametrize(("release", "profile"), [("4.1.2", "kafka-4.1"), ("4.3.1", "kafka-4.3")])
+def test_the_core_does_what_kafka_does(release: str, profile: str) -> None:
+    """A few traces of those that ``fencepost conform --protocol consumer`` runs by the million."""
+    require_harness(release)
+    checker = Checker(Job(f"kafka:{release}", profile, 60, model=False, protocol=GroupProtocol.CONSUMER))
+    try:
+        rows = checker.check(range(20))
+    finally:
+        checker.close()
+    assert [(row.seed, row.verdict, row.field) for row in rows if not row.held or row.divergence] == []
 
 
 def _hard(view: ConsumerGroupView) -> tuple[object, ...]:
