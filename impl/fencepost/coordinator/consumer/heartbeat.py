@@ -61,8 +61,8 @@ def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> 
     names_changed = new.topic_names != old.topic_names
     epoch, kind = group.epoch, group.subscription_type
     bump = names_changed or regex_change is RegexChange.RESOLVED or _must_begin(step, group)
-    if not bump and regex_change is RegexChange.UNRESOLVED and not step.profile.fault_resolved_regex_change_no_bump:
-        bump = group.topics_of(new) != group.topics_of(old)  # LIV-15 mended
+    if regex_change is RegexChange.UNRESOLVED and not _starves_after_prune(step):
+        bump = bump or group.topics_of(new) != group.topics_of(old)  # LIV-15 mended
     mended = not step.profile.fault_stale_subscription_type and group.assignment_epoch < epoch  # M-TGT-06 mended
     if bump or mended or group.refresh_due(step.at_ms):
         counts = subscription.with_member(group, old, new)
@@ -123,6 +123,11 @@ def _updated(request: Request, body: ConsumerGroupHeartbeatRequest, member: Cons
         client_host=request.client_host,
         classic=None,
     )
+
+
+def _starves_after_prune(step: Step) -> bool:
+    """LIV-15; where nothing is pruned, nothing starves."""
+    return step.profile.fault_resolved_regex_change_no_bump or step.profile.old_whole_target
 
 
 def _must_begin(step: Step, group: ConsumerGroup) -> bool:
