@@ -1,150 +1,31 @@
 """Falsehoods about groups with the consumer protocol (KIP-848), and why each is one.
 
 As in ``classic``. Most lean on what is certain about a member whose story is known from its first heartbeat: at which
-epoch it is and what it holds. ``stories`` picks those.
+epoch it is and what it holds (``stories``).
 """
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
-from uuid import UUID
+from typing import Final
 
 from fencepost.protocol.errors import ErrorCode as E
 
 from ..trace.files import WireTrace
-from ..trace.lines import ReceivedLine, SentLine
+from ..trace.lines import SentLine
 from .exchanges import Exchange, altered, without
 from .kinds import Made, falsehood
+from .stories import CALM_MS, Beat, held_around, names_of, rows, stories, unanswered
 
-_HEARTBEAT: Final = 68
-_CREATE_TOPICS: Final = 19
-#: Well below the session timeout of every recording.
-CALM_MS: Final = 4_000
+_TOPIC_APIS: Final = frozenset({19, 20, 37})  # CreateTopics, DeleteTopics, CreatePartitions
 #: An error that a heartbeat is answered with: nothing else is told.
 _NOTHING: Final = {"member_id": None, "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
-
-Partition: TypeAlias = tuple[str, int]
-
-
-def partitions(rows: Iterable[dict[str, Any]] | None) -> frozenset[Partition]:
-    """Topic ids as the trace writes them."""
-    return frozenset((row["topic_id"], number) for row in rows or () for number in row["partitions"])
-
-
-def rows(held: Iterable[Partition]) -> list[dict[str, Any]]:
-    topics: dict[str, list[int]] = {}
-    for topic, number in sorted(held):
-        topics.setdefault(topic, []).append(number)
-    return [{"topic_id": topic, "partitions": numbers} for topic, numbers in topics.items()]
-
-
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """A heartbeat answered NONE of a member whose story is known, the one before it, and the next.
-
-    ``had`` is what the member was given before, ``has`` after it; ``revoking``: it has something to give up.
-    """
-
-    one: Exchange
-    before: Exchange | None
-    next: Exchange | None
-    had: frozenset[Partition]
-    has: frozenset[Partition]
-    revoking: bool
-
-    @property
-    def epoch(self) -> int:
-        number: int = self.one.answer["member_epoch"]
-        return number
-
-    @property
-    def asked(self) -> int:
-        number: int = self.one.ask["member_epoch"]
-        return number
-
-    @property
-    def calm(self) -> bool:
-        """It heard from the coordinator shortly before, and nothing was going on with it."""
-        near = self.before is not None and self.one.received_ms - self.before.sent_ms < CALM_MS
-        return near and not self.revoking and self.had == self.has and self.asked == self.epoch
-
-
-def stories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[Beat]]:
-    """Of each member that began with a heartbeat of epoch 0: its beats until it is in doubt.
-
-    In doubt is a member whose requests overlap, go unanswered, are refused, or begin anew, and a static one as soon as
-    somebody else comes with its instance id, or removes members by theirs.
-    """
-    asked: dict[str, list[Exchange]] = {}
-    for each in sorted(all_, key=lambda each: each.sent):
-        if each.api == "ConsumerGroupHeartbeat":
-            asked.setdefault(each.ask["member_id"], []).append(each)
-    lost = _unanswered(trace, all_)
-    told: dict[str, list[Beat]] = {}
-    for member, beats in asked.items():
-        ends = [at for at, name in lost if name == member]
-        instance = beats[0].ask["instance_id"]
-        if instance is not None:
-            ends += [at for at, who, name in _instances(trace) if name == instance and who != member]
-        told[member] = list(_story(beats, min(ends, default=len(trace.lines))))
-    return {member: beats for member, beats in told.items() if beats}
-
-
-def _instances(trace: WireTrace) -> Iterator[tuple[int, str, str]]:
-    """Every position at which a request names an instance id, with the member, and the instance id."""
-    for at, line in enumerate(trace.lines):
-        if isinstance(line, SentLine):
-            body: Any = line.body
-            for row in (body, *body.get("members", ())):
-                name = row.get("instance_id") or row.get("group_instance_id")
-                if name is not None:
-                    yield at, row.get("member_id", ""), name
-
-
-def _unanswered(trace: WireTrace, all_: list[Exchange]) -> list[tuple[int, str]]:
-    answered = {each.sent for each in all_}
-    return [
-        (at, str(line.body.get("member_id")))
-        for at, line in enumerate(trace.lines)
-        if isinstance(line, SentLine) and line.api_key == _HEARTBEAT and at not in answered
-    ]
-
-
-def _story(beats: list[Exchange], end: int) -> Iterator[Beat]:
-    held: frozenset[Partition] = frozenset()
-    epoch, revoking = 0, False
-    for at, one in enumerate(beats):
-        begins = at == 0
-        known = one.ask["member_epoch"] == 0 if begins else one.ask["member_epoch"] > 0
-        fresh = begins or beats[at - 1].received < one.sent
-        if not known or not fresh or one.error != E.NONE or one.received > end:
-            return
-        has = held if one.answer["assignment"] is None else partitions(one.answer["assignment"])
-        moved = one.answer["member_epoch"] != epoch
-        revoking = not moved and (revoking or bool(held - has))
-        following = beats[at + 1] if at + 1 < len(beats) else None
-        known_next = following is not None and following.sent > one.received and following.received < end
-        yield Beat(one, beats[at - 1] if at else None, following if known_next else None, held, has, revoking)
-        held, epoch = has, one.answer["member_epoch"]
 
 
 def _beats(trace: WireTrace, all_: list[Exchange]) -> Iterator[Beat]:
     for beats in stories(trace, all_).values():
         yield from beats
-
-
-def names_of(trace: WireTrace) -> dict[str, str]:
-    """Topics that were created in the trace: name to id as heartbeats write it."""
-    found: dict[str, str] = {}
-    for line in trace.lines:
-        if isinstance(line, ReceivedLine) and line.api_key == _CREATE_TOPICS:
-            topics: Any = line.body["topics"]
-            found |= {row["name"]: urlsafe_b64encode(UUID(row["topic_id"]).bytes).decode() for row in topics}
-    return found
 
 
 # ---- errors ---------------------------------------------------------------------------------------------------------
@@ -299,6 +180,59 @@ def consumer_assignment_foreign(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 
 @falsehood
+def consumer_assignment_short(trace: WireTrace, all_: list[Exchange]) -> Made:
+    """Once all is quiet, every partition of the topics that are subscribed to is assigned (A-PROP-01)."""
+    for beat, end in _quiet_after(trace, all_):
+        if beat.has:
+            wrong = rows(beat.has - {max(beat.has)})
+            yield altered(trace, {beat.one.received: {"assignment": wrong}}), beat.one.received, end
+
+
+def _quiet_after(trace: WireTrace, all_: list[Exchange]) -> Iterator[tuple[Beat, int]]:
+    """The last beats by which something was assigned before nothing happened for a while, and a line in that calm
+    by which every member has been heard of twice. Only of groups without classic or static members and regexes."""
+    told = stories(trace, all_)
+    heartbeats = [each for each in all_ if each.api == "ConsumerGroupHeartbeat"]
+    known = names_of(trace).keys()
+    for each in all_:
+        ask = each.ask
+        named = set(ask.get("subscribed_topic_names") or ())
+        other = each.api == "JoinGroup" or ask.get("instance_id") or ask.get("subscribed_topic_regex")
+        if other or not named <= known or ask.get("subscribed_topic_names") == []:
+            return
+    changes = [at for at, line in enumerate(trace.lines) if getattr(line, "api_key", 0) in _TOPIC_APIS]
+    moves = {each.received for each in heartbeats if each.answer["assignment"] is not None or each.error != E.NONE}
+    moves |= {each.sent for each in heartbeats if each.ask["member_epoch"] <= 0}
+    moves |= {at for at, _ in unanswered(trace, all_)} | set(changes)
+    moves |= {beat.one.received for beats in told.values() for beat in beats if beat.asked != beat.epoch}
+    left = {each.ask["member_id"] for each in heartbeats if each.ask["member_epoch"] == -1 and each.error == E.NONE}
+    lost = {str(line.body.get("member_id")) for line in trace.lines if isinstance(line, SentLine)} - left - {"None"}
+    for beats in told.values():
+        for beat in beats:
+            begin = beat.one.received
+            if any(name not in told or told[name][-1].one.received <= begin for name in lost):
+                continue  # one that went without leaving may still count as a member
+            end = min([at for at in moves if at > begin], default=len(trace.lines))
+            # By then every request takes topics as they are (M-EPOCH-03, M-TGT-08).
+            known_ms = max([trace.lines[at].at_ms for at in changes if at < begin], default=0) + CALM_MS + 500
+            known_ms = max(known_ms, beat.one.received_ms) + trace.settings.group_consumer_assignment_interval_ms
+            quiet = [
+                [
+                    other.one
+                    for other in theirs
+                    if begin < other.one.sent and other.one.received < end and other.one.sent_ms > known_ms
+                ]
+                for theirs in told.values()
+                if theirs[-1].one.received > begin > theirs[0].one.received or theirs is beats
+            ]
+            if beat.one.answer["assignment"] is None or not all(len(row) > 2 for row in quiet):
+                continue
+            same = len({one.answer["member_epoch"] for row in quiet for one in row} | {beat.epoch}) == 1
+            if same:
+                yield beat, end - 1
+
+
+@falsehood
 def consumer_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A partition that another member certainly holds is not assigned (INV-KIP-01, INV-KIP-09)."""
     told = stories(trace, all_)
@@ -312,16 +246,6 @@ def consumer_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
                         changed = altered(trace, {beat.one.received: {"assignment": wrong}})
                         yield changed, beat.one.received, beat.one.received
                         break
-
-
-def held_around(beats: list[Beat], at: Exchange) -> frozenset[Partition]:
-    """What a member holds for certain while this exchange runs: it was told shortly before, and asks next after it."""
-    for beat in beats:
-        after = beat.next
-        around = beat.one.received < at.sent and after is not None and after.sent > at.received
-        if around and after is not None and at.received_ms - beat.one.sent_ms < CALM_MS and not beat.revoking:
-            return beat.has if after.ask["member_epoch"] > 0 and after.error == E.NONE else frozenset()
-    return frozenset()
 
 
 @falsehood

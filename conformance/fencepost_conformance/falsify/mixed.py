@@ -12,9 +12,9 @@ from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.errors import ErrorCode as E
 
 from ..trace.files import WireTrace
-from .consumer import CALM_MS, held_around, names_of, stories
 from .exchanges import Exchange, altered
 from .kinds import Made, falsehood
+from .stories import CALM_MS, held_around, names_of, stories
 
 
 def _pillars(trace: WireTrace, all_: list[Exchange]) -> list[tuple[int, int]]:

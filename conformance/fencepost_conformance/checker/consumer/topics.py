@@ -27,6 +27,7 @@ class TopicEvent:
     """Something about topics was asked (``told`` None) or is done; ``line`` as everywhere in the checker."""
 
     line: int
+    at_ms: int
     names: tuple[str, ...]
     told: Mapping[str, Any] | None
     api_key: int
@@ -43,11 +44,11 @@ def topic_events(trace: WireTrace) -> list[TopicEvent]:
         if isinstance(line, SentLine):
             rows: Any = line.body.get("topics") or ()
             counts = {row["name"]: row.get("num_partitions", row.get("count", -1)) for row in rows if row.get("name")}
-            event = asked[key] = TopicEvent(number, tuple(counts), None, line.api_key, counts)
+            event = asked[key] = TopicEvent(number, line.at_ms, tuple(counts), None, line.api_key, counts)
             found.append(event)
         elif key in asked:
             before = asked.pop(key)
-            found.append(TopicEvent(number, before.names, line.body, line.api_key, before.counts))
+            found.append(TopicEvent(number, line.at_ms, before.names, line.body, line.api_key, before.counts))
     return found
 
 

@@ -39,6 +39,7 @@ from ..commits import Commit
 from ..history import NEVER, Event, History, Op
 from ..search import Limits
 from . import classic, heartbeat, others
+from .coverage import Coverage
 from .epochs import Epochs
 from .group import Before, Knowledge
 from .members import Member, Presence
@@ -80,6 +81,7 @@ class _Watch:
     def __init__(self, known: Knowledge, topics: list[TopicEvent]) -> None:
         self.known = known
         self._topics = topics
+        self._coverage = Coverage()
         self._removed: dict[int, list[Member]] = {}
 
     def take(self, event: Event) -> None:
@@ -87,12 +89,14 @@ class _Watch:
         while self._topics and self._topics[0].line < event.line:
             change = self._topics.pop(0)
             known.topics.take(change)
+            self._coverage.changed_ms = change.at_ms
             if change.told is None:
                 known.epochs.may_bump(2 * len(change.names) or 1)  # M-EPOCH-03, and M-EPOCH-07 for a regex
         known.move_to(event.at_ms, event.line)
         if event.answered:
             self._answered(event.op)
             known.move_to(event.at_ms, event.line)  # with what the answer told
+            self._coverage.answered(known, event.op)
         else:
             self._sent(event.op)
 
@@ -101,6 +105,7 @@ class _Watch:
     def _sent(self, op: Op) -> None:
         known = self.known
         body = op.body
+        self._coverage.asked(op)
         if isinstance(body, JoinGroupRequest):
             known.classic_seen = True
         replaces = isinstance(body, JoinGroupRequest | DeleteGroupsRequest) or (known.classic_seen and _joins(op))

@@ -1,0 +1,92 @@
+"""Is everything assigned once a group has come to rest?
+
+While every member is at the target's epoch with nothing to revoke, each heartbeat grants what its member lacks and
+nobody holds (M-REC-11, M-REC-12). So when each has sent and been answered a heartbeat while nothing at all moved, a
+partition that nobody holds is in nobody's target, which the assignors do not leave so (A-PROP-01). With equal
+subscriptions the uniform one also shares out evenly (A-PROP-04).
+
+Not asked of groups in which something has happened that makes Kafka's targets incomplete: members that subscribe to
+nothing or to a regex (M-TGT-06), instance ids (M-HB-07), conversions (X-UP-15), or topics that changed just now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
+
+from ..history import Op
+from .group import Knowledge
+from .members import Member, Partition
+from .wrong import Wrong
+
+_UNIFORM: Final = "uniform"
+
+_Rest = tuple[tuple[str, int, frozenset[Partition]], ...]
+
+
+@dataclass(slots=True)
+class Coverage:
+    """``changed_ms``: when topics changed last. ``plain``: nothing has happened that targets may lack something for."""
+
+    changed_ms: int = -1 << 62
+    plain: bool = True
+    uniform: bool = True
+    _rest: _Rest = ()
+    _since_ms: int = 0
+    _heard: set[str] = field(default_factory=set)
+
+    def asked(self, op: Op) -> None:
+        """A request is sent."""
+        body = op.body
+        if not isinstance(body, ConsumerGroupHeartbeatRequest):
+            self.plain = self.plain and not hasattr(body, "protocols")
+            return
+        names, regex = body.subscribed_topic_names, body.subscribed_topic_regex
+        nothing = names == () or (names is None and body.member_epoch == JOIN_EPOCH)
+        self.plain = self.plain and not (nothing or regex or body.instance_id is not None)
+        self.uniform = self.uniform and body.server_assignor in (None, _UNIFORM)
+
+    def answered(self, known: Knowledge, op: Op) -> None:
+        """Raises Wrong if the group is at rest and something is missing."""
+        rest = self._at_rest(known) if self.plain and not known.topics.uncertain else ()
+        settled_ms = self.changed_ms + known.settings.group_consumer_assignment_interval_ms + known.limits.slack_ms
+        if rest != self._rest or known.now < settled_ms:
+            self._rest, self._heard = rest, set()
+            self._since_ms = known.now
+        # Before this a newer target may be due that cannot be computed yet (M-TGT-08).
+        free_ms = self._since_ms + known.settings.group_consumer_assignment_interval_ms + known.limits.tolerance_ms
+        if not rest or not isinstance(op.body, ConsumerGroupHeartbeatRequest) or op.sent_ms <= free_ms:
+            return
+        self._heard.add(op.body.member_id)
+        if self._heard >= {name for name, _, _ in rest}:
+            self._whole(known, op, rest)
+
+    def _at_rest(self, known: Knowledge) -> _Rest:
+        rows = []
+        for member in known.members.values():
+            if known.surely_out(member.member_id):
+                continue
+            if not known.surely_in(member) or not _settled(known, member):
+                return ()
+            rows.append((member.member_id, member.epoch, frozenset(member.held)))
+        return tuple(rows)
+
+    def _whole(self, known: Knowledge, op: Op, rest: _Rest) -> None:
+        held = {each for _, _, owned in rest for each in owned}
+        names = [known.members[name].names or frozenset() for name, _, _ in rest]
+        for name in sorted(frozenset().union(*names)):
+            topic = known.topics.ids.get(name)
+            for number in range(known.topics.counts[topic] if topic is not None else 0):
+                if topic is not None and (topic, number) not in held:
+                    raise Wrong(op, f"{name}-{number} assigned to somebody", "A-PROP-01", "M-REC-12")
+        sizes = [len(owned) for _, _, owned in rest]
+        uniform = self.uniform and known.settings.group_consumer_assignors[0] == _UNIFORM
+        if uniform and len(set(names)) == 1 and max(sizes) - min(sizes) > 1:
+            raise Wrong(op, "shares that differ by at most one", "A-PROP-04", "A-UHOM-04")
+
+
+def _settled(known: Knowledge, member: Member) -> bool:
+    there = member.epoch == known.epochs.seen and not known.epochs.due
+    return member.exact and not (member.classic or member.away or member.revoking) and there
