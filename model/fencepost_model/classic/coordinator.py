@@ -40,6 +40,7 @@ from ..consumer.observe import UNSEEN, Hashes, Seen, Watched
 from ..consumer.state import KINDS, ConsumerGroup
 from ..consumer.view import view as consumer_view
 from ..consumer.work import Side, Surroundings, configured, topics_changed
+from ..mixed.requests import takes as takes_classic
 from .choice import Chooser, every
 from .gate import refused
 from .load import load_groups
@@ -228,7 +229,7 @@ class CoordinatorModel:
         )
         side = Side(work, state.around, Watched(seen, state.hashes))
         if isinstance(event, Request):
-            if not side.takes(event, new_id):
+            if not side.takes(event, new_id) and not takes_classic(side, event):
                 arrive(
                     work,
                     Arrive(

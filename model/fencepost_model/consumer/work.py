@@ -28,6 +28,7 @@ from ..machines import EMPTY
 from .derive import group_topics
 from .group import answer, take
 from .observe import Watched
+from .refusal import NotModelled
 from .state import Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
 from .turn import Around, Turn, World
 
@@ -84,6 +85,8 @@ class Side:
                 work.rules.append("M-VAL-22")  # F-ORD-16
                 prefix = [Record(GroupMetadataKey(body.group_id), None)]
             else:
+                if body.member_epoch == 0 and work.sinks.settings.group_consumer_migration_policy.upgrades:
+                    raise NotModelled("a heartbeat of a new member to a classic group with members (X-UP-01…15)")
                 work.rules.append("M-VAL-24")
                 work.replies.append((request.id, ConsumerGroupHeartbeatResponse(ErrorCode.GROUP_ID_NOT_FOUND)))
                 return

@@ -1,0 +1,1 @@
+"""Classic requests to consumer groups (rule book, 9)."""
