@@ -13,6 +13,7 @@ only guards the record they wrote, by a callback that tells the group what becam
 * ``GroupCreated``: nothing to do when it succeeds; when the append fails the group is gone again (C-JOIN-16).
 * ``AssignmentSent``: success makes the group Stable, failure starts another rebalance (C-SYNC-21…23).
 * ``MemberReplaced``: success answers the returning static member, failure puts its old id back (C-STATIC-04…06).
+* ``ClassicJoined``, ``ClassicSynced``: success sets the timers of a member of a consumer group (X-JOIN-20, X-SYNC-06).
 
 A callback acts on the group *object* it was made for; the incarnation number stands for that identity.
 
@@ -27,18 +28,22 @@ from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import CancelTimer, Request, TimerKey, TimerKind
-from fencepost.protocol.messages import DeleteGroupsRequest
+from fencepost.protocol.messages import DeleteGroupsRequest, SyncGroupRequest
 
 from . import admin, operations, reads, static, sync
 from .consumer import timers
 from .consumer.state import ConsumerGroup
 from .draft import GroupDraft
 from .errors import append_error, operation_error
+from .mixed import join as mixed_join
+from .mixed import sync as mixed_sync
 from .replies import refusal
 from .state import (
     AppendCallback,
     AssignmentSent,
     ClassicGroup,
+    ClassicJoined,
+    ClassicSynced,
     DeletionDue,
     Group,
     GroupCreated,
@@ -83,8 +88,10 @@ def append_failed(step: Step, error: ErrorCode) -> None:
             now = groups.pop(change.group_id, None)
             if change.before is not None:
                 groups[change.group_id] = _as_before(change.before, now)
-            elif isinstance(now, ClassicGroup):
+            if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
                 _lose_timers(step, now)
+                if isinstance(change.before, ConsumerGroup) and not step.profile.fault_downgrade_leaves_timers:
+                    timers.watch_loaded(step, change.before)  # they were cancelled; X-DOWN-33 mended
             if change.before is not None:
                 step.relisted += tuple((base, entry) for entry in reads.exchanged(change.group_id, change.before, now))
         step.replace_groups(groups, step.changes[: -len(lost)])
@@ -105,6 +112,9 @@ def timed_out(step: Step, number: int) -> None:
         or step.profile.fault_timeout_undoes_memory
     ):
         _fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+    elif isinstance(operation.callback, ClassicJoined | ClassicSynced) and not operation.answered:
+        assert operation.request is not None  # likewise, and nobody but the operation knows of the request
+        step.reply(number, refusal(operation.request, operation_error(ErrorCode.REQUEST_TIMED_OUT)))
     elif isinstance(operation.callback, AssignmentSent | MemberReplaced) and not operation.answered:
         # Memory follows the log (C-SYNC-33, C-STATIC-06 mended): the sender is told, the callback still comes. A new
         # group's first join is different: it waits for the join phase, not for the record (C-JOIN-16 mended).
@@ -131,7 +141,16 @@ def fail_all(step: Step, error: ErrorCode) -> None:
 
 def _succeed(step: Step, operation: Operation) -> None:
     callback = operation.callback
-    if operation.request is None or not isinstance(callback, AssignmentSent | MemberReplaced):
+    if operation.request is None:
+        return
+    if isinstance(callback, ClassicJoined):
+        mixed_join.joined(step, callback)
+        return
+    if isinstance(callback, ClassicSynced):
+        assert isinstance(operation.request.body, SyncGroupRequest)
+        mixed_sync.taken(step, operation.request, operation.request.body, callback)
+        return
+    if not isinstance(callback, AssignmentSent | MemberReplaced):
         return
     group = _group_of(step, callback)
     if group is None:

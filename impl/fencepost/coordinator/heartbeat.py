@@ -8,6 +8,8 @@ from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from fencepost.protocol.view import GroupState
 
 from . import membership, operations
+from .consumer.state import ConsumerGroup
+from .mixed import heartbeat as mixed_heartbeat
 from .state import ClassicGroup
 from .work import Step
 
@@ -18,6 +20,9 @@ _REBALANCE = HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS)
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
     """C-HB-05, C-HB-08…13; errors are told at once, the rest never ahead of the log (F-RT-24)."""
     group = step.groups.get(body.group_id)
+    if isinstance(group, ConsumerGroup):
+        mixed_heartbeat.heartbeat(step, request, body, group)  # C-HB-06
+        return
     if not isinstance(group, ClassicGroup):
         step.reply(request.id, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID))  # C-HB-05
         return

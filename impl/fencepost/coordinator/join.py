@@ -12,6 +12,7 @@ from . import membership, operations, protocols, rebalance, records, static
 from .consumer.records import removed_group
 from .draft import GroupDraft
 from .errors import InternalError
+from .mixed import join as mixed_join
 from .state import ClassicGroup, GroupCreated, Member
 from .work import Step
 
@@ -27,8 +28,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
     if group is None:
         other = step.consumer_group(body.group_id)
         if other is not None and other.members:
-            # JoinGroup to a group with members of the consumer protocol is refused (X-JOIN-* are not built yet).
-            step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, body.member_id))
+            mixed_join.join(step, request, body, other)  # C-JOIN-09
             return
         if body.member_id:
             if other is not None and step.profile.fault_empty_group_dropped_from_memory:

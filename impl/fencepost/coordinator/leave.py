@@ -16,6 +16,7 @@ from fencepost.protocol.view import GroupState
 from . import membership, operations, rebalance
 from .draft import GroupDraft
 from .errors import InternalError
+from .mixed import leave as mixed_leave
 from .replies import leave_response
 from .work import Step
 
@@ -25,6 +26,10 @@ _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
     """C-LEAVE-03, C-LEAVE-10…23; who may ask at all was settled before."""
+    other = step.consumer_group(body.group_id)
+    if other is not None:
+        mixed_leave.leave(step, request, body, other)  # C-LEAVE-04
+        return
     group = step.draft(body.group_id)
     if group is None:
         rows = tuple(_row(entry, ErrorCode.UNKNOWN_MEMBER_ID) for entry in body.members)

@@ -26,6 +26,14 @@ def done(
         step.reply(request.id, reply)  # F-RT-16
 
 
+def waits(step: Step, request: Request, callback: AppendCallback, reply: ResponseBody | None = None) -> bool:
+    """Let the request wait for the log, then its callback runs; False if there is nothing to wait for."""
+    if not step.records and step.committed >= step.end:
+        return False
+    _wait(step, request.id, Operation(request, step.end, reply, callback, False))
+    return True
+
+
 def timer_done(step: Step, callback: AppendCallback | None = None) -> None:
     """Likewise for a timer or task, which is a write operation too (F-RT-17); nobody waits for an answer."""
     if step.records or step.committed < step.end:

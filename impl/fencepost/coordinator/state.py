@@ -21,7 +21,7 @@ from fencepost.protocol.messages import Protocol, ResponseBody
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupState
 
-from .consumer.state import ConsumerGroup
+from .consumer.state import ConsumerGroup, ConsumerMember
 from .consumer.topics import TopicImage
 
 #: The epoch of a partition that is not known (F-LOAD-08).
@@ -134,7 +134,25 @@ class TimerRan(NamedTuple):
     epoch: int
 
 
-AppendCallback: TypeAlias = GroupCreated | AssignmentSent | MemberReplaced | DeletionDue | TimerRan
+class ClassicJoined(NamedTuple):
+    """A JoinGroup to a consumer group; the timers of its member in ms, None if the group was downgraded (X-JOIN-20)."""
+
+    group_id: str
+    member_id: str
+    session_timeout: int | None
+    sync_timeout: int | None
+
+
+class ClassicSynced(NamedTuple):
+    """A SyncGroup to a consumer group, and its member as it was then (X-SYNC-06)."""
+
+    group_id: str
+    member: ConsumerMember
+
+
+AppendCallback: TypeAlias = (
+    GroupCreated | AssignmentSent | MemberReplaced | DeletionDue | TimerRan | ClassicJoined | ClassicSynced
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,17 @@ from fencepost.protocol.view import GroupState
 from . import membership, operations, rebalance, records
 from .draft import GroupDraft
 from .errors import InternalError, append_error
+from .mixed import sync as mixed_sync
 from .state import AssignmentSent
 from .work import Step
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
     """C-SYNC-05…19; who may ask at all was settled before."""
+    other = step.consumer_group(body.group_id)
+    if other is not None and other.members:
+        mixed_sync.sync(step, request, body, other)  # C-SYNC-06
+        return
     group = step.draft(body.group_id)
     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _invalid(group, body)
     if group is None or error is not None:

@@ -127,10 +127,18 @@ class Step:
         for name in names:
             old = groups.get(name)
             if isinstance(old, ClassicGroup):
-                for member_id in old.pending_join:
-                    self.stray(TimerKey(TimerKind.SESSION, name, member_id))  # it runs on, without effect
+                self._stray_timers(old)
             self.change_map(name, after.get(name))
         self.records += records
+
+    def _stray_timers(self, group: ClassicGroup) -> None:
+        """What is armed for a classic group that goes runs on, without effect on a group of the other kind."""
+        name = group.group_id
+        for member_id in (*group.members, *group.pending_join):
+            self.stray(TimerKey(TimerKind.SESSION, name, member_id))
+        if group.members:
+            self.stray(TimerKey(TimerKind.JOIN, name), group.delay)
+            self.stray(TimerKey(TimerKind.SYNC, name))
 
     def note_refresh(self, group_id: str, refresh: Refresh | None) -> None:
         """The deadline of M-META-01; no record tells it, and nothing takes it back (F-RT-08)."""

@@ -1,8 +1,8 @@
 """The bytes that consumers put into JoinGroup and SyncGroup: subscriptions and assignments (section 10.1).
 
 The layout is a version of two bytes and then the body of that version, in Kafka's non-flexible encoding: strings with
-a length of two bytes, arrays and byte strings with a length of four, -1 for null. The broker passes them on unread, until
-a group changes from one protocol to the other (X-UP-05, X-DOWN-04).
+a length of two bytes, arrays and byte strings with a length of four, -1 for null. The broker passes them on unread,
+until a group changes from one protocol to the other (X-UP-05, X-DOWN-04).
 """
 
 from __future__ import annotations

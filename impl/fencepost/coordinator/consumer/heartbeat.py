@@ -15,9 +15,10 @@ from fencepost.protocol.records import Record
 
 from .. import conversion, operations
 from ..errors import InternalError
+from ..mixed import upgrade
 from ..replies import refusal
 from ..work import Step
-from . import leave, membership, metadata, reconcile, records, regex, subscription, target, timers, validation
+from . import leave, membership, records, regex, target, timers, update, validation
 from .errors import Refused
 from .membership import Found
 from .regex import RegexChange
@@ -52,29 +53,27 @@ def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> 
     found = _find(step, group, body)
     old = found.member
     if found.replaced is not None:
-        written += _replacement(step, group, found)
+        written += update.replacement(step, group, found.member, found.replaced)
     new = _updated(request, body, old)
-    if new != old:
-        written.append(records.member_metadata(group.group_id, new))  # M-HB-02
+    written += update.metadata_of(group, old, new)
     regex_change, forgotten = regex.update(step, request, group, old, new)
     written += forgotten
-    names_changed = new.topic_names != old.topic_names
-    epoch, kind = group.epoch, group.subscription_type
-    bump = names_changed or regex_change is RegexChange.RESOLVED or _must_begin(step, group)
+    bump = (
+        new.topic_names != old.topic_names
+        or regex_change is RegexChange.RESOLVED
+        or _must_begin(step, group)
+        or upgrade.must_bump(step, group.group_id)
+    )
     if regex_change is RegexChange.UNRESOLVED and not _starves_after_prune(step):
         bump = bump or group.topics_of(new) != group.topics_of(old)  # LIV-15 mended
-    mended = not step.profile.fault_stale_subscription_type and group.assignment_epoch < epoch  # M-TGT-06 mended
-    if bump or mended or group.refresh_due(step.at_ms):
-        counts = subscription.with_member(group, old, new)
-        came = new.member_id not in group.members and new.instance_id not in group.static_members
-        kind = subscription.type_of(counts.by_regex, counts.by_topic, len(group.members) + came)  # M-TGT-05
-        if bump or group.refresh_due(step.at_ms):
-            epoch = _looked(step, group, counts, bump=bump, written=written)
-    goal = target.current(step, group, new, epoch, kind)
+    epochs = update.bumped(step, group, old, new, written, bump=bump)
+    goal = target.current(step, group, new, epochs.epoch, epochs.kind)
     written += goal.records
-    result = _reconciled(step, group, new, goal, body, changed=names_changed or regex_change is not RegexChange.NONE)
+    changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
+    result = update.reconciled(step, group, new, goal, body.topic_partitions, changed=changed)
     if result != new:
         written.append(records.current_assignment(group.group_id, result, step.profile))
+    upgrade.accepted(step, group.group_id)
     step.write(written)
     if result != new:
         timers.follow(step, group.group_id, result)
@@ -95,18 +94,6 @@ def _find(step: Step, group: ConsumerGroup, body: ConsumerGroupHeartbeatRequest)
     if body.instance_id is None:
         return membership.find_dynamic(group, claim, step.profile)
     return membership.find_static(group, body.instance_id, claim, step.profile)
-
-
-def _replacement(step: Step, group: ConsumerGroup, found: Found) -> list[Record]:
-    """M-STATIC-10, F-ORD-10."""
-    assert found.replaced is not None
-    name, old_id = group.group_id, found.replaced.member_id
-    return [
-        *records.removed_member(name, old_id),
-        records.member_metadata(name, found.member),
-        records.target_member(name, found.member.member_id, group.target.get(old_id, {})),
-        records.current_assignment(name, found.member, step.profile),
-    ]
 
 
 def _updated(request: Request, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> ConsumerMember:
@@ -133,40 +120,6 @@ def _starves_after_prune(step: Step) -> bool:
 def _must_begin(step: Step, group: ConsumerGroup) -> bool:
     """M-VAL-21: a release before 4.3 always leaves epoch 0."""
     return step.profile.old_epochs_start_at_zero and group.epoch == 0
-
-
-def _looked(
-    step: Step, group: ConsumerGroup, counts: subscription.Subscriptions, *, bump: bool, written: list[Record]
-) -> int:
-    """M-HB-04, M-HB-05; tells the group epoch after it."""
-    epoch = group.epoch
-    facts = metadata.look(step, group, counts.by_topic)
-    written += facts.before
-    if bump or facts.differ:
-        epoch += 1
-        written.append(records.group_epoch(group.group_id, epoch, facts.hash))
-    metadata.note(step, group, epoch)
-    if group.partition_metadata is not None and not step.profile.old_partition_metadata:
-        written.append(records.partition_metadata(group.group_id, None))  # M-META-08
-    return epoch
-
-
-def _reconciled(
-    step: Step,
-    group: ConsumerGroup,
-    member: ConsumerMember,
-    goal: target.Target,
-    body: ConsumerGroupHeartbeatRequest,
-    *,
-    changed: bool,
-) -> ConsumerMember:
-    """M-HB-08."""
-    if not changed and member.reconciled_to(goal.epoch):
-        return member
-    names = group.topics_of(member)
-    topic_ids = step.topics.ids(names)
-    wish = reconcile.Goal(goal.share, goal.epoch, topic_ids, bool(names), body.topic_partitions, changed)
-    return reconcile.reconcile(group, member, wish, step.profile)
 
 
 def _full(body: ConsumerGroupHeartbeatRequest) -> bool:

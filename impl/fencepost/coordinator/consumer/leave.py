@@ -16,6 +16,7 @@ from fencepost.protocol.records import Record
 
 from .. import operations
 from ..errors import InternalError
+from ..mixed import downgrade
 from ..state import TimerRan
 from ..work import Step
 from . import membership, metadata, records, subscription, timers
@@ -23,7 +24,12 @@ from .errors import Refused
 from .state import NOTHING, ConsumerGroup, ConsumerMember, held
 
 #: The timers that end the membership of a consumer group.
-KINDS: Final = (TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE)
+KINDS: Final = (
+    TimerKind.CONSUMER_SESSION,
+    TimerKind.CONSUMER_REBALANCE,
+    TimerKind.CONSUMER_JOIN,
+    TimerKind.CONSUMER_SYNC,
+)
 
 
 def leave(step: Step, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
@@ -51,8 +57,12 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
 
 
 def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
-    """M-LEAVE-03, M-LEAVE-04, F-ORD-07. Raises ``InternalError``."""
+    """M-LEAVE-03, M-LEAVE-04, F-ORD-07, X-DOWN-01. Raises ``InternalError``, and ``Refused`` by a downgrade."""
     name = group.group_id
+    leaving = frozenset(member.member_id for member in members)
+    if downgrade.is_due(step, group, leaving):
+        downgrade.by_departure(step, group, leaving)
+        return
     written: list[Record] = []
     for member in members:
         written += records.removed_member(name, member.member_id)
@@ -68,7 +78,7 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
 
 
 def fired(step: Step, key: TimerKey) -> None:
-    """M-TMR-01, M-TMR-02, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10)."""
+    """M-TMR-01…03, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10)."""
     epoch = step.unwatch(key, fired=True) or 0
     group = step.consumer_group(key.group_id)
     member = None if group is None else group.members.get(key.member_id)
@@ -78,8 +88,10 @@ def fired(step: Step, key: TimerKey) -> None:
         except InternalError:
             timers.retry(step, key, epoch)
             return
+        except Refused:
+            pass  # X-DOWN-09: Kafka takes it for a group that is gone
     operations.timer_done(step, TimerRan(key, epoch))
 
 
 def _too_late(key: TimerKey, member: ConsumerMember, epoch: int) -> bool:
-    return key.kind is TimerKind.CONSUMER_SESSION or member.epoch == epoch
+    return key.kind is not TimerKind.CONSUMER_REBALANCE or member.epoch == epoch

@@ -57,8 +57,29 @@ def find_static(group: ConsumerGroup, instance_id: str, claim: Claim, profile: P
         if mapped == member_id and not profile.fault_static_rejoin_unreleased:
             return Found(holder)  # M-STATIC-02 mended: as M-FENCE-07
         raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
-    fresh = holder._replace(member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
-    return Found(fresh, holder)  # M-STATIC-03
+    return _replacing(holder, member_id)
+
+
+def find_joining(group: ConsumerGroup, member_id: str, instance_id: str | None, *, fresh: bool) -> Found:
+    """The member that a JoinGroup speaks for; ``fresh``: it came without an id and has been given this one.
+
+    X-JOIN-06…08, X-JOIN-12. Raises ``Refused``.
+    """
+    if instance_id is None:
+        return Found(group.members.get(member_id) or ConsumerMember(member_id))
+    if fresh and instance_id not in group.static_members:
+        return Found(ConsumerMember(member_id))
+    if not fresh:
+        return Found(held_by(group, instance_id, member_id))
+    holder = group.members.get(group.static_members[instance_id])
+    if holder is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
+    return _replacing(holder, member_id)
+
+
+def _replacing(holder: ConsumerMember, member_id: str) -> Found:
+    """M-STATIC-03."""
+    return Found(holder._replace(member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH), holder)
 
 
 def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:

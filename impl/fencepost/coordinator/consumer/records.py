@@ -104,10 +104,10 @@ def removed_member(group_id: str, member_id: str) -> list[Record]:
     ]
 
 
-def removed_group(group: ConsumerGroup) -> list[Record]:
-    """F-ORD-09, F-ORD-16."""
+def removed_group(group: ConsumerGroup, replaced: Mapping[str, str] | None = None) -> list[Record]:
+    """F-ORD-09, F-ORD-16; ``replaced``: new ids of members by their old ones (X-DOWN-21)."""
     name = group.group_id
-    members = sorted(group.members)
+    members = sorted((replaced or {}).get(member_id, member_id) for member_id in group.members)
     return [
         *(Record(ConsumerGroupCurrentMemberAssignmentKey(name, member), None) for member in members),
         *(Record(ConsumerGroupTargetAssignmentMemberKey(name, member), None) for member in members),

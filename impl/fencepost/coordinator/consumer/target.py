@@ -30,12 +30,12 @@ class Target(NamedTuple):
 
 def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:
     """M-HB-06: the stored target of the member, or a new one for the group epoch. Raises ``Refused``."""
-    if group.assignment_epoch >= epoch or not _allowed(step, group):
-        return Target(group.assignment_epoch, _stored(step, group, member), [])
+    if group.assignment_epoch >= epoch or not allowed(step, group):
+        return Target(group.assignment_epoch, stored(step, group, member), [])
     return _computed(step, group, member, epoch, kind)
 
 
-def _allowed(step: Step, group: ConsumerGroup) -> bool:
+def allowed(step: Step, group: ConsumerGroup) -> bool:
     """M-TGT-08."""
     if step.profile.old_no_assignment_interval or group.assignment_timestamp == records.NO_TIMESTAMP:
         return True
@@ -43,7 +43,7 @@ def _allowed(step: Step, group: ConsumerGroup) -> bool:
     return interval == 0 or step.at_ms >= group.assignment_timestamp + interval
 
 
-def _stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
+def stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
     """M-HB-07."""
     if member.instance_id is None:
         return group.target.get(member.member_id, NO_SHARE)

@@ -1,0 +1,85 @@
+"""What a member that joins or stays does to its group, whichever protocol it speaks (7.4, X-JOIN-11).
+
+A ConsumerGroupHeartbeat and a JoinGroup to a consumer group differ in how they find the member and in what they say of
+it. From the updated member on they go the same way: its metadata, the epoch of the group, the target, and how near to
+the target the member gets. Each step gives its records; nothing is written before all have passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.consumer_view import SubscriptionType
+from fencepost.protocol.records import Record
+
+from ..work import Step
+from . import metadata, reconcile, records, subscription
+from .state import ConsumerGroup, ConsumerMember
+from .target import Target
+
+
+class Epochs(NamedTuple):
+    """The group epoch after the request, and the subscription type that a target is to be computed with."""
+
+    epoch: int
+    kind: SubscriptionType
+
+
+def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replaced: ConsumerMember) -> list[Record]:
+    """M-STATIC-10, F-ORD-10."""
+    name, old_id = group.group_id, replaced.member_id
+    return [
+        *records.removed_member(name, old_id),
+        records.member_metadata(name, member),
+        records.target_member(name, member.member_id, group.target.get(old_id, {})),
+        records.current_assignment(name, member, step.profile),
+    ]
+
+
+def metadata_of(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> list[Record]:
+    """M-HB-02."""
+    return [] if new == old else [records.member_metadata(group.group_id, new)]
+
+
+def bumped(
+    step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, written: list[Record], *, bump: bool
+) -> Epochs:
+    """M-HB-04, M-HB-05. ``bump``: the request bumps, whatever the topics are like now (M-HB-03)."""
+    epoch, kind = group.epoch, group.subscription_type
+    look = bump or group.refresh_due(step.at_ms)
+    mended = not step.profile.fault_stale_subscription_type and group.assignment_epoch < epoch  # M-TGT-06 mended
+    if not look and not mended:
+        return Epochs(epoch, kind)
+    counts = subscription.with_member(group, old, new)
+    came = new.member_id not in group.members and new.instance_id not in group.static_members
+    kind = subscription.type_of(counts.by_regex, counts.by_topic, len(group.members) + came)  # M-TGT-05
+    if not look:
+        return Epochs(epoch, kind)
+    facts = metadata.look(step, group, counts.by_topic)
+    written += facts.before
+    if bump or facts.differ:
+        epoch += 1
+        written.append(records.group_epoch(group.group_id, epoch, facts.hash))
+    metadata.note(step, group, epoch)
+    if group.partition_metadata is not None and not step.profile.old_partition_metadata:
+        written.append(records.partition_metadata(group.group_id, None))  # M-META-08
+    return Epochs(epoch, kind)
+
+
+def reconciled(
+    step: Step,
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    goal: Target,
+    owned: Iterable[TopicPartitions] | None,
+    *,
+    changed: bool,
+) -> ConsumerMember:
+    """M-HB-08. ``changed``: the subscription did, in this request. Raises ``Refused``."""
+    if not changed and member.reconciled_to(goal.epoch):
+        return member
+    names = group.topics_of(member)
+    wish = reconcile.Goal(goal.share, goal.epoch, step.topics.ids(names), bool(names), owned, changed)
+    return reconcile.reconcile(group, member, wish, step.profile)

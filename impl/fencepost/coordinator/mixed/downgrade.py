@@ -1,0 +1,177 @@
+"""A classic group takes the place of a consumer group whose last member of the consumer protocol has gone (9.5).
+
+Kafka changes memory here and does not apply the records (X-DOWN-30): the new group is needed at once, since it goes
+into a rebalance. If the append fails, the map of groups goes back (F-RT-08).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupResponse
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import MigrationPolicy
+from fencepost.protocol.view import GroupState
+
+from .. import operations, protocols, rebalance
+from .. import records as classic_records
+from ..consumer import records, target, timers, update
+from ..consumer.errors import Refused
+from ..consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..draft import GroupDraft
+from ..state import ClassicGroup, ClassicJoined, GroupCreated, Member
+from ..subscription import read_topics
+from ..work import Step
+from .embedded import encoded
+
+_ALLOWED = (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
+
+class Replaced(NamedTuple):
+    """The last member of the consumer protocol is replaced by one of the classic protocol.
+
+    ``epoch`` is the group epoch after the request, ``owned`` what the joiner says that it owns, ``changed`` whether the
+    subscription did."""
+
+    old: ConsumerMember
+    new: ConsumerMember
+    owned: tuple[TopicPartitions, ...]
+    epoch: int
+    changed: bool
+
+
+def _allowed(step: Step, group: ConsumerGroup, leaving: Collection[str], size: int) -> bool:
+    return (
+        all(member.classic is not None for member in group.members.values() if member.member_id not in leaving)
+        and step.settings.group_consumer_migration_policy in _ALLOWED
+        and size <= step.settings.group_max_size
+    )
+
+
+def is_due(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> bool:
+    """X-DOWN-01."""
+    left = len(group.members) - len(leaving)
+    return left > 0 and _allowed(step, group, leaving, left)
+
+
+def is_last(step: Step, group: ConsumerGroup, instance_id: str | None) -> ConsumerMember | None:
+    """X-DOWN-20: the member of this instance, if a JoinGroup in its name downgrades the group."""
+    mapped = None if instance_id is None else group.static_members.get(instance_id)
+    member = None if mapped is None else group.members.get(mapped)
+    if member is None or member.classic is not None:
+        return None
+    return member if _allowed(step, group, (member.member_id,), len(group.members)) else None
+
+
+def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> None:
+    """X-DOWN-02…07. Raises ``Refused``, ``InternalError``."""
+    written = records.removed_group(group)
+    members = [_classic(member) for member in group.members.values() if member.member_id not in leaving]
+    draft = _group(step, group, members, group.epoch, {})
+    _exchange(step, group, draft, written)
+    rebalance.prepare(step, draft)  # X-DOWN-06
+    step.keep(draft)
+
+
+def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Replaced, written: list[Record]) -> None:
+    """X-DOWN-21…24. Raises ``Refused``, ``InternalError``."""
+    profile, name = step.profile, group.group_id
+    stale = group.assignment_epoch < done.epoch
+    rebalances = done.changed if profile.old_downgrade_rebalances_by_subscription else stale  # X-DOWN-22
+    joiner = done.new
+    if not rebalances:
+        goal = target.Target(group.assignment_epoch, target.stored(step, group, joiner), [])
+        joiner = update.reconciled(step, group, done.new, goal, done.owned, changed=done.changed)
+        if joiner != done.new:
+            written.append(records.current_assignment(name, joiner, profile))
+    new_id = joiner.member_id
+    written += records.removed_group(group, {done.old.member_id: new_id})
+    members = [_classic(member) for member in group.members.values() if member.member_id != done.old.member_id]
+    epoch = group.epoch if profile.fault_downgrade_loses_bump else done.epoch  # X-DOWN-23
+    draft = _group(step, group, [*members, _classic(joiner)], epoch, {new_id: done.old.member_id})
+    _exchange(step, group, draft, written)
+    if rebalances and not profile.fault_downgrade_loses_bump:  # X-DOWN-23 mended: it waits like any other
+        draft.put(draft.members[new_id]._replace(join=request.id))
+        rebalance.prepare(step, draft)
+        step.keep(draft)
+        operations.done(step, request, callback=GroupCreated(name, draft.incarnation))
+        return
+    if rebalances:
+        rebalance.prepare(step, draft)
+    step.keep(draft)
+    assert joiner.classic is not None
+    generation = joiner.epoch if profile.fault_downgrade_loses_bump else draft.generation
+    reply = JoinGroupResponse(
+        ErrorCode.NONE,
+        generation,
+        PROTOCOL_TYPE,
+        joiner.classic.supported_protocols[0].name,
+        member_id=new_id,
+    )
+    operations.done(step, request, reply=reply, callback=ClassicJoined(name, new_id, None, None))
+
+
+def _classic(member: ConsumerMember) -> Member:
+    """X-DOWN-04, without the assignment."""
+    assert member.classic is not None
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout,
+        member.classic.session_timeout_ms,
+        member.classic.supported_protocols,
+    )
+
+
+def _group(
+    step: Step, group: ConsumerGroup, members: Iterable[Member], generation: int, heirs: dict[str, str]
+) -> GroupDraft:
+    """X-DOWN-03, X-DOWN-04; ``heirs`` take the target of another id."""
+    step.incarnations += 1
+    draft = GroupDraft(
+        ClassicGroup(
+            group.group_id,
+            step.incarnations,
+            GroupState.STABLE,
+            timestamp=step.at_ms,
+            generation=generation,
+            protocol_type=PROTOCOL_TYPE,
+        )
+    )
+    for member in members:
+        draft.put(member)
+        if member.instance_id is not None:
+            draft.map_instance(member.instance_id, member.member_id)
+    older = [member_id for member_id in draft.members if member_id not in heirs] or list(draft.members)
+    draft.leader = older[0] if len(older) == 1 else step.choices.leader(group.group_id, older)
+    draft.protocol_name = name = protocols.select(step, draft)
+    if step.profile.fault_bad_subscription_is_thrown:
+        read_topics(member.metadata(name) for member in draft.members.values())
+    for member in list(draft.members.values()):
+        share = group.target.get(heirs.get(member.member_id, member.member_id), NO_SHARE)
+        try:
+            draft.put(member._replace(assignment=encoded(share, step.topics, member.metadata(name) or b"")))
+        except SchemaError:
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None  # X-DOWN-09
+    return draft
+
+
+def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list[Record]) -> None:
+    """The records, the map of groups, the timers (X-DOWN-05, X-DOWN-06, X-DOWN-30)."""
+    assignments = {member.member_id: member.assignment for member in draft.members.values()}
+    step.records += [*written, classic_records.group_record(draft, assignments)]
+    step.change_map(group.group_id, draft.freeze())
+    for member in draft.members.values():
+        step.arm_session(draft, member)
+    if not step.profile.fault_downgrade_leaves_timers:  # X-DOWN-33 mended
+        for kind in (TimerKind.JOIN, TimerKind.SYNC):
+            step.cancel_timer(TimerKey(kind, group.group_id))
+        for member_id in group.members:
+            timers.unwatch(step, group.group_id, member_id)

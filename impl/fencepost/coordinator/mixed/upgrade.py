@@ -1,0 +1,147 @@
+"""A consumer group takes the place of a classic one (9.2)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
+from fencepost.protocol.embedded import LengthError, SchemaError, decode_assignment, decode_subscription
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import MigrationPolicy
+from fencepost.protocol.view import GroupState
+
+from .. import membership
+from .. import records as classic_records
+from ..consumer import metadata, records
+from ..consumer.errors import Refused
+from ..consumer.state import ConsumerGroup, ConsumerMember, held, new_group
+from ..draft import GroupDraft
+from ..errors import InternalError
+from ..replay import Replay
+from ..state import ClassicGroup, Member
+from ..subscription import CONSUMER
+from ..work import Step
+from .embedded import share_of
+
+_ALLOWED = (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+
+def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
+    """The consumer group that this one would be; the records that say so go to ``written``.
+
+    X-UP-01…08, F-ORD-08. Raises ``Refused`` and ``InternalError``.
+    """
+    settings, profile = step.settings, step.profile
+    if (
+        settings.group_consumer_migration_policy not in _ALLOWED
+        or group.protocol_type != CONSUMER
+        or len(group.members) > settings.group_consumer_max_size
+    ):
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
+    if not profile.fault_upgrade_without_protocol and any(
+        member.metadata(group.protocol_name) is None for member in group.members.values()
+    ):
+        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # X-UP-07 mended
+    if profile.fault_upgrade_answers_before_checks:
+        _answer_parked(step, group)
+    members = [_member(step, group, member) for member in group.members.values()]
+    said = _records(step, group, members)
+    work = Replay({}, profile, step.incarnations)
+    for record in said:
+        work.apply(record)
+    if profile.fault_upgrade_answers_before_checks:
+        _watch(step, group)
+    written += [classic_records.tombstone(group.group_id), *said]
+    result = work.groups()[group.group_id]
+    assert isinstance(result, ConsumerGroup)
+    return result
+
+
+def _under_way(step: Step, group_id: str) -> ClassicGroup | None:
+    """The classic group that this request is about to replace, if it has members (an empty one just goes, M-VAL-22)."""
+    group = step.groups.get(group_id)
+    return group if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY else None
+
+
+def must_bump(step: Step, group_id: str) -> bool:
+    """X-UP-15, LIV-16 mended: who was in the middle of a rebalance gets one."""
+    return _under_way(step, group_id) is not None and not step.profile.fault_upgrade_without_bump
+
+
+def accepted(step: Step, group_id: str) -> None:
+    """No check is left: now tell those that wait (X-UP-03, X-UP-09 mended)."""
+    group = _under_way(step, group_id)
+    if group is not None and not step.profile.fault_upgrade_answers_before_checks:
+        _answer_parked(step, group)
+        _watch(step, group)
+
+
+def _answer_parked(step: Step, group: ClassicGroup) -> None:
+    """X-UP-03; a later failure does not take it back (M-HB-13)."""
+    draft = GroupDraft(group)
+    error = ErrorCode.REBALANCE_IN_PROGRESS
+    for member in list(draft.members.values()):
+        left = membership.answer_join(step, draft, member, JoinGroupResponse(error, member_id=member.member_id))
+        membership.answer_sync(step, draft, left, SyncGroupResponse(error))
+    step.keep(draft)
+
+
+def _watch(step: Step, group: ClassicGroup) -> None:
+    """X-UP-08."""
+    for member in group.members.values():
+        step.watch(
+            TimerKey(TimerKind.CONSUMER_SESSION, group.group_id, member.member_id),
+            member.session_timeout,
+        )
+
+
+def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
+    """X-UP-05, X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor an impossible length."""
+    data = member.metadata(group.protocol_name)
+    try:
+        assignment = decode_assignment(member.assignment) if member.assignment else None
+        if assignment is not None and assignment.user_data:
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
+        if data is None:
+            raise InternalError
+        subscription = decode_subscription(data)
+    except LengthError:
+        raise InternalError from None
+    except SchemaError:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None
+    share = {} if assignment is None else share_of(assignment.partitions, step.topics)
+    known = 0 if step.profile.old_no_assignment_epochs else group.generation
+    return ConsumerMember(
+        member.member_id,
+        member.instance_id,
+        subscription.rack_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout,
+        frozenset(subscription.topics),
+        classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
+        epoch=group.generation,
+        previous_epoch=group.generation,
+        assigned=held(share.items(), known),
+    )
+
+
+def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> list[Record]:
+    """X-UP-10, without the tombstone of the classic group."""
+    name, generation = group.group_id, group.generation
+    topics = frozenset[str]().union(*(member.topic_names for member in members))
+    facts = metadata.look(step, new_group(name, 0, step.profile), topics)
+    return [
+        *(records.member_metadata(name, member) for member in members),
+        *facts.before,
+        records.group_epoch(name, generation, facts.hash),
+        *(
+            records.target_member(
+                name, member.member_id, {topic_id: tuple(each) for topic_id, each in member.assigned.items()}
+            )
+            for member in members
+        ),
+        records.target_epoch(name, generation, records.NO_TIMESTAMP),
+        *(records.current_assignment(name, member, step.profile) for member in members),
+    ]
