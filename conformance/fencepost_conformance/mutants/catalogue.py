@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     assignor_faults,
     consumer_faults,
+    consumer_member_faults,
     consumer_target_faults,
     join_faults,
     member_faults,
@@ -20,6 +21,7 @@ MUTANTS: dict[str, Mutant] = {
         *member_faults.FAULTS,
         *assignor_faults.FAULTS,
         *consumer_faults.FAULTS,
+        *consumer_member_faults.FAULTS,
         *consumer_target_faults.FAULTS,
     )
 }

@@ -15,6 +15,7 @@ class Side(Enum):
     COORDINATOR = "coordinator"
     CONSUMER_GROUP = "coordinator of consumer groups"
     MEMBER = "member"
+    CONSUMER_MEMBER = "consumer member"
     ASSIGNOR = "assignor"
 
 

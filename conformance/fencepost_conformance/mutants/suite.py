@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
 from multiprocessing import get_context
 from random import Random
 
@@ -30,6 +30,7 @@ from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Disagreement, Input, Pair
 from ..simulate.product import Bounds, explore
 from ..targets.core import Core
+from . import consumer_member_checks
 from .assignor_rules import check_assignors
 from .consumer_replay_rules import check_consumer_load, check_read_while_compacted, standing
 from .consumer_scenes import READ_WHILE_COMPACTED
@@ -202,6 +203,14 @@ def walks() -> Iterator[Kill]:
             yield Kill("member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}")
 
 
+def consumer_walks() -> Iterator[Kill]:
+    return starmap(Kill, consumer_member_checks.walks())
+
+
+def consumer_simulations() -> Iterator[Kill]:
+    return starmap(Kill, consumer_member_checks.simulations())
+
+
 def choose(rng: Random, inputs: list[Input]) -> Input:
     """Mostly what a healthy group would do, so that walks get into generations; rarely an end."""
     healthy = [each for each in inputs if each.what in HEALTHY or (each.what == "answer" and not _error(each))]
@@ -238,6 +247,7 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.COORDINATOR: (product, traces, scenes, simulations, loads),
     Side.CONSUMER_GROUP: (consumer_traces, consumer_scenes, consumer_loads),
     Side.MEMBER: (walks, simulations),
+    Side.CONSUMER_MEMBER: (consumer_walks, consumer_simulations),
     Side.ASSIGNOR: (groups,),
 }
 ALL_CHECKS: tuple[Check, ...] = (
@@ -249,4 +259,5 @@ ALL_CHECKS: tuple[Check, ...] = (
     walks,
     groups,
     *CHECKS[Side.CONSUMER_GROUP],
+    *CHECKS[Side.CONSUMER_MEMBER],
 )

@@ -58,6 +58,7 @@ def draw_consumer_plan(seed: int, profile: Profile = INTENDED) -> Plan:
                 poll_every_ms=rng.choice([400, 1_000]),
                 start_ms=rng.choice([0, rng.randint(0, 8_000)]),
                 regex=regex,
+                listener_ms=rng.choice([0, 0, 300, 1_500]),
             )
         )
     chaos = rng.choice([10_000, 30_000, 60_000])

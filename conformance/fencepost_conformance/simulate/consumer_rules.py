@@ -8,7 +8,7 @@ from fencepost.member.consumer import ConsumerMember, ConsumerState
 from fencepost.member.consumer.state import Beat
 from fencepost.member.events import Call, Close, Command, Listener, MemberEvent, Poll, Send, Unsubscribe
 from fencepost.member.partitions import TopicPartition
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
 from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, MemberState
 
@@ -92,7 +92,12 @@ class ConsumerRules:
             self._held.difference_update(call.partitions)
 
     def _sent(self, member: ConsumerMember, body: ConsumerGroupHeartbeatRequest) -> None:
-        """INV-CL-05: what is reported no more has been told as gone."""
+        """INV-CL-05: what is reported no more has been told as gone; who joins has nothing left (N-TR-06)."""
+        demand(
+            body.member_epoch != JOIN_EPOCH or not self._held or not member.settings.listener,
+            "N-TR-06",
+            f"{self._name}: joins while its program still has {sorted(self._held)}",
+        )
         if body.topic_partitions is None or body.member_epoch < 0:
             return
         names = {topic.topic_id: topic.name for topic in member.cluster.values()}

@@ -75,7 +75,7 @@ class MemberHost(ABC, Generic[M]):
         self.tenure = 0
         self.given_up: str | None = None
         self.listener_fails = False
-        self.listener_delay_ms = 0
+        self.listener_delay_ms = plan.listener_ms
         self.processing_ms = 0  #: how long the program needs for what a poll returns
         self.busy_until = 0  #: before that it does not poll
         self._world = world

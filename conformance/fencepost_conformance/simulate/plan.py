@@ -46,7 +46,8 @@ class Disruption:
 @dataclass(frozen=True, slots=True)
 class HostPlan:
     """``old``: speaks the API versions of a client from before KIP-814. ``poll_every_ms``: the application's loop.
-    ``regex``: subscribe to what the coordinator matches with it, instead of to ``topics``."""
+    ``regex``: subscribe to what the coordinator matches with it, instead of to ``topics``. ``listener_ms``: how long
+    the rebalance listener takes."""
 
     name: str
     settings: MemberSettings | ConsumerSettings
@@ -55,6 +56,7 @@ class HostPlan:
     poll_every_ms: int
     start_ms: int
     regex: str | None = None
+    listener_ms: int = 0
 
     @property
     def is_consumer(self) -> bool:

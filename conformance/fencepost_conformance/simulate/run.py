@@ -413,7 +413,7 @@ class Simulation:
             case Fault.LISTENER:
                 host.listener_fails = True
                 host.listener_delay_ms = amount
-                self.later(amount, lambda: setattr(host, "listener_delay_ms", 0))
+                self.later(amount, lambda: setattr(host, "listener_delay_ms", host.plan.listener_ms))
             case Fault.TWIN:
                 if host.plan.settings.group_instance_id is not None:
                     twin = self._host(replace(host.plan, name=f"{host.plan.name}'"))
@@ -444,7 +444,7 @@ class Simulation:
         self.network = QUIET
         for host in self.hosts:
             host.listener_fails = False
-            host.listener_delay_ms = 0
+            host.listener_delay_ms = host.plan.listener_ms
             host.processing_ms = 0
         if self.active:
             self._replicate(self.tenure, len(self.core.log))

@@ -1,0 +1,103 @@
+"""KIP-848 members agree with their model; whole groups of them hold and settle; a fault shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from fencepost.member.consumer import ConsumerSettings, ConsumerState
+from fencepost.protocol.settings import PROFILES
+from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.consumer_member_checks import choose
+from fencepost_conformance.mutants.mutant import planted
+from fencepost_conformance.simulate import simulate
+from fencepost_conformance.simulate.consumer_pair import ConsumerPair
+from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
+from fencepost_conformance.simulate.pair import explore_pairs
+from fencepost_conformance.simulate.plan import Fault
+from fencepost_conformance.simulate.run import Simulation
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"auto_commit": True, "server_assignor": "range"},
+        {"listener": False, "group_instance_id": "i"},
+        {"version": 0, "rack": "r"},
+    ],
+    ids=str,
+)
+def test_member_and_its_model_agree(settings):
+    explored = explore_pairs(ConsumerPair(ConsumerSettings("g", **settings)), 6_000)
+    assert explored.problem is None, (explored.trail, explored.problem)
+    assert explored.states > 1_000
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
+def test_member_and_its_model_agree_far_from_the_start_and_reach_every_state(profile):
+    states = Counter()
+    for seed in range(60):
+        rng = Random(f"{profile.name} {seed}")
+        settings = ConsumerSettings(
+            "g",
+            group_instance_id=rng.choice([None, "i"]),
+            auto_commit=rng.random() < 0.4,
+            listener=rng.random() < 0.8,
+            profile=profile,
+        )
+        pair = ConsumerPair(settings)
+        for _ in range(60):
+            inputs = pair.inputs()
+            if not inputs:
+                break
+            pair = pair.after(choose(rng, inputs))
+            states[pair.member.state] += 1
+    assert set(states) == set(ConsumerState) - {ConsumerState.LEAVING}  # passed within one step
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 12) for start in range(2_000, 2_060, 12)], ids=str)
+def test_groups_hold_their_properties_and_settle(seeds):
+    for seed in seeds:
+        report = simulate(draw_consumer_plan(seed))
+        assert report.broken is None, str(report)
+
+
+def test_a_seed_names_the_same_run():
+    assert simulate(draw_consumer_plan(7)) == simulate(draw_consumer_plan(7))
+
+
+def test_simulations_reach_states_errors_and_disruptions(monkeypatch):
+    seen, faults = Counter(), Counter()
+    note = Simulation.note
+
+    def watched(self, text):
+        note(self, text)
+        seen.update(word for word in text.replace("→", " ").split() if word.isupper() or word.istitle())
+
+    monkeypatch.setattr(Simulation, "note", watched)
+    for seed in range(30):
+        plan = draw_consumer_plan(seed)
+        faults.update(each.fault for each in plan.disruptions)
+        simulate(plan)
+    assert set(faults) == set(Fault)
+    for name in ("NONE", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID", "NOT_COORDINATOR"):
+        assert seen[name], name
+    for state in ("Joining", "Reconciling", "Stable", "Fenced", "Stale", "Fatal"):
+        assert seen[state], state
+
+
+@pytest.mark.parametrize(
+    ("mutant", "rule"),
+    [
+        ("acknowledged-before-revoked", "INV-KIP-09"),
+        ("consumer-poll-interval-not-watched", "N-TR-09"),
+        ("joins-while-fenced", "N-TR-06"),
+    ],
+)
+def test_a_fault_breaks_a_property_of_the_group(mutant, rule):
+    with planted(MUTANTS[mutant]):
+        rules = {report.broken.rule for seed in range(30) if (report := simulate(draw_consumer_plan(seed))).broken}
+    assert rule in rules
