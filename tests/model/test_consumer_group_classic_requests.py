@@ -1,0 +1,109 @@
+"""Classic requests to a consumer group whose members all speak the consumer protocol (rule book, 9.4)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Appended, Load, LoadStarted, Reply, Request
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupMemberResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    Protocol,
+    RequestBody,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.settings import INTENDED, Settings
+from fencepost_conformance.targets.base import Observation
+from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState, Step
+from fencepost_model.trace import Follower
+
+
+class Run:
+    """A coordinator with one consumer group of two members, m1 static."""
+
+    def __init__(self) -> None:
+        self.model = CoordinatorModel(Settings(), INTENDED)
+        self.state: CoordinatorState = self.model.initial()
+        for event in (LoadStarted(0, 1), Load(0, 1, ())):
+            self.state = self.model.successors(self.state, event)[0].state
+        self.asked = 0
+        self.ask(ConsumerGroupHeartbeatRequest("g", "m1", 0, "i1", None, 1_000, ("t",), topic_partitions=()))
+        self.ask(ConsumerGroupHeartbeatRequest("g", "m2", 0, None, None, 1_000, ("t",), topic_partitions=()))
+
+    def ask(self, body: RequestBody, version: int = 1) -> tuple[Step, object]:
+        self.asked += 1
+        step = self.model.successors(self.state, Request(0, self.asked, version, "c", "/h", body))[0]
+        durable = self.model.successors(step.state, Appended(0, step.state.durable + step.state.undurable))[0]
+        self.state = durable.state
+        replies: tuple[Reply, ...] = (*step.outcome.replies, *durable.outcome.replies)
+        (reply,) = replies
+        return step, reply.body
+
+
+def test_nobody_is_a_classic_member() -> None:
+    """X-SYNC-01, 02, X-HB-01: who does not speak the classic protocol is unknown to it."""
+    run = Run()
+    for member_id, instance, error in (
+        ("m2", None, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("m3", None, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("m2", "i1", ErrorCode.FENCED_INSTANCE_ID),
+        ("m2", "i2", ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        assert run.ask(HeartbeatRequest("g", 2, member_id, instance))[1] == HeartbeatResponse(error)
+        sync = SyncGroupRequest("g", 2, member_id, instance, "consumer", "range", ())
+        assert run.ask(sync)[1] == SyncGroupResponse(error)
+
+
+def test_leave_group_removes_members() -> None:
+    """X-LEAVE-01…04, 06: by id or by instance id, each once, and one bump for all."""
+    run = Run()
+    before = run.state.consumer_group("g")
+    assert before is not None
+    entries = (
+        LeaveGroupMember("", "i1"),
+        LeaveGroupMember("m2"),
+        LeaveGroupMember("m2"),
+        LeaveGroupMember("m2", "i1"),
+        LeaveGroupMember("nobody"),
+    )
+    step, body = run.ask(LeaveGroupRequest("g", entries), 5)
+    errors = (
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    )
+    rows = zip(entries, errors, strict=True)
+    assert body == LeaveGroupResponse(
+        ErrorCode.NONE,
+        tuple(LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error) for entry, error in rows),
+    )
+    after = run.state.consumer_group("g")
+    assert after is not None
+    assert (after.members, after.epoch) == ((), before.epoch + 1)
+    assert len(step.outcome.records) == 7
+
+
+def test_nobody_to_remove() -> None:
+    """X-LEAVE-04: no record and no bump."""
+    run = Run()
+    step, _ = run.ask(LeaveGroupRequest("g", (LeaveGroupMember("nobody"),)), 5)
+    assert step.outcome.records == ()
+
+
+def test_the_follower_says_where_the_model_ends() -> None:
+    """A JoinGroup to a consumer group with members is refused with a reason, not judged."""
+    run = Run()
+    follower = Follower(Settings(), INTENDED)
+    follower.candidates = [follower.candidates[0]._replace(state=run.state)]
+    body = JoinGroupRequest("g", 10_000, 10_000, "m3", None, "consumer", (Protocol("range", b""),))
+    verdict = follower.feed(Request(0, 9, 5, "c", "/h", body), Observation())
+    assert not verdict.ok
+    assert "does not know" in verdict.reason
