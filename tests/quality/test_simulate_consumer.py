@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from fencepost.member.consumer import ConsumerSettings, ConsumerState
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.settings import INTENDED, PROFILES
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.consumer_member_checks import choose
 from fencepost_conformance.mutants.mutant import planted
@@ -83,7 +84,7 @@ def test_simulations_reach_states_errors_and_disruptions(monkeypatch):
         faults.update(each.fault for each in plan.disruptions)
         simulate(plan)
     assert set(faults) == set(Fault)
-    for name in ("NONE", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID", "NOT_COORDINATOR"):
+    for name in ("NONE", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID", "NOT_COORDINATOR"):
         assert seen[name], name
     for state in ("Joining", "Reconciling", "Stable", "Fenced", "Stale", "Fatal"):
         assert seen[state], state
@@ -101,3 +102,11 @@ def test_a_fault_breaks_a_property_of_the_group(mutant, rule):
     with planted(MUTANTS[mutant]):
         rules = {report.broken.rule for seed in range(30) if (report := simulate(draw_consumer_plan(seed))).broken}
     assert rule in rules
+
+
+def test_what_kafkas_client_does_not_report_is_given_to_a_second_member():
+    """N-HB-05: a full heartbeat while the assigned callback runs."""
+    report = simulate(draw_consumer_plan(52, replace(INTENDED, fault_untold_partitions_unreported=True)))
+    assert report.broken is not None
+    assert report.broken.rule == "INV-KIP-09"
+    assert simulate(draw_consumer_plan(52)).broken is None
