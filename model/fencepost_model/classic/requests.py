@@ -28,11 +28,12 @@ from ..consumer.tombstones import of_group
 from ..machines import COMPLETING, DEAD, PREPARING, STABLE
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
+from .failure import failure
 from .join import join
 from .live import heartbeat, leave
 from .state import Arrive, Created, Deleting, Group, Operation
 from .sync import sync
-from .work import Shadow, Work, Written, failure
+from .work import Shadow, Work, Written
 
 
 def arrive(work: Work, request: Arrive) -> None:
