@@ -3,7 +3,8 @@
 It keeps the order that the core asks for (``fencepost.protocol.events``): records are handed to the store directly
 after the step that made them, and nothing else is handled until the store has answered; then the core learns that they
 are durable, or that there are none. A timer that fires goes to the end of the queue, and is dropped there if it was
-cancelled or set again in the meantime (C-TMR-11).
+cancelled or set again in the meantime (C-TMR-11). A task that the core starts (M-RX-03) goes the same way: the core
+does the work itself when its turn has come, behind what waits already.
 """
 
 from __future__ import annotations
@@ -11,23 +12,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fencepost.coordinator import CoordinatorState, initial_state, step, view
+from fencepost.coordinator import CoordinatorState, consumer_view, initial_state, step, view
+from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
-from fencepost.protocol.choices import Choices
+from fencepost.protocol.choices import Choices, Functions
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
     Event,
+    GroupConfig,
+    GroupConfigChanged,
     Load,
     Outcome,
     Request,
     SetTimer,
+    TaskDone,
+    TaskKey,
     TimerFired,
     TimerKey,
+    Topic,
+    TopicsChanged,
     Unload,
 )
 from fencepost.protocol.settings import INTENDED, Profile, Settings
@@ -50,6 +59,7 @@ class _Ask:
     client_id: str
     client_host: str
     denied: frozenset[str]
+    denied_topics: frozenset[str]
     answer: asyncio.Future[m.ResponseBody]
 
 
@@ -59,11 +69,23 @@ class _Alarm:
     handle: asyncio.TimerHandle | None = None
 
 
+@dataclass(slots=True, eq=False)
+class _Task:
+    key: TaskKey
+
+
+@dataclass(slots=True, eq=False)
+class _News:
+    """Something that the host tells; ``event`` makes it of the time."""
+
+    event: Callable[[int], Event]
+
+
 class _Stop:
     """Ends the task."""
 
 
-_Item: TypeAlias = _Ask | _Alarm | _Stop
+_Item: TypeAlias = _Ask | _Alarm | _Task | _News | _Stop
 
 
 def wall_clock_ms() -> int:
@@ -74,6 +96,7 @@ class GroupCoordinator:
     """Hosts groups in the running event loop. Use as ``async with GroupCoordinator(MemoryStore()) as groups``.
 
     ``clock`` gives milliseconds and ends up in records; it need not be steady, timers run by the loop's own clock.
+    ``functions`` are those of the standard library if not given (``fencepost.functions``).
     """
 
     def __init__(
@@ -83,12 +106,13 @@ class GroupCoordinator:
         profile: Profile = INTENDED,
         *,
         choices: Choices | None = None,
+        functions: Functions | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._store = store
         self._choices = choices or RandomChoices()
         self._clock = clock
-        self._state: CoordinatorState = initial_state(settings or Settings(), profile)
+        self._state: CoordinatorState = initial_state(settings or Settings(), profile, functions=functions)
         self._epoch = 0
         self._log_end = 0
         self._now = 0
@@ -96,6 +120,8 @@ class GroupCoordinator:
         self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
         self._asked: dict[int, asyncio.Future[m.ResponseBody]] = {}
         self._alarms: dict[TimerKey, _Alarm] = {}
+        self._tasks: dict[TaskKey, _Task] = {}
+        self._images = 0
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> GroupCoordinator:
@@ -127,6 +153,7 @@ class GroupCoordinator:
         client_id: str = "",
         client_host: str = "",
         denied: frozenset[str] = frozenset(),
+        denied_topics: frozenset[str] = frozenset(),
     ) -> m.ResponseBody:
         """Submit a request and await its answer; JoinGroup and SyncGroup may take as long as a rebalance.
 
@@ -138,7 +165,7 @@ class GroupCoordinator:
         newest = m.VERSIONS[type(body)][1]
         answer: asyncio.Future[m.ResponseBody] = asyncio.get_running_loop().create_future()
         self._inbox.put_nowait(
-            _Ask(body, newest if version is None else version, client_id, client_host, denied, answer)
+            _Ask(body, newest if version is None else version, client_id, client_host, denied, denied_topics, answer)
         )
         return await answer
 
@@ -180,9 +207,44 @@ class GroupCoordinator:
         assert isinstance(answer, m.DeleteGroupsResponse)
         return answer
 
+    async def consumer_heartbeat(
+        self, body: c.ConsumerGroupHeartbeatRequest, *, client_id: str = "", client_host: str = ""
+    ) -> c.ConsumerGroupHeartbeatResponse:
+        """Of a member of a consumer group (KIP-848): joins with epoch 0, goes on with the epoch of the last answer, and
+        leaves with -1 (M-HB-*)."""
+        answer = await self.request(body, client_id=client_id, client_host=client_host)
+        assert isinstance(answer, c.ConsumerGroupHeartbeatResponse)
+        return answer
+
+    async def consumer_describe(self, body: c.ConsumerGroupDescribeRequest) -> c.ConsumerGroupDescribeResponse:
+        answer = await self.request(body)
+        assert isinstance(answer, c.ConsumerGroupDescribeResponse)
+        return answer
+
+    def set_topics(self, topics: Iterable[Topic]) -> None:
+        """These are all topics from now on; consumer groups assign their partitions (M-META-03).
+
+        Raises ``Stopped`` if nobody serves."""
+        self._images += 1
+        rows, version = tuple(topics), self._images
+        self._tell(lambda at_ms: TopicsChanged(at_ms, rows, version))
+
+    def configure(self, group_id: str, config: GroupConfig | None) -> None:
+        """The settings of this group from now on; None: all default (M-CFG-01). Raises ``Stopped`` if nobody serves."""
+        self._tell(lambda at_ms: GroupConfigChanged(at_ms, group_id, config))
+
+    def _tell(self, event: Callable[[int], Event]) -> None:
+        if self._task is None or self._task.done():
+            raise Stopped
+        self._inbox.put_nowait(_News(event))
+
     def view(self, group_id: str) -> GroupView | None:
-        """What the coordinator holds of a group at this moment."""
+        """What the coordinator holds of a classic group at this moment."""
         return view(self._state, group_id)
+
+    def consumer_view(self, group_id: str) -> ConsumerGroupView | None:
+        """What the coordinator holds of a consumer group at this moment."""
+        return consumer_view(self._state, group_id)
 
     async def _run(self) -> None:
         try:
@@ -195,14 +257,14 @@ class GroupCoordinator:
                 if isinstance(left, _Ask) and not left.answer.done():
                     left.answer.set_exception(Stopped())
 
-    async def _handle(self, item: _Ask | _Alarm) -> None:
+    async def _handle(self, item: _Ask | _Alarm | _Task | _News) -> None:
         event = self._event(item)
         if event is None:
             return
         try:
             outcome = self._feed(event)
         except Exception as failure:  # the state is as before; only the one who asked is told
-            if isinstance(item, _Alarm):
+            if not isinstance(item, _Ask):
                 _log.exception("the coordinator could not handle %s", event)
             elif not item.answer.done():
                 item.answer.set_exception(failure)
@@ -210,15 +272,31 @@ class GroupCoordinator:
         if outcome.records:
             await self._append(outcome)
 
-    def _event(self, item: _Ask | _Alarm) -> Event | None:
+    def _event(self, item: _Ask | _Alarm | _Task | _News) -> Event | None:
         if isinstance(item, _Alarm):
             if self._alarms.get(item.key) is not item:
                 return None  # F-RT-17
             del self._alarms[item.key]
             return TimerFired(self._tick(), item.key)
+        if isinstance(item, _Task):
+            if self._tasks.get(item.key) is not item:
+                return None  # the partition was lost in between (F-UNLOAD-01)
+            del self._tasks[item.key]
+            return TaskDone(self._tick(), item.key)
+        if isinstance(item, _News):
+            return item.event(self._tick())
         self._ids += 1
         self._asked[self._ids] = item.answer
-        return Request(self._tick(), self._ids, item.version, item.client_id, item.client_host, item.body, item.denied)
+        return Request(
+            self._tick(),
+            self._ids,
+            item.version,
+            item.client_id,
+            item.client_host,
+            item.body,
+            item.denied,
+            item.denied_topics,
+        )
 
     async def _append(self, outcome: Outcome) -> None:
         """Hand the records to the store; an append may lead to further ones (C-ADM-09)."""
@@ -241,6 +319,7 @@ class GroupCoordinator:
         records = tuple(await self._store.load())
         self._log_end = len(records)
         self._epoch += 1
+        self._tasks.clear()
         self._feed(Load(self._tick(), self._epoch, records))
 
     def _feed(self, event: Event) -> Outcome:
@@ -254,6 +333,9 @@ class GroupCoordinator:
                 loop = asyncio.get_running_loop()
                 alarm.handle = loop.call_later(command.delay_ms / 1_000, self._inbox.put_nowait, alarm)
                 self._alarms[command.key] = alarm
+        for key in outcome.tasks:
+            task = self._tasks[key] = _Task(key)
+            self._inbox.put_nowait(task)
         for reply in outcome.replies:
             answer = self._asked.pop(reply.request_id, None)
             if answer is not None and not answer.done():
