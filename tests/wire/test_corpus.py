@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -28,7 +29,9 @@ def read(path: Path) -> WireTrace:
 
 def test_it_is_broad_and_small() -> None:
     names = {path.name.removesuffix(".jsonl.gz") for path in FILES}
-    assert len(names) >= 100
+    assert len(names) >= 180
+    assert sum(name.startswith("consumer-") for name in names) >= 40
+    assert sum(name.startswith(("roll-", "mixed-")) for name in names) >= 20
     assert sum(path.stat().st_size for path in FILES) < 5_000_000
     for library in ALL:
         assert sum(name.endswith(library) for name in names) >= 20, library
@@ -50,15 +53,34 @@ def test_the_model_could_have_produced_it(path: Path) -> None:
 @pytest.mark.parametrize("number", range(len(FILES)))
 def test_no_falsified_copy_is_accepted(number: int) -> None:
     trace = read(FILES[number])
-    made = {each.kind: each for each in falsehoods(trace, per_kind=1)}
-    wanted = [kind for kind in KINDS if kind in made]
-    assert len(wanted) >= KINDS_PER_TRACE
-    first = number * KINDS_PER_TRACE % len(wanted)
-    for kind in islice(wanted * 2, first, first + KINDS_PER_TRACE):
-        wrong = made[kind]
+    kinds = list(KINDS)
+    first = number * KINDS_PER_TRACE % len(kinds)
+    tried = list(islice(falsehoods(trace, 1, kinds[first:] + kinds[:first]), KINDS_PER_TRACE))
+    assert len(tried) == KINDS_PER_TRACE
+    for wrong in tried:
         verdict = check_trace(wrong.trace)
-        assert verdict.outcome == "refused", (kind, wrong.first)
-        assert wrong.first <= verdict.refusals[0].line <= wrong.last, (kind, verdict.refusals[0])
+        assert verdict.outcome == "refused", (wrong.kind, wrong.first)
+        assert wrong.first <= verdict.refusals[0].line <= wrong.last, (wrong.kind, verdict.refusals[0])
+
+
+def test_a_session_of_the_consumer_protocol_does_not_run_out_too_soon() -> None:
+    trace = read(CORPUS / "consumer-crash-java.jsonl.gz")
+    longer = replace(trace.settings, group_consumer_session_timeout_ms=60_000)
+    (refusal,) = check_trace(replace(trace, settings=longer)).refusals
+    assert "INV-KIP-01" in refusal.rules
+
+
+def test_a_revocation_is_not_waited_for_forever() -> None:
+    """The member that is too slow is fenced when its rebalance timeout of 6 s is over; with 60 s it would not be."""
+    trace = read(CORPUS / "consumer-too-slow-member-java.jsonl.gz")
+    lines = [
+        line.model_copy(update={"body": {**line.body, "rebalance_timeout_ms": 60_000}})
+        if isinstance(line, SentLine) and line.body.get("rebalance_timeout_ms") == 6_000
+        else line
+        for line in trace.lines
+    ]
+    (refusal,) = check_trace(replace(trace, lines=tuple(lines))).refusals
+    assert refusal.rules
 
 
 def _crash() -> WireTrace:

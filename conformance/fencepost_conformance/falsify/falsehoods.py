@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fencepost.protocol.errors import ErrorCode as E
 
@@ -27,11 +27,14 @@ def _classic_part(every: list[Exchange]) -> list[Exchange]:
     return every if converted is None else [each for each in every if each.received < converted]
 
 
-def falsehoods(trace: WireTrace, per_kind: int | None = None) -> Iterator[Falsehood]:
+def falsehoods(
+    trace: WireTrace, per_kind: int | None = None, kinds: Iterable[str] = tuple(KINDS)
+) -> Iterator[Falsehood]:
     """Falsified copies of a trace of one group that begins with the group: of each kind all, or so many, spread out."""
     every = sorted(exchanges(trace), key=lambda each: each.received)
     at_first = _classic_part(every)
-    for kind, make in KINDS.items():
+    for kind in kinds:
+        make = KINDS[kind]
         made = list(make(trace, at_first if kind in _CLASSIC else every))
         if per_kind is not None and len(made) > per_kind:
             made = [made[at * len(made) // per_kind] for at in range(per_kind)]

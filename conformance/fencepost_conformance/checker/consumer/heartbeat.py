@@ -147,7 +147,7 @@ def _accepted(
     if answer.heartbeat_interval_ms != interval:
         raise Wrong(op, f"heartbeat interval {interval}", "M-HB-10", "G-CFG-11")
     if before.newcomer and asked > JOIN_EPOCH:
-        raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01")
+        raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01", "M-TMR-01")
     if before.newcomer and before.least >= known.settings.group_consumer_max_size:
         raise Wrong(op, "GROUP_MAX_SIZE_REACHED", "M-VAL-25")
     if epoch < max(asked, 1):
@@ -342,9 +342,6 @@ def _no_two_holders(known: Knowledge, op: Op, member: Member) -> None:
 
 
 def _stay(known: Knowledge, op: Op, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
-    over = op.sent_ms > member.until_ms + member.session_ms + known.limits.slack_ms
-    if over and body.member_epoch > JOIN_EPOCH and member.presence is Presence.IN and not member.classic:
-        raise Wrong(op, "UNKNOWN_MEMBER_ID: its session is over", "M-TMR-01")
     if member.counted and body.member_epoch > JOIN_EPOCH:
         member.counted = False
         known.epochs.may_bump(-1)

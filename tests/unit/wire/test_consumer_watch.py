@@ -1,0 +1,268 @@
+"""What the checker takes for certain about a group with the consumer protocol, and what it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.checker.verdict import Refusal, Verdict
+from fencepost_conformance.trace.convert import wire_body
+from fencepost_conformance.trace.files import WireTrace
+from fencepost_conformance.trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+
+TOPIC = UUID(int=7)
+SETTINGS = Settings(group_consumer_session_timeout_ms=6_000, group_consumer_heartbeat_interval_ms=500)
+
+
+def parts(*numbers: int) -> tuple[TopicPartitions, ...]:
+    return (TopicPartitions(TOPIC.bytes, numbers),) if numbers else ()
+
+
+@dataclass
+class Wire:
+    """Writes a trace: a topic with four partitions, then what the test lets members and the broker say."""
+
+    lines: list[Any] = field(default_factory=list)
+    asked: int = 0
+    settings: Settings = SETTINGS
+
+    def __post_init__(self) -> None:
+        self.lines.append(ConnectedLine(at_ms=0, connection=1))
+        row = {"name": "t", "num_partitions": 4}
+        self._line(SentLine, 0, 1, 19, 7, {"topics": [row]})
+        self._line(ReceivedLine, 0, 1, 19, 7, {"topics": [{"name": "t", "topic_id": str(TOPIC), "error_code": 0}]})
+
+    def _line(  # noqa: PLR0917
+        self, kind: Any, at: int, connection: int, key: int, version: int, body: Any
+    ) -> None:
+        self.lines.append(
+            kind(
+                at_ms=at, connection=connection, correlation_id=self.asked, api_key=key, api_version=version, body=body
+            )
+        )
+
+    def ask(self, at: int, member: str, epoch: int, **fields: Any) -> tuple[int, int, str]:
+        """Send; the answer comes with ``tell``."""
+        self.asked += 1
+        if epoch == 0:
+            fields = {
+                "rebalance_timeout_ms": 5_000, "subscribed_topic_names": ("t",), "topic_partitions": (), **fields
+            }  # fmt: skip
+        body = ConsumerGroupHeartbeatRequest("g", member, epoch, **fields)
+        connection = ord(member[-1])
+        self._line(SentLine, at, connection, 68, 1, wire_body(body))
+        return self.asked, connection, member
+
+    def tell(self, at: int, request: tuple[int, int, str], epoch: int, held: Any = None, error: E = E.NONE) -> None:
+        number, connection, member = request
+        if error is E.NONE:
+            interval = 500 if epoch >= 0 else 0
+            answer = ConsumerGroupHeartbeatResponse(E.NONE, None, member, epoch, interval, held)
+        else:
+            answer = ConsumerGroupHeartbeatResponse(error)
+        last, self.asked = self.asked, number
+        self._line(ReceivedLine, at, connection, 68, 1, wire_body(answer))
+        self.asked = last
+
+    def beat(  # noqa: PLR0917
+        self, at: int, member: str, asked: int, epoch: int, held: Any = None, error: E = E.NONE, **fields: Any
+    ) -> None:
+        """Send, and be answered 5 ms later."""
+        self.tell(at + 5, self.ask(at, member, asked, **fields), epoch, held, error)
+
+    def verdict(self) -> Verdict:
+        return check_trace(WireTrace(self.settings, KAFKA_4_3, tuple(self.lines)))
+
+    def refusal(self) -> Refusal:
+        verdict = self.verdict()
+        assert verdict.outcome == "refused", verdict.reason
+        assert len(self.lines) == verdict.refusals[0].line  # the tests end with what cannot be
+        return verdict.refusals[0]
+
+    def accepted(self) -> bool:
+        verdict = self.verdict()
+        assert verdict.outcome == "accepted", verdict.refusals
+        return True
+
+
+def shared() -> Wire:
+    """Member a owns all, b has come, and a was told to give up 2 and 3."""
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(3_000, "b", 0, 3, ())
+    wire.beat(3_500, "a", 2, 2, parts(0, 1))
+    return wire
+
+
+def test_a_partition_goes_over_when_it_was_given_up() -> None:
+    wire = shared()
+    wire.beat(3_600, "a", 2, 3, topic_partitions=parts(0, 1))
+    wire.beat(3_700, "b", 3, 3, parts(2, 3))
+    assert wire.accepted()
+
+
+def test_not_before() -> None:
+    wire = shared()
+    wire.beat(3_700, "b", 3, 3, parts(2, 3))
+    refusal = wire.refusal()
+    assert "INV-KIP-01" in refusal.rules
+    assert refusal.allowed == ("not t-2, which 'a' holds",)
+
+
+def test_while_it_may_be_given_up_nothing_is_certain() -> None:
+    wire = shared()
+    giving = wire.ask(3_600, "a", 2, topic_partitions=parts(0, 1))
+    wire.beat(3_700, "b", 3, 3, parts(2, 3))
+    wire.tell(3_800, giving, 3)
+    assert wire.accepted()
+
+
+def test_what_is_still_owned_holds_the_epoch_back() -> None:
+    wire = shared()
+    wire.beat(3_600, "a", 2, 3, topic_partitions=parts(0, 1, 2))
+    assert "M-REC-03" in wire.refusal().rules
+
+
+def test_what_was_given_up_lets_the_epoch_go_on() -> None:
+    wire = shared()
+    wire.beat(3_600, "a", 2, 2, topic_partitions=parts(0, 1))
+    assert "M-REC-04" in wire.refusal().rules
+
+
+@pytest.mark.parametrize(("after", "refused"), [(3_000, True), (5_900, True), (6_300, False)])
+def test_a_member_that_is_silent_keeps_its_partitions_for_its_session(after: int, refused: bool) -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(1_500, "b", 0, 2, ())  # no target yet: the interval (M-TGT-09)
+    wire.beat(2_600, "b", 2, 3)
+    wire.beat(1_000 + after - 50, "b", 3, 3)
+    wire.beat(1_000 + after, "b", 3, 3 if after < 6_000 else 4, parts(0, 1, 2, 3))
+    if refused:
+        assert "INV-KIP-01" in wire.refusal().rules
+    else:
+        assert wire.accepted()
+
+
+@pytest.mark.parametrize(("silence", "refused"), [(5_000, True), (6_500, False)])
+def test_a_member_is_forgotten_after_its_session_and_not_before(silence: int, refused: bool) -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(1_000 + silence, "a", 2, 0, error=E.UNKNOWN_MEMBER_ID)
+    assert (wire.refusal().allowed == ("NONE",)) if refused else wire.accepted()
+
+
+def test_a_session_does_not_last_forever() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(11_000, "a", 2, 2)
+    assert "M-TMR-01" in wire.refusal().rules
+
+
+def test_the_time_to_revoke_does_not_last_forever() -> None:
+    wire = shared()
+    for at in range(4_000, 11_500, 500):
+        wire.beat(at, "a", 2, 2)
+        wire.beat(at + 100, "b", 3, 3)
+    assert wire.accepted()
+    wire.beat(12_000, "a", 2, 2)
+    assert "M-TMR-02" in wire.refusal().rules
+
+
+def test_a_change_reaches_the_others_after_the_interval() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(1_500, "b", 0, 2, ())
+    wire.beat(2_000, "a", 2, 2)  # the interval since the last target is not over
+    assert wire.accepted()
+    wire.beat(3_000, "a", 2, 2)
+    assert "M-TGT-01" in wire.refusal().rules
+
+
+def test_a_lost_answer_leaves_open_what_it_said() -> None:
+    wire = shared()
+    wire.ask(3_600, "a", 2, topic_partitions=parts(0, 1))
+    wire.lines.append(DisconnectedLine(at_ms=3_650, connection=ord("a"), by="client"))
+    wire.beat(3_700, "b", 3, 3, parts(2, 3))
+    wire.beat(3_800, "a", 2, 0, error=E.FENCED_MEMBER_EPOCH)
+    assert wire.accepted()
+
+
+def test_an_older_epoch_is_taken_once_with_what_was_held_then() -> None:
+    wire = shared()
+    wire.beat(3_600, "a", 2, 3, topic_partitions=parts(0, 1))
+    wire.beat(3_700, "a", 2, 3, topic_partitions=parts(0, 1))  # the answer may have been lost (M-FENCE-04)
+    assert wire.accepted()
+    wire.beat(3_800, "a", 1, 3, topic_partitions=parts(0, 1))
+    assert wire.refusal().allowed == ("FENCED_MEMBER_EPOCH",)
+
+
+def test_an_instance_id_is_waited_for_while_somebody_has_it() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    wire.beat(2_000, "b", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
+    wire.beat(2_500, "a", -2, -2, instance_id="i")
+    wire.beat(3_000, "b", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    assert wire.accepted()
+    wire.beat(3_500, "c", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    assert "M-STATIC-02" in wire.refusal().rules
+
+
+def test_a_static_member_that_is_away_keeps_its_partitions() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    wire.beat(2_500, "a", -2, -2, instance_id="i")
+    wire.beat(3_000, "b", 0, 3, parts(0))
+    assert "INV-KIP-01" in wire.refusal().rules
+
+
+@pytest.mark.parametrize("held", [(0, 1, 2), (0, 1, 2, 3)])
+def test_a_group_at_rest_holds_everything(held: tuple[int, ...]) -> None:
+    wire = Wire()
+    wire.beat(5_000, "a", 0, 2, parts(*held))
+    for at in (5_500, 6_000, 6_500):
+        wire.beat(at, "a", 2, 2)
+    assert ("A-PROP-01" in wire.refusal().rules) if len(held) < 4 else wire.accepted()
+
+
+def test_and_shares_it_evenly() -> None:
+    wire = Wire()
+    wire.beat(5_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(6_500, "b", 0, 3, ())
+    wire.beat(6_600, "a", 2, 2, parts(0, 1, 2))
+    wire.beat(6_700, "a", 2, 3, topic_partitions=parts(0, 1, 2))
+    wire.beat(6_800, "b", 3, 3, parts(3))
+    wire.beat(7_500, "a", 3, 3)
+    wire.beat(8_000, "b", 3, 3)
+    assert wire.accepted()
+    wire.beat(8_500, "a", 3, 3)
+    assert "A-PROP-04" in wire.refusal().rules
+
+
+def test_another_assignor_need_not() -> None:
+    wire = Wire(settings=replace(SETTINGS, group_consumer_assignors=("range", "uniform")))
+    wire.beat(5_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(6_500, "b", 0, 3, ())
+    wire.beat(6_600, "a", 2, 2, parts(0, 1, 2))
+    wire.beat(6_700, "a", 2, 3, topic_partitions=parts(0, 1, 2))
+    wire.beat(6_800, "b", 3, 3, parts(3))
+    for at in (8_000, 8_500):
+        wire.beat(at, "a", 3, 3)
+        wire.beat(at + 100, "b", 3, 3)
+    assert wire.accepted()
+
+
+def test_a_group_that_was_alive_before_is_not_judged() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 5, 5)
+    assert wire.verdict().outcome == "undecided"
