@@ -416,7 +416,8 @@ class Simulation:
                 self.later(amount, lambda: setattr(host, "listener_delay_ms", host.plan.listener_ms))
             case Fault.TWIN:
                 if host.plan.settings.group_instance_id is not None:
-                    twin = self._host(replace(host.plan, name=f"{host.plan.name}'"))
+                    alike = sum(each.plan.name.startswith(host.plan.name) for each in self.hosts)
+                    twin = self._host(replace(host.plan, name=host.plan.name + alike * "'"))
                     self.hosts.append(twin)
                     twin.start()
             case Fault.GROW:
