@@ -3,13 +3,15 @@
 Kafka shows members and groups in the order of hash maps, and answers parked requests in that order (NOT-10), so rows
 are sorted by id and answers by request. The order of records is kept, but for the tombstones of one deletion
 (C-ADM-09), for records of one kind that stand for the members or regular expressions of a group (F-ORD-06), and for the
-members that are fenced together.
+members that are fenced together. Topics within an encoded assignment are in the order of a hash map too, where Kafka
+encodes it (X-SYNC-06, X-DOWN-04).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -19,13 +21,12 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatResponse,
     DescribedConsumerGroup,
 )
-from fencepost.protocol.consumer_records import (
-    ConsumerGroupRegularExpressionKey,
-    ConsumerGroupTargetAssignmentMemberKey,
-)
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey
+from fencepost.protocol.embedded import SchemaError, decode_assignment, encode_assignment, version_of
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Reply
 from fencepost.protocol.records import Record
+from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
 
@@ -34,6 +35,8 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
     """The answer with its rows in order, and a null protocol name as ``""`` (C-JOIN-77)."""
     if isinstance(body, m.JoinGroupResponse):
         return replace(body, protocol_name=body.protocol_name or "", members=_by_member(body.members))
+    if isinstance(body, m.SyncGroupResponse):
+        return replace(body, assignment=_assignment(body.assignment))
     if isinstance(body, m.DescribeGroupsResponse):
         return m.DescribeGroupsResponse(tuple(_described(group) for group in body.groups))
     if isinstance(body, m.ListGroupsResponse):
@@ -49,6 +52,19 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
     return body
 
 
+@lru_cache(maxsize=4_096)
+def _assignment(data: bytes) -> bytes:
+    """The bytes with their topics in order; those that nobody encoded like this stay as they are."""
+    try:
+        assignment = decode_assignment(data)
+        version = version_of(data)
+        if encode_assignment(assignment, version) != data:
+            return data
+        return encode_assignment(replace(assignment, partitions=tuple(sorted(assignment.partitions))), version)
+    except SchemaError:
+        return data
+
+
 def _message(words: str | None) -> str | None:
     """That there is a message is the protocol's; its words are Kafka's (C-ADM-02)."""
     return None if words is None else "…"
@@ -59,7 +75,8 @@ def _described_consumer(group: DescribedConsumerGroup) -> DescribedConsumerGroup
 
 
 def _described(group: m.DescribedGroup) -> m.DescribedGroup:
-    return replace(group, members=_by_member(group.members), error_message=_message(group.error_message))
+    rows = tuple(replace(row, member_assignment=_assignment(row.member_assignment)) for row in group.members)
+    return replace(group, members=_by_member(rows), error_message=_message(group.error_message))
 
 
 def _by_member(rows: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -69,9 +86,10 @@ def _by_member(rows: tuple[Any, ...]) -> tuple[Any, ...]:
 def normal_record(record: Record) -> Record:
     """The record with its members in order of their ids."""
     value = record.group_metadata
-    if value is None or len(value.members) < 2:
+    if value is None or not value.members:
         return record
-    return Record(record.key, replace(value, members=tuple(sorted(value.members, key=lambda row: row.member_id))))
+    rows = [replace(row, assignment=_assignment(row.assignment)) for row in value.members]
+    return Record(record.key, replace(value, members=tuple(sorted(rows, key=lambda row: row.member_id))))
 
 
 def normal(seen: Observation) -> Observation:
@@ -85,9 +103,15 @@ def normal(seen: Observation) -> Observation:
         if all(record.value is None for record in records):
             records = tuple(sorted(records, key=lambda record: record.key.group))
         records = _rows_in_order(records)
+    groups = {name: None if view is None else _view(view) for name, view in seen.groups.items()}
     return Observation(
-        records, replies, seen.timers, seen.groups, consumer_groups=seen.consumer_groups, tasks=seen.tasks
+        records, replies, seen.timers, groups, consumer_groups=seen.consumer_groups, tasks=seen.tasks
     )
+
+
+def _view(group: GroupView) -> GroupView:
+    rows = tuple(replace(member, assignment=_assignment(member.assignment)) for member in group.members)
+    return replace(group, members=rows)
 
 
 def _rows_in_order(records: Sequence[Record]) -> tuple[Record, ...]:
@@ -105,7 +129,7 @@ def _table(record: Record) -> object:
         return key.group, type(key), removed
     if removed and hasattr(key, "member_id"):
         return key.group, removed  # Current, Target and MemberMetadata of one member, then of the next (M-LEAVE-03)
-    return (key.group, type(key)) if isinstance(key, ConsumerGroupTargetAssignmentMemberKey) else None
+    return (key.group, type(key)) if hasattr(key, "member_id") else None  # rows of targets, of an upgrade (X-UP-10)
 
 
 def _row(record: Record) -> Any:

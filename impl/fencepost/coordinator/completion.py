@@ -133,7 +133,7 @@ def fail_all(step: Step, error: ErrorCode) -> None:
             group = _group_of(step, callback)
             if group is not None and request is not None:
                 static.part(step, group, callback, request, error)
-                step.keep(group)
+                _keep(step, group)
             _close(step, number)
         else:
             _fail(step, number, operation, error)
@@ -159,7 +159,7 @@ def _succeed(step: Step, operation: Operation) -> None:
         sync.written(step, group, callback)
     else:
         static.written(step, group, callback, operation.request)
-    step.keep(group)
+    _keep(step, group)
 
 
 def _fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
@@ -190,12 +190,25 @@ def _undo(step: Step, request: Request, callback: AppendCallback, error: ErrorCo
         sync.undo(step, group, callback, error)
     else:
         static.undo(step, group, callback, request, error)
-    step.keep(group)
+    _keep(step, group)
 
 
 def _group_of(step: Step, callback: AssignmentSent | MemberReplaced) -> GroupDraft | None:
-    group = step.draft(callback.group_id)
-    return group if group is not None and group.incarnation == callback.incarnation else None
+    """The group of the callback, also if it was upgraded since: the object lives on until that is in the log."""
+    befores = [change.before for change in step.changes if change.group_id == callback.group_id]
+    for group in (step.groups.get(callback.group_id), *befores):
+        if isinstance(group, ClassicGroup) and group.incarnation == callback.incarnation:
+            return GroupDraft(group)
+    return None
+
+
+def _keep(step: Step, group: GroupDraft) -> None:
+    now = step.groups.get(group.group_id)
+    if isinstance(now, ClassicGroup) and now.incarnation == group.incarnation:
+        step.keep(group)
+    else:
+        step.amend_change(group)
+        step.stray_timers(group.freeze())
 
 
 def _release(step: Step, request_id: int, callback: AssignmentSent | MemberReplaced) -> None:
@@ -207,7 +220,7 @@ def _release(step: Step, request_id: int, callback: AssignmentSent | MemberRepla
         if request_id in (member.join, member.sync):
             group.put(member._replace(join=None, sync=None))
             step.arm_session(group, member)
-            step.keep(group)
+            _keep(step, group)
             return
 
 

@@ -78,7 +78,13 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
         case ConsumerGroupHeartbeatRequest():
             return ConsumerGroupHeartbeatResponse(error, _WHY.get(error))
         case ConsumerGroupDescribeRequest() as body:
-            return ConsumerGroupDescribeResponse(tuple(DescribedConsumerGroup(error, name) for name in body.group_ids))
+            return ConsumerGroupDescribeResponse(tuple(_undescribed(error, name) for name in body.group_ids))
+
+
+def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
+    """An empty name belongs to no partition, so it is refused before one is asked for (C-ADM-06)."""
+    asked = error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID if asked and not name else error, name)
 
 
 def described_refusal(name: str) -> DescribedGroup:

@@ -127,12 +127,12 @@ class Step:
         for name in names:
             old = groups.get(name)
             if isinstance(old, ClassicGroup):
-                self._stray_timers(old)
+                self.stray_timers(old)
             self.change_map(name, after.get(name))
         self.records += records
 
-    def _stray_timers(self, group: ClassicGroup) -> None:
-        """What is armed for a classic group that goes runs on, without effect on a group of the other kind."""
+    def stray_timers(self, group: ClassicGroup) -> None:
+        """What may be armed for a classic group that goes runs on, without effect on a group of the other kind."""
         name = group.group_id
         for member_id in (*group.members, *group.pending_join):
             self.stray(TimerKey(TimerKind.SESSION, name, member_id))
@@ -163,6 +163,15 @@ class Step:
         """A group goes and no record says so; the change counts as the next record's (C-JOIN-15)."""
         groups = self._own_groups()
         self._changed.append((group_id, groups.pop(group_id), 1))
+
+    def amend_change(self, draft: GroupDraft) -> None:
+        """A classic group that was replaced goes on being what reads at the high watermark see (C-ADM-08)."""
+        self.changes = tuple(
+            change._replace(before=draft.freeze())
+            if isinstance(change.before, ClassicGroup) and change.before.incarnation == draft.incarnation
+            else change
+            for change in self.changes
+        )
 
     def _own_groups(self) -> dict[str, Group]:
         if self._groups is None:

@@ -32,7 +32,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGr
     try:
         _join(step, request, body, group)
     except Refused as refused:
-        step.reply(request.id, refusal(request, refused.error, body.member_id))
+        step.reply(request.id, refusal(request, refused.error))
     except InternalError:
         step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
 
