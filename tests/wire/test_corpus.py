@@ -63,6 +63,18 @@ def test_no_falsified_copy_is_accepted(number: int) -> None:
         assert wrong.first <= verdict.refusals[0].line <= wrong.last, (wrong.kind, verdict.refusals[0])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_falsehood_is_refused_somewhere(kind: str) -> None:
+    """The sample above leaves some kinds out."""
+    mixed = kind.startswith(("consumer", "mixed", "described"))
+    files = [path for path in FILES if path.name.startswith(("mixed", "roll", "consumer")) is mixed]
+    files.sort(key=lambda path: path.name.startswith("consumer"))  # first those of both protocols
+    wrong = next(each for path in files for each in falsehoods(read(path), 1, (kind,)))
+    verdict = check_trace(wrong.trace)
+    assert verdict.outcome == "refused"
+    assert wrong.first <= verdict.refusals[0].line <= wrong.last
+
+
 def test_a_session_of_the_consumer_protocol_does_not_run_out_too_soon() -> None:
     trace = read(CORPUS / "consumer-crash-java.jsonl.gz")
     longer = replace(trace.settings, group_consumer_session_timeout_ms=60_000)
