@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fencepost_model.explore.search import explore
-from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.families import system_of
+from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.spread import Worker, canonical, split, unique, without
 
 ENTRIES = {entry.name: entry for entry in read_manifest(Path(__file__).parents[2] / "spec")}

@@ -104,9 +104,7 @@ def normal(seen: Observation) -> Observation:
             records = tuple(sorted(records, key=lambda record: record.key.group))
         records = _rows_in_order(records)
     groups = {name: None if view is None else _view(view) for name, view in seen.groups.items()}
-    return Observation(
-        records, replies, seen.timers, groups, consumer_groups=seen.consumer_groups, tasks=seen.tasks
-    )
+    return Observation(records, replies, seen.timers, groups, consumer_groups=seen.consumer_groups, tasks=seen.tasks)
 
 
 def _view(group: GroupView) -> GroupView:

@@ -89,7 +89,7 @@ def _sync_generation_unchecked(patches: Patches) -> None:
 
 def _heartbeat_generation_unchecked(patches: Patches) -> None:
     def beat(step: Step, request: Request, body: HeartbeatRequest) -> None:
-        group = step.groups.get(body.group_id)
+        group = step.draft(body.group_id)
         original(step, request, body if group is None else changed(body, generation_id=group.generation))
 
     original = patches.item(_HANDLERS, HeartbeatRequest, beat)
