@@ -1,0 +1,202 @@
+"""Subscriptions by regular expression (7.11), and the functions that a host hands in."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost import coordinator
+from fencepost.functions import KafkaFunctions, StandardFunctions
+from fencepost.protocol.choices import Functions
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TaskDone, TaskKey, TaskKind, Topic, Unload
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, Profile, Settings
+
+from .consumer_scene import LATER, TOPICS, A, B, ConsumerScene, kinds, plain
+from .scene import GROUP
+
+KEY = TaskKey(TaskKind.REGEX, GROUP)
+
+
+def running(scene: ConsumerScene) -> bool:
+    return GROUP in scene.state.tasks
+
+
+def with_regex(profile: Profile = INTENDED, regex: str = "[ab]") -> ConsumerScene:
+    """Member m1 subscribes by a regex, which is resolved; the topics are assigned."""
+    scene = ConsumerScene(profile)
+    scene.ok("m1", 0, None, {}, regex=regex, timeout=30_000)
+    scene.resolved()
+    scene.ok("m1", 1, None, {})
+    return scene
+
+
+def test_a_new_regex_is_resolved_beside_and_bumps_then() -> None:
+    """M-RX-01…05, M-EPOCH-07, F-ORD-15, M-VAL-21, M-TGT-01."""
+    scene = ConsumerScene()
+    assert scene.ok("m1", 0, None, {}, regex="[ab]", timeout=5).member_epoch == 1
+    assert kinds(scene.records) == ["MemberMetadata", "Current"]
+    assert running(scene)
+    count = len(scene.records)
+    scene.pass_time(3)
+    scene.resolved()
+    assert scene.written(count) == ["Regex", "GroupEpoch"]
+    (found,) = scene.seen.regexes
+    assert (found.topics, found.version, found.timestamp) == (("a", "b"), 1, 3)
+    answer = scene.ok("m1", 1, None, {})
+    assert (answer.member_epoch, plain(answer.assignment or ())) == (2, {A: (0, 1, 2, 3), B: (0, 1)})
+
+
+def test_a_regex_that_matches_nothing_does_not_bump() -> None:
+    """M-RX-05: the record is written all the same."""
+    scene = ConsumerScene()
+    scene.ok("m1", 0, None, {}, regex="x.*", timeout=5)
+    count = len(scene.records)
+    scene.resolved()
+    assert scene.written(count) == ["Regex"]
+
+
+def test_the_topics_are_those_of_when_the_task_has_run() -> None:
+    """M-RX-04; what the member that started it may not see is left out (M-RX-06)."""
+    scene = ConsumerScene()
+    scene.ok("m1", 0, None, {}, regex="[a-d]", timeout=5, denied_topics=frozenset({"b"}))
+    scene.topics(*TOPICS, Topic("d", bytes(15) + b"\x09", 1))
+    scene.resolved()
+    (found,) = scene.seen.regexes
+    assert (found.topics, found.version) == (("a", "c", "d"), 2)
+
+
+def test_a_regex_that_does_not_compile_is_refused() -> None:
+    """M-VAL-08, G-ERR-01: also by a member that is there; nothing changes."""
+    scene = with_regex()
+    assert scene.error("m2", 0, None, {}, regex="[", timeout=5) is ErrorCode.INVALID_REGULAR_EXPRESSION
+    before = scene.state.groups[GROUP]
+    assert scene.error("m1", scene.who("m1").member_epoch, regex="(") is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert scene.state.groups[GROUP] == before
+
+
+def test_a_known_regex_bumps_at_once() -> None:
+    """M-RX-02, M-HB-03(b), M-EPOCH-01."""
+    scene = with_regex()
+    epoch = scene.seen.group_epoch
+    scene.pass_time(LATER)
+    scene.ok("m2", 0, None, {}, regex="[ab]", timeout=5)
+    assert scene.seen.group_epoch == epoch + 1
+    assert not running(scene)
+
+
+def test_the_last_user_takes_the_regex_along() -> None:
+    """M-RX-02, F-ORD-06, M-LEAVE-03, F-ORD-07."""
+    scene = with_regex()
+    count = len(scene.records)
+    scene.ok("m1", -1)
+    assert scene.written(count) == ["Current†", "TargetMember†", "MemberMetadata†", "Regex†", "GroupEpoch"]
+    assert scene.seen.regexes == ()
+    other = with_regex()
+    count = len(other.records)
+    other.ok("m1", other.who("m1").member_epoch, ("a",), regex="")
+    assert other.written(count)[:2] == ["MemberMetadata", "Regex†"]
+
+
+@pytest.mark.parametrize(("profile", "bump"), [(KAFKA_4_3, 1), (KAFKA_4_1, 1), (KAFKA_4_0, 0)])
+def test_taking_the_regex_away_bumps_but_in_4_0(profile: Profile, bump: int) -> None:
+    """M-EPOCH-02, V-33; nothing subscribed exists before and after, so the hash says nothing."""
+    scene = with_regex(profile, "x.*")
+    epoch = scene.seen.group_epoch
+    scene.ok("m1", scene.who("m1").member_epoch, regex="")
+    assert scene.seen.group_epoch == epoch + bump
+
+
+def test_two_resolutions_are_ten_seconds_apart() -> None:
+    """M-RX-03: a second regex waits, for a heartbeat after that."""
+    scene = with_regex()
+    scene.ok("m2", 0, None, {}, regex="c", timeout=5)
+    assert not running(scene)
+    scene.pass_time(10_000)
+    epoch = scene.who("m1").member_epoch
+    scene.ok("m1", epoch)
+    assert not running(scene)
+    scene.pass_time(1)
+    scene.ok("m1", scene.who("m1").member_epoch)
+    assert running(scene)
+    scene.ok("m1", scene.who("m1").member_epoch)
+    scene.resolved()
+    assert [found.regex for found in scene.seen.regexes] == ["[ab]", "c"]
+
+
+def test_new_topics_and_old_age_ask_for_another_resolution() -> None:
+    """M-RX-03, M-RX-08, V-10; a topic that goes does not."""
+    scene = with_regex()
+    scene.pass_time(10_001)
+    scene.topics(TOPICS[1])
+    scene.ok("m1", scene.who("m1").member_epoch)
+    assert not running(scene)
+    assert scene.seen.regexes[0].topics == ("a", "b")
+    scene.topics(*TOPICS)
+    scene.ok("m1", scene.who("m1").member_epoch)
+    assert running(scene)
+    for profile, refreshed in ((KAFKA_4_3, True), (KAFKA_4_0, False)):
+        aged = with_regex(profile)
+        for _ in range(21):
+            aged.pass_time(30_000)
+            aged.ok("m1", aged.who("m1").member_epoch)
+        assert running(aged) is refreshed
+
+
+def test_a_failed_task_changes_nothing_and_is_tried_again() -> None:
+    """M-RX-04."""
+    scene = ConsumerScene()
+    scene.ok("m1", 0, None, {}, regex="a", timeout=5)
+    count = len(scene.records)
+    scene.resolved(failed=True)
+    assert (len(scene.records), running(scene)) == (count, False)
+    scene.ok("m1", 1)
+    assert running(scene)
+
+
+def test_a_result_for_nobody_is_dropped() -> None:
+    """M-RX-04, F-UNLOAD-01: the user has left; the partition is lost."""
+    scene = ConsumerScene()
+    scene.ok("m1", 0, None, {}, regex="a", timeout=5)
+    scene.ok("m1", -1)
+    count = len(scene.records)
+    scene.resolved()
+    assert len(scene.records) == count
+    lost = ConsumerScene()
+    lost.ok("m1", 0, None, {}, regex="a", timeout=5)
+    lost.feed(Unload(0, None))
+    assert not running(lost)
+    with pytest.raises(ValueError, match="no task"):
+        scene.feed(TaskDone(scene.now, KEY))
+
+
+def test_changing_to_an_unresolved_regex_loses_the_old_topics_and_bumps() -> None:
+    """LIV-15 mended, M-RX-07, M-REC-25; Kafka does not bump."""
+    for profile, bump in ((INTENDED, 1), (KAFKA_4_3, 0)):
+        scene = with_regex(profile)
+        scene.ok("m2", 0, None, {}, regex="[ab]", timeout=5)
+        scene.pass_time(LATER)
+        epoch = scene.seen.group_epoch
+        scene.ok("m1", scene.who("m1").member_epoch, regex="c")
+        assert scene.seen.group_epoch == epoch + bump
+        assert plain(scene.who("m1").assigned) == {}
+
+
+@pytest.mark.parametrize("functions", [StandardFunctions(), KafkaFunctions()])
+def test_functions_match_whole_names_and_hash_into_64_signed_bits(functions: Functions) -> None:
+    """M-RX-01, M-META-07."""
+    matcher = functions.matcher("a|b.*")
+    assert matcher is not None
+    assert [name for name in ("a", "ab", "b", "bc", "cb") if matcher(name)] == ["a", "b", "bc"]
+    assert functions.matcher("(") is None
+    hashes = {functions.hash64(bytes([number])) for number in range(50)}
+    assert len(hashes) == 50
+    assert all(-(2**63) <= value < 2**63 for value in hashes)
+    assert any(value < 0 for value in hashes)
+
+
+def test_the_hash_is_kafkas() -> None:
+    """M-META-07: as 4.3.1 wrote it for one topic of three partitions."""
+    assert KafkaFunctions().hash64(b"") == 3_244_421_341_483_603_138
+    state = coordinator.initial_state(Settings(), INTENDED, functions=KafkaFunctions())
+    assert state.functions == KafkaFunctions()
+    assert coordinator.initial_state(Settings(), INTENDED).functions == StandardFunctions()
