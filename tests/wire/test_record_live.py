@@ -31,8 +31,8 @@ def broker():  # type: ignore[no-untyped-def]
         yield running
 
 
-def _member(address: str, name: str) -> subprocess.Popen[str]:
-    config = MemberConfig("confluent-kafka", address, "live", ("topic",), name)
+def _member(address: str, name: str, protocol: str) -> subprocess.Popen[str]:
+    config = MemberConfig("confluent-kafka", address, f"live-{protocol}", ("topic",), name, protocol=protocol)
     fields = {name: getattr(config, name) for name in MemberConfig.__slots__}
     command = [sys.executable, "-m", "fencepost_conformance.corpus.member", json.dumps(fields)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -52,7 +52,8 @@ def _close(member: subprocess.Popen[str]) -> None:
     assert member.returncode == 0
 
 
-def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path, protocol: str) -> None:
     with socket.socket() as free:
         free.bind((HOST, 0))
         here = f"{HOST}:{free.getsockname()[1]}"
@@ -66,9 +67,9 @@ def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path) 
     )
     assert recorder.stderr is not None
     assert here in recorder.stderr.readline()
-    one = _member(here, "one")
+    one = _member(here, "one", protocol)
     _wait_for(one, 4)
-    two = _member(here, "two")
+    two = _member(here, "two", protocol)
     _wait_for(two, 2)
     _close(two)
     _wait_for(one, 4)
