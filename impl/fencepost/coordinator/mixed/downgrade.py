@@ -24,6 +24,7 @@ from ..consumer import records, target, timers, update
 from ..consumer.errors import Refused
 from ..consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
 from ..draft import GroupDraft
+from ..errors import InternalError
 from ..state import ClassicGroup, ClassicJoined, GroupCreated, Member
 from ..subscription import read_topics
 from ..work import Step
@@ -155,9 +156,11 @@ def _group(
     if step.profile.fault_bad_subscription_is_thrown:
         read_topics(member.metadata(name) for member in draft.members.values())
     for member in list(draft.members.values()):
-        share = group.target.get(heirs.get(member.member_id, member.member_id), NO_SHARE)
+        share = group.target.get(heirs.get(member.member_id, member.member_id))
+        if share is None and step.profile.old_no_assignment_interval:
+            raise InternalError  # a log of theirs has a target for everybody, so these releases do not look
         try:
-            draft.put(member._replace(assignment=encoded(share, step.topics, member.metadata(name) or b"")))
+            draft.put(member._replace(assignment=encoded(share or NO_SHARE, step.topics, member.metadata(name) or b"")))
         except SchemaError:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None  # X-DOWN-09
     return draft

@@ -13,9 +13,9 @@ from fencepost.protocol.view import GroupState
 
 from .. import membership
 from .. import records as classic_records
-from ..consumer import metadata, records
+from ..consumer import records, topics
 from ..consumer.errors import Refused
-from ..consumer.state import ConsumerGroup, ConsumerMember, held, new_group
+from ..consumer.state import ConsumerGroup, ConsumerMember, held
 from ..draft import GroupDraft
 from ..errors import InternalError
 from ..replay import Replay
@@ -130,12 +130,15 @@ def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
 def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> list[Record]:
     """X-UP-10, without the tombstone of the classic group."""
     name, generation = group.group_id, group.generation
-    topics = frozenset[str]().union(*(member.topic_names for member in members))
-    facts = metadata.look(step, new_group(name, 0, step.profile), topics)
+    names = frozenset[str]().union(*(member.topic_names for member in members))
+    if step.profile.old_partition_metadata:
+        before, metadata_hash = [records.partition_metadata(name, topics.metadata_rows(step.topics, names))], 0
+    else:
+        before, metadata_hash = [], topics.metadata_hash(step.functions.hash64, step.topics, names)
     return [
         *(records.member_metadata(name, member) for member in members),
-        *facts.before,
-        records.group_epoch(name, generation, facts.hash),
+        *before,
+        records.group_epoch(name, generation, metadata_hash),
         *(
             records.target_member(
                 name, member.member_id, {topic_id: tuple(each) for topic_id, each in member.assigned.items()}
