@@ -45,7 +45,6 @@ from .state import (
     ClassicJoined,
     ClassicSynced,
     DeletionDue,
-    Group,
     GroupCreated,
     MemberReplaced,
     Operation,
@@ -84,10 +83,11 @@ def append_failed(step: Step, error: ErrorCode) -> None:
     lost = [change for change in step.changes if change.offset > base]
     if lost:
         groups = dict(step.groups)
+        newest = {change.group_id: groups.get(change.group_id) for change in lost}
         for change in reversed(lost):
             now = groups.pop(change.group_id, None)
             if change.before is not None:
-                groups[change.group_id] = _as_before(change.before, now)
+                groups[change.group_id] = change.before
             if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
                 _lose_timers(step, now)
                 if isinstance(change.before, ConsumerGroup) and not step.profile.fault_downgrade_leaves_timers:
@@ -95,6 +95,11 @@ def append_failed(step: Step, error: ErrorCode) -> None:
             if change.before is not None:
                 step.relisted += tuple((base, entry) for entry in reads.exchanged(change.group_id, change.before, now))
         step.replace_groups(groups, step.changes[: -len(lost)])
+        for name, now in newest.items():
+            old = groups.get(name)
+            mends = isinstance(old, ConsumerGroup) and not isinstance(now, ClassicGroup)
+            if mends and not step.profile.fault_failed_append_loses_timers:
+                timers.bring_back(step, old, now)
     step.start = base
     for number, operation in list(step.operations.items()):
         if operation.offset > base:
@@ -222,13 +227,6 @@ def _release(step: Step, request_id: int, callback: AssignmentSent | MemberRepla
             step.arm_session(group, member)
             _keep(step, group)
             return
-
-
-def _as_before(before: Group, now: Group | None) -> Group:
-    """The group of before; the deadline of a consumer group that is still the same stays (F-RT-08)."""
-    if isinstance(before, ConsumerGroup) and isinstance(now, ConsumerGroup) and before.incarnation == now.incarnation:
-        return before._replace(refresh=now.refresh)
-    return before
 
 
 def _lose_timers(step: Step, group: ClassicGroup) -> None:

@@ -141,7 +141,8 @@ class Step:
             self.stray(TimerKey(TimerKind.SYNC, name))
 
     def note_refresh(self, group_id: str, refresh: Refresh | None) -> None:
-        """The deadline of M-META-01; no record tells it, and nothing takes it back (F-RT-08)."""
+        """The deadline of M-META-01. No record tells it, and no failed append takes it back (F-RT-08): it is noted
+        before the records of its step are applied, so the group of before has it too."""
         group = self.consumer_group(group_id)
         if group is not None:
             self._own_groups()[group_id] = group._replace(refresh=refresh)

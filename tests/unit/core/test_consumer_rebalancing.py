@@ -225,6 +225,15 @@ def test_topics_that_change_bump_with_the_next_heartbeat() -> None:
         assert plain(dict(scene.seen.target)["m1"]) == {A: (0, 1, 2, 3, 4), B: (0,)}
 
 
+def test_only_targets_that_change_are_written() -> None:
+    """M-TGT-04."""
+    scene = settled()
+    scene.pass_time(LATER)
+    count = len(scene.records)
+    scene.come("m3", "c")
+    assert scene.written(count) == ["MemberMetadata", "GroupEpoch", "TargetMember", "TargetEpoch", "Current"]
+
+
 def test_no_topic_no_hash() -> None:
     """M-META-05, M-META-07, G-DATA-30."""
     scene = ConsumerScene()
