@@ -324,10 +324,11 @@ def consumer_leave_unknown(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A member whose heartbeat was just answered NONE can leave (M-LEAVE-02)."""
     for beats in stories(trace, all_).values():
         last = beats[-1]
-        for leave in all_:
-            own = leave.api == "ConsumerGroupHeartbeat" and leave.ask["member_id"] == last.one.ask["member_id"]
+        later = sorted((each for each in all_ if each.sent > last.one.sent), key=lambda each: each.sent)
+        mine = [each for each in later if each.ask.get("member_id") == last.one.ask["member_id"]]
+        for leave in [each for each in mine if each.api == "ConsumerGroupHeartbeat"][:1]:
             near = leave.sent > last.one.received and leave.received_ms - last.one.sent_ms < CALM_MS
-            if own and near and leave.ask["member_epoch"] == -1 and leave.error == E.NONE and not last.revoking:
+            if near and leave.ask["member_epoch"] == -1 and leave.error == E.NONE and not last.revoking:
                 fields = {**_NOTHING, "error_code": int(E.UNKNOWN_MEMBER_ID)}
                 yield altered(trace, {leave.received: fields}), leave.received, leave.received
 

@@ -112,7 +112,8 @@ def _story(beats: list[Exchange], end: int) -> Iterator[Beat]:
         begins = at == 0
         known = one.ask["member_epoch"] == 0 if begins else one.ask["member_epoch"] > 0
         fresh = begins or beats[at - 1].received < one.sent
-        if not known or not fresh or one.error != E.NONE or one.received > end:
+        overtaken = at + 1 < len(beats) and beats[at + 1].sent < one.received
+        if not known or not fresh or overtaken or one.error != E.NONE or one.received > end:
             return
         has = held if one.answer["assignment"] is None else partitions(one.answer["assignment"])
         moved = one.answer["member_epoch"] != epoch

@@ -214,7 +214,7 @@ class _Watch:
     def _deleted(self, op: Op, answer: Any) -> None:
         if any(row.error_code is ErrorCode.NONE for row in answer.results):
             if self.known.surely_consumer(op):
-                raise Wrong(op, "NON_EMPTY_GROUP", "C-ADM-10")
+                raise Wrong(op, "NON_EMPTY_GROUP", "C-ADM-09")
             self.known.members.clear()
             self.known.epochs.begin_anew()
 
