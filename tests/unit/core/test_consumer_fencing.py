@@ -228,7 +228,6 @@ def test_a_new_instance_id_keeps_the_members_target(profile: Profile, share: dic
     scene.come("m2", "a")
     answer = scene.come("m1", "a", instance="i")
     assert plain(answer.assignment or ()) == share
-    assert scene.who("m1").state is MemberState.STABLE
     assert plain(dict(scene.seen.target)["m1"]) == {A: (0, 1)}
 
 
