@@ -1,0 +1,94 @@
+"""A stage for groups with members of both protocols: classic members whose bytes mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fencepost import coordinator
+from fencepost.protocol import embedded
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Load, Unload
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import INTENDED, MigrationPolicy, Profile
+
+from .consumer_scene import ConsumerScene
+from .scene import GROUP
+
+#: Partitions by topic name.
+Named = Mapping[str, Iterable[int]]
+
+
+def named(owned: Named) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic, number) for topic, numbers in owned.items() for number in numbers)
+
+
+def wants(*topics: str, owned: Named | None = None, version: int = 3, rack: str | None = None) -> bytes:
+    """A subscription."""
+    subscription = embedded.Subscription(topics, None, named(owned or {}), rack_id=rack)
+    return embedded.encode_subscription(subscription, version)
+
+
+def gets(owned: Named, *, user_data: bytes | None = None) -> bytes:
+    """An assignment."""
+    return embedded.encode_assignment(embedded.Assignment(named(owned), user_data))
+
+
+def got(assignment: bytes) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for topic, number in embedded.decode_assignment(assignment).partitions:
+        found.setdefault(topic, []).append(number)
+    return {topic: tuple(numbers) for topic, numbers in found.items()}
+
+
+class MixedScene(ConsumerScene):
+    def __init__(
+        self,
+        profile: Profile = INTENDED,
+        *,
+        policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL,
+        log: str = "at once",
+        **settings: object,
+    ) -> None:
+        super().__init__(profile, log=log, group_consumer_migration_policy=policy, **settings)
+
+    def classic(self, *members: str, topic: str = "a", **more: object) -> list[str]:
+        """Static classic members (instance ids are given), Stable in generation 1 with the partitions dealt out."""
+        ids = []
+        joins = [self.join("", instance=each, data=wants(topic), **more) for each in members]  # type: ignore[arg-type]
+        self.pass_time(self.state.settings.group_initial_rebalance_delay_ms * 2)
+        ids = [self.joined(each).member_id for each in joins]
+        shares = {member_id: gets({topic: range(at, 4, len(ids))}) for at, member_id in enumerate(ids)}
+        for member_id in ids[1:]:
+            self.sync(member_id, 1)
+        self.sync(ids[0], 1, shares)
+        return ids
+
+    def rejoin(self, member_id: str, *topics: str, owned: Named | None = None, **more: object) -> m.JoinGroupResponse:
+        """A JoinGroup that is answered at once."""
+        return self.joined(self.join(member_id, data=wants(*topics, owned=owned), **more))  # type: ignore[arg-type]
+
+    def fetched(self, member_id: str, generation: int, **more: object) -> m.SyncGroupResponse:
+        return self.synced(self.sync(member_id, generation, **more))  # type: ignore[arg-type]
+
+    def removed(self, *members: str | m.LeaveGroupMember) -> list[ErrorCode]:
+        return [row.error_code for row in self.left(self.leave(*members)).members]
+
+    def load(self, records: Iterable[Record]) -> None:
+        """Lose the partition and win it again, with these records."""
+        self.feed(Unload(self.now, None))
+        self.records = list(records)
+        self.feed(Load(self.now, 2, tuple(self.records)))
+
+    @property
+    def is_classic(self) -> bool:
+        return coordinator.view(self.state, GROUP) is not None
+
+
+def mixed(profile: Profile = INTENDED, **more: object) -> tuple[MixedScene, str, str]:
+    """Classic members i1 and i2 share topic a; consumer m1 comes and waits for its part. Tells the classic ids."""
+    scene = MixedScene(profile, **more)  # type: ignore[arg-type]
+    first, second = scene.classic("i1", "i2")
+    scene.come("m1", "a")
+    return scene, first, second

@@ -1,0 +1,188 @@
+"""From a consumer group to a classic group (9.5), rule by rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKind
+from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.view import GroupState
+
+from .consumer_scene import LATER, kinds
+from .mixed_scene import MixedScene, got, mixed, wants
+
+BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["heartbeat", "leave", "expiry"])
+def test_the_last_consumer_member_takes_the_protocol_along(profile: Profile, how: str) -> None:
+    """X-DOWN-01…06, X-LEAVE-05, F-ORD-09, X-DOWN-33 mended."""
+    scene, first, second = mixed(profile)
+    for member, instance in ((first, "i1"), (second, "i2")):
+        scene.rejoin(member, "a", instance=instance, session=300_000, rebalance=300_000)
+        scene.fetched(member, 2)
+    targets = {row[0]: row[1] for row in scene.seen.target}
+    count = len(scene.records)
+    if how == "heartbeat":
+        scene.ok("m1", -1)
+    elif how == "leave":
+        assert scene.removed("m1") == [ErrorCode.NONE]
+    else:
+        left = scene.timer(TimerKind.CONSUMER_SESSION, "m1")
+        assert left is not None
+        scene.pass_time(left)
+    written = scene.records[count:]
+    assert kinds(written[:-1]) == [
+        *["Current†"] * 3,
+        *["TargetMember†"] * 3,
+        "TargetEpoch†",
+        *["MemberMetadata†"] * 3,
+        "PartitionMetadata†",
+        "GroupEpoch†",
+    ]
+    value = written[-1].group_metadata
+    assert value is not None
+    assert (value.generation, value.protocol_type, value.protocol) == (2, "consumer", "range")
+    for row in value.members:
+        assert got(row.assignment) == {"a": targets[row.member_id][0].partitions}
+    assert scene.now_in is GroupState.PREPARING_REBALANCE
+    assert scene.timer(TimerKind.JOIN) == 300_000
+    assert scene.timer(TimerKind.SESSION, first) == 300_000
+    assert (scene.timer(TimerKind.CONSUMER_SESSION, first) is not None) is (profile is KAFKA_4_3)
+    assert scene.heartbeat(first, 2, "i1") is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_who_lagged_has_another_generation() -> None:
+    """X-DOWN-07, X-DOWN-32."""
+    scene, first, _ = mixed()
+    scene.ok("m1", -1)
+    assert scene.heartbeat(first, 1, "i1") is ErrorCode.ILLEGAL_GENERATION
+
+
+@pytest.mark.parametrize(
+    ("policy", "size"), [(MigrationPolicy.UPGRADE, 9), (MigrationPolicy.BIDIRECTIONAL, 1)], ids=["policy", "size"]
+)
+def test_it_may_be_forbidden(policy: MigrationPolicy, size: int) -> None:
+    """X-DOWN-01, X-DOWN-08, X-POL-02: the next departure tries again."""
+    scene = MixedScene(KAFKA_4_3, policy=policy, group_max_size=size)
+    scene.come("m1", "a")
+    for instance in ("i1", "i2"):
+        scene.join("", instance=instance, data=wants("a"))
+    scene.ok("m1", -1)
+    assert not scene.is_classic
+    scene.removed(m.LeaveGroupMember("", "i1"))
+    assert scene.is_classic is (size == 1)
+
+
+@BOTH
+def test_only_what_was_read_can_be_relied_on(profile: Profile) -> None:
+    """X-DOWN-09: in Kafka the leave is refused, and a silent member stays for good."""
+    scene = MixedScene(profile)
+    scene.come("m1", "a")
+    body = m.JoinGroupRequest(
+        "g", 300_000, 300_000, "x", None, "consumer", (m.Protocol("one", wants("a")), m.Protocol("two", b""))
+    )
+    joined = scene.joined(scene.ask(body))
+    if profile is INTENDED:
+        assert joined.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+        return
+    second = m.JoinGroupRequest("g", 300_000, 300_000, "y", None, "consumer", (m.Protocol("two", wants("a")),))
+    assert scene.joined(scene.ask(second)).error_code is ErrorCode.NONE
+    scene.come("m2", "a")
+    scene.ok("m2", -1)
+    count = len(scene.records)
+    assert scene.left(scene.leave("m1")).error_code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert scene.error("m1", -1) is ErrorCode.GROUP_ID_NOT_FOUND
+    scene.pass_time(100_000)
+    assert "m1" in [row.member_id for row in scene.seen.members]
+    assert scene.timer(TimerKind.CONSUMER_SESSION, "m1") is None
+    assert len(scene.records) == count
+
+
+def alone(profile: Profile, *names: str) -> MixedScene:
+    """A static consumer member m1 as i1 beside a classic member c1, in step with it."""
+    scene = MixedScene(profile)
+    scene.come("m1", *names, instance="i1")
+    scene.rejoin("c1", "b", session=300_000, rebalance=300_000)
+    scene.pass_time(LATER)
+    answer = scene.ok("m1", scene.who("m1").member_epoch, None, {})
+    scene.rejoin("c1", "b", session=300_000, rebalance=300_000)
+    scene.fetched("c1", answer.member_epoch)
+    assert scene.seen.assignment_epoch == scene.seen.group_epoch == answer.member_epoch
+    return scene
+
+
+@BOTH
+def test_a_replacement_with_the_same_topics_need_not_rebalance(profile: Profile) -> None:
+    """X-DOWN-20…24: it has what its predecessor was to have, and its SyncGroup works."""
+    scene = alone(profile, "a")
+    epoch = scene.seen.group_epoch
+    answer = scene.joined(scene.join("", instance="i1", data=wants("a")))
+    assert (answer.error_code, answer.leader, answer.generation_id) == (ErrorCode.NONE, "", epoch)
+    assert scene.now_in is GroupState.STABLE
+    assert scene.group().generation_id == epoch
+    assert got(scene.fetched(answer.member_id, epoch).assignment) == {"a": (0, 1, 2, 3)}
+    assert scene.heartbeat("c1", epoch) is ErrorCode.NONE
+    assert scene.timer(TimerKind.CONSUMER_SYNC, answer.member_id) is None
+
+
+def test_a_replacement_with_other_topics_rebalances() -> None:
+    """X-DOWN-22, X-DOWN-23: Kafka forgets the bump and answers with an epoch that is no generation."""
+    scene = alone(KAFKA_4_3, "a")
+    epoch = scene.seen.group_epoch
+    answer = scene.joined(scene.join("", instance="i1", data=wants("a", "b")))
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, 0)
+    assert scene.now_in is GroupState.PREPARING_REBALANCE
+    assert scene.group().generation_id == epoch
+    assert scene.fetched(answer.member_id, 0).error_code is ErrorCode.ILLEGAL_GENERATION
+
+
+def test_a_replacement_that_rebalances_waits_for_the_others_if_mended() -> None:
+    """X-DOWN-23 mended."""
+    scene = alone(INTENDED, "a")
+    epoch = scene.seen.group_epoch
+    ask = scene.join("", instance="i1", data=wants("a", "b"))
+    assert ask not in scene.answers
+    other = scene.join("c1", data=wants("b"))
+    answer = scene.joined(ask)
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, epoch + 2)
+    assert scene.joined(other).generation_id == epoch + 2
+
+
+def test_before_4_3_only_the_subscription_counts() -> None:
+    """V-65."""
+    scene = alone(KAFKA_4_2, "a")
+    scene.come("m9", "a")
+    scene.ok("m9", -1)
+    answer = scene.joined(scene.join("", instance="i1", data=wants("a")))
+    assert answer.error_code is ErrorCode.NONE
+    assert scene.is_classic
+
+
+@BOTH
+def test_a_lost_downgrade_leaves_the_consumer_group(profile: Profile) -> None:
+    """F-RT-08, X-DOWN-30."""
+    scene, first, _ = mixed(profile)
+    before = scene.seen
+    scene.log = "later"
+    count = len(scene.records)
+    assert scene.beat("m1", -1) is None
+    assert scene.is_classic
+    scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(scene.records) - count)
+    assert scene.seen == before
+    assert scene.timer(TimerKind.CONSUMER_SESSION, first) is not None
+    assert (scene.timer(TimerKind.SESSION, first) is not None) is (profile is KAFKA_4_3)
+
+
+@BOTH
+def test_after_a_load_it_is_the_same_group(profile: Profile) -> None:
+    """F-LOAD-06, X-DOWN-02: the tombstones leave nothing."""
+    scene, first, _ = mixed(profile)
+    scene.ok("m1", -1)
+    scene.load(scene.records)
+    assert scene.is_classic
+    assert {row.member_id for row in scene.group().members} >= {first}
+    assert scene.now_in is GroupState.STABLE

@@ -1,0 +1,180 @@
+"""From a classic group to a consumer group (9.2), rule by rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKind
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.view import GroupState
+
+from .consumer_scene import A, kinds, plain
+from .mixed_scene import MixedScene, gets, mixed, wants
+
+JOIN = ("m1", 0, ("a",), {})
+BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
+
+
+@BOTH
+def test_a_heartbeat_converts_a_group_with_members(profile: Profile) -> None:
+    """X-UP-01, X-UP-04, X-UP-05, X-UP-08, X-UP-14, M-VAL-23, F-ORD-08."""
+    scene = MixedScene(profile)
+    first, second = scene.classic("i1", "i2", session=20_000)
+    count = len(scene.records)
+    answer = scene.come("m1", "a")
+    written = scene.records[count:]
+    assert written[0].value is None
+    assert kinds(written[1:]) == [
+        *["MemberMetadata"] * 2,
+        "GroupEpoch",
+        *["TargetMember"] * 2,
+        "TargetEpoch",
+        *["Current"] * 2,
+        *["MemberMetadata", "GroupEpoch", "TargetMember", "TargetMember", "TargetEpoch", "Current"],
+    ]
+    member = scene.who(first)
+    assert member.classic is not None
+    assert member.classic.session_timeout_ms == 20_000
+    assert (member.member_epoch, member.previous_member_epoch, member.state) == (1, 1, MemberState.STABLE)
+    assert plain(member.assigned) == {A: (0, 2)}
+    assert member.assigned[0].assignment_epochs == (1, 1)
+    assert plain(scene.who(second).assigned) == {A: (1, 3)}
+    assert answer.member_epoch == scene.seen.assignment_epoch == scene.seen.group_epoch == 2
+    assert scene.timer(TimerKind.CONSUMER_SESSION, first) == 20_000
+    target = dict(scene.seen.target)
+    assert {0, 2} >= set(plain(target[first])[A])
+
+
+@pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
+def test_the_policy_may_forbid_it(policy: MigrationPolicy) -> None:
+    """X-UP-02, X-POL-03, X-POL-04, M-VAL-24."""
+    scene = MixedScene(KAFKA_4_3, policy=policy)
+    scene.classic("i1")
+    assert scene.error(*JOIN, timeout=5) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert scene.now_in is GroupState.STABLE
+
+
+def test_other_types_and_larger_groups_stay_classic() -> None:
+    """X-UP-02."""
+    scene = MixedScene(group_consumer_max_size=1)
+    scene.classic("i1", "i2")
+    assert scene.error(*JOIN, timeout=5) is ErrorCode.GROUP_ID_NOT_FOUND
+    scene = MixedScene()
+    scene.join("", instance="i1", kind="connect")
+    assert scene.error(*JOIN, timeout=5) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("share", "error"),
+    [
+        (b"", ErrorCode.NONE),
+        (gets({"a": [0], "gone": [1]}), ErrorCode.NONE),
+        (gets({"a": [0]}, user_data=b"mine"), ErrorCode.GROUP_ID_NOT_FOUND),
+        (b"\0", ErrorCode.GROUP_ID_NOT_FOUND),
+        (b"\0\0\0\0\0\1\0\x7f", ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_assignments_are_read(profile: Profile, share: bytes, error: ErrorCode) -> None:
+    """X-UP-05, X-UP-06: none is fine, topics that are gone are dropped, the data of a custom assignor is not lost."""
+    scene = MixedScene(profile)
+    ask = scene.join("", instance="i1", data=wants("a"))
+    scene.pass_time(10_000)
+    member = scene.joined(ask).member_id
+    scene.sync(member, 1, {member: share})
+    assert scene.error(*JOIN, timeout=5) is error
+    assert scene.is_classic is (error is not ErrorCode.NONE)
+    if error is ErrorCode.NONE:
+        assert plain(scene.who(member).assigned) == ({A: (0,)} if share else {})
+
+
+def test_whoever_waits_is_told_to_join_again() -> None:
+    """X-UP-03, X-UP-12."""
+    scene = MixedScene()
+    first, second = scene.classic("i1", "i2")
+    again = scene.join(first, data=wants("a", "b"), instance="i1")
+    scene.come("m1", "a")
+    assert scene.joined(again).error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert scene.who(first).subscribed_topic_names == ("a", "b")
+    assert scene.heartbeat(second, 1, "i2") is ErrorCode.REBALANCE_IN_PROGRESS  # X-UP-11
+
+
+@pytest.mark.parametrize(
+    ("profile", "error"),
+    [(KAFKA_4_3, ErrorCode.UNKNOWN_SERVER_ERROR), (INTENDED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)],
+)
+def test_a_first_rebalance_cannot_be_converted(profile: Profile, error: ErrorCode) -> None:
+    """X-UP-07, and what is mended: nobody is disturbed."""
+    scene = MixedScene(profile)
+    waiting = scene.join("", instance="i1", data=wants("a"))
+    assert scene.error(*JOIN, timeout=5) is error
+    assert scene.now_in is GroupState.PREPARING_REBALANCE
+    assert (waiting in scene.answers) is (profile is KAFKA_4_3)
+    scene.pass_time(10_000)
+    if profile is INTENDED:
+        assert scene.joined(waiting).error_code is ErrorCode.NONE
+
+
+@BOTH
+def test_a_full_group_is_not_left_converted(profile: Profile) -> None:
+    """X-UP-09: Kafka has answered and armed by then."""
+    scene = MixedScene(profile, group_consumer_max_size=2)
+    first, _ = scene.classic("i1", "i2")
+    again = scene.join(first, data=wants("a", "b"), instance="i1")
+    assert scene.error(*JOIN, timeout=5) is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert scene.now_in is GroupState.PREPARING_REBALANCE
+    assert (again in scene.answers) is (profile is KAFKA_4_3)
+    assert (scene.timer(TimerKind.CONSUMER_SESSION, first) is not None) is (profile is KAFKA_4_3)
+
+
+@BOTH
+def test_a_member_that_changes_its_protocol_bumps_only_if_mended(profile: Profile) -> None:
+    """X-UP-13, X-UP-15, LIV-16, M-STATIC-03, M-HB-01."""
+    scene = MixedScene(profile)
+    first, second = scene.classic("i1", "i2")
+    assert scene.removed(second) == [ErrorCode.NONE]
+    answer = scene.come("s1", "a", instance="i1")
+    assert scene.who("s1").classic is None
+    assert [row.member_id for row in scene.seen.members] == ["s1"]
+    assert scene.seen.state is ConsumerGroupState.STABLE
+    whole = (0, 2) if profile is KAFKA_4_3 else (0, 1, 2, 3)
+    assert plain(answer.assignment or ()) == {A: whole}
+    assert answer.member_epoch == (1 if profile is KAFKA_4_3 else 2)
+    assert first not in dict(scene.seen.target)
+
+
+def test_4_0_writes_what_it_knows_of_the_topics() -> None:
+    """X-UP-10, V-66: also if that is nothing."""
+    scene = MixedScene(KAFKA_4_0)
+    scene.classic("i1", topic="gone")
+    count = len(scene.records)
+    scene.come("m1", "gone")
+    assert kinds(scene.records[count + 1 :])[:3] == ["MemberMetadata", "PartitionMetadata", "GroupEpoch"]
+
+
+@BOTH
+def test_a_lost_upgrade_leaves_the_classic_group(profile: Profile) -> None:
+    """F-RT-08, X-UP-03: the group is back, the answers stay given."""
+    scene = MixedScene(profile)
+    first, _ = scene.classic("i1", "i2")
+    again = scene.join(first, data=wants("a", "b"), instance="i1")
+    scene.log = "later"
+    count = len(scene.records)
+    assert scene.beat(*JOIN, timeout=5) is None
+    scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(scene.records) - count)
+    assert scene.now_in is GroupState.PREPARING_REBALANCE
+    assert scene.joined(again).error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert not scene.member(first).awaiting_join
+
+
+def test_the_members_are_those_of_the_group_after_a_load() -> None:
+    """F-LOAD-05: with the session timeout of the group."""
+    scene, first, _ = mixed(KAFKA_4_3)
+    other = MixedScene(KAFKA_4_3)
+    other.load(scene.records)
+    assert other.seen == replace(scene.seen, refresh_deadline=None)
+    assert other.timer(TimerKind.CONSUMER_SESSION, first) == other.state.settings.group_consumer_session_timeout_ms
