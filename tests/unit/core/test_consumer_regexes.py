@@ -194,8 +194,8 @@ def test_functions_match_whole_names_and_hash_into_64_signed_bits(functions: Fun
     assert any(value < 0 for value in hashes)
 
 
-def test_the_hash_is_kafkas() -> None:
-    """M-META-07: as 4.3.1 wrote it for one topic of three partitions."""
+def test_a_coordinator_keeps_the_functions_that_it_is_given() -> None:
+    """M-META-07; what Kafka hashes is compared with Kafka itself."""
     assert KafkaFunctions().hash64(b"") == 3_244_421_341_483_603_138
     state = coordinator.initial_state(Settings(), INTENDED, functions=KafkaFunctions())
     assert state.functions == KafkaFunctions()

@@ -1,0 +1,69 @@
+"""Consumer groups through the asyncio driver: topics, settings, tasks, a log that is read again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fencepost.aio import GroupCoordinator
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import GroupConfig
+from fencepost.protocol.settings import Settings
+from fencepost.store import MemoryStore
+
+from .consumer_scene import TOPICS, A, B, plain, rows
+
+AT_ONCE = Settings(group_consumer_assignment_interval_ms=0)
+
+
+def beat(
+    member: str, epoch: int, owned: dict[bytes, tuple[int, ...]] | None = None, *, regex: str | None = None
+) -> c.ConsumerGroupHeartbeatRequest:
+    joins = epoch == 0
+    names = ("a",) if joins and regex is None else None
+    held = () if joins else None if owned is None else rows(owned)
+    return c.ConsumerGroupHeartbeatRequest(
+        "g", member, epoch, None, None, 30_000 if joins else -1, names, regex, None, held
+    )
+
+
+def test_two_workers_share_a_topic_and_a_new_coordinator_goes_on() -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        async with asyncio.timeout(30), GroupCoordinator(store, AT_ONCE) as groups:
+            groups.set_topics(TOPICS)
+            groups.configure("g", GroupConfig(consumer_heartbeat_interval_ms=6_000))
+            first = await groups.consumer_heartbeat(beat("m1", 0))
+            assert (plain(first.assignment or ()), first.heartbeat_interval_ms) == ({A: (0, 1, 2, 3)}, 6_000)
+            await groups.consumer_heartbeat(beat("m2", 0))
+            told = await groups.consumer_heartbeat(beat("m1", first.member_epoch, {A: (0, 1, 2, 3)}))
+            kept = plain(told.assignment or ())
+            await groups.consumer_heartbeat(beat("m1", told.member_epoch, kept))
+        async with asyncio.timeout(30), GroupCoordinator(store, AT_ONCE) as groups:
+            groups.set_topics(TOPICS)
+            view = groups.consumer_view("g")
+            assert view is not None
+            epoch = view.members[1].member_epoch
+            rest = await groups.consumer_heartbeat(beat("m2", epoch, {}))
+            assert plain(rest.assignment or ()) == {A: tuple(sorted({0, 1, 2, 3} - set(kept[A])))}
+            described = await groups.consumer_describe(c.ConsumerGroupDescribeRequest(("g",)))
+            assert (described.groups[0].error_code, described.groups[0].group_state) == (ErrorCode.NONE, "Stable")
+
+    asyncio.run(main())
+
+
+def test_a_regex_is_resolved_behind_the_requests_that_wait() -> None:
+    """M-RX-03, M-RX-05."""
+
+    async def main() -> None:
+        async with asyncio.timeout(30), GroupCoordinator(MemoryStore(), AT_ONCE) as groups:
+            groups.set_topics(TOPICS)
+            answer = await groups.consumer_heartbeat(beat("m1", 0, regex="[ab]"))
+            assert plain(answer.assignment or ()) == {}
+            for _ in range(100):
+                answer = await groups.consumer_heartbeat(beat("m1", answer.member_epoch, {}))
+                if answer.assignment:
+                    break
+            assert plain(answer.assignment or ()) == {A: (0, 1, 2, 3), B: (0, 1)}
+
+    asyncio.run(main())
