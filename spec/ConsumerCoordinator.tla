@@ -124,6 +124,12 @@ Answer(before, after, r) ==
   IN [error |-> "NONE", epoch |-> after.epoch, tells |-> tells,
       assignment |-> IF tells THEN DOMAIN after.assigned ELSE {}]
 
+\* M-FENCE-07: the join of a member m that is there may be older than what m was
+\* given since; "I own nothing" counts as not said.
+Reported(m, r) ==
+  IF r.epoch = 0 /\ m.epoch > 0 /\ ~fault_rejoin_confirms_revocation
+  THEN [r EXCEPT !.tellsOwned = FALSE, !.owned = {}] ELSE r
+
 \* M-HB-01..11; T is one of TargetsFor.
 Beat(g, r, n, T) ==
   LET verdict == Verdict(g, r)
@@ -132,7 +138,7 @@ Beat(g, r, n, T) ==
       mine == IF Computes(placed) THEN T[r.memberId]
               ELSE StoredTarget(placed, r, verdict)
       before == settled.members[r.memberId]
-      after == Reconciled(settled, before, mine, TargetEpoch(settled), r)
+      after == Reconciled(settled, before, mine, TargetEpoch(settled), Reported(before, r))
   IN IF verdict \in Errors THEN [g |-> g, y |-> Error(verdict)]
      ELSE [g |-> [settled EXCEPT
                     !.members[r.memberId] = after,

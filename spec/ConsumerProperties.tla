@@ -38,8 +38,7 @@ NoPartitionHasTwoOwners ==
     c # d /\ InStep(c) /\ InStep(d) => client[c].owned \cap client[d].owned = {}
 
 \* INV-KIP-09, for the world outside: what one member is given no other member
-\* has any more, unless it was fenced. No late copy of a join may be about: it
-\* says "I own nothing" for somebody who does (M-FENCE-07).
+\* has any more, unless it was fenced.
 NoPartitionIsGivenBeforeItIsGivenUp ==
   \A c \in Clients : Belongs(c) =>
     \A m \in Present \ {client[c].memberId} :

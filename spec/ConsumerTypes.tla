@@ -33,6 +33,8 @@ CONSTANTS
   fault_static_rejoin_unreleased,   \* M-STATIC-02
   fault_relabelled_instance_stays,  \* M-STATIC-13
   fault_new_instance_has_no_target, \* M-HB-07
+  fault_failed_append_loses_timers, \* M-HB-13
+  fault_rejoin_confirms_revocation, \* M-FENCE-07
   old_known_member_at_zero_fenced,  \* M-FENCE-07 (4.0, 4.1)
   old_revocation_advances_epoch     \* M-REC-19 (4.0, 4.1)
 

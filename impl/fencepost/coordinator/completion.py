@@ -83,6 +83,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
     lost = [change for change in step.changes if change.offset > base]
     if lost:
         groups = dict(step.groups)
+        newest = {change.group_id: groups.get(change.group_id) for change in lost}
         for change in reversed(lost):
             now = groups.pop(change.group_id, None)
             if change.before is not None:
@@ -94,6 +95,12 @@ def append_failed(step: Step, error: ErrorCode) -> None:
             if change.before is not None:
                 step.relisted += tuple((base, entry) for entry in reads.exchanged(change.group_id, change.before, now))
         step.replace_groups(groups, step.changes[: -len(lost)])
+        for name, now in newest.items():
+            old = groups.get(name)
+            if isinstance(now, ClassicGroup) or step.profile.fault_failed_append_loses_timers:
+                continue
+            if isinstance(old, ConsumerGroup):
+                timers.bring_back(step, old, now)
     step.start = base
     for number, operation in list(step.operations.items()):
         if operation.offset > base:

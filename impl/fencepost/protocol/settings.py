@@ -84,6 +84,8 @@ class Profile:
     fault_new_instance_has_no_target: bool = False  # M-HB-07, LIV-16
     fault_stale_subscription_type: bool = False  # M-TGT-05, M-TGT-06, LIV-13
     fault_resolved_regex_change_no_bump: bool = False  # LIV-15
+    fault_failed_append_loses_timers: bool = False  # M-HB-13, M-LEAVE-03, M-TMR-02
+    fault_rejoin_confirms_revocation: bool = False  # M-FENCE-07, INV-KIP-09
     # members of consumer groups, client side
     fault_joining_skips_backoff: bool = False  # N-HB-07, N-ERR-03
     fault_leave_answer_is_fatal: bool = False  # N-TR-08

@@ -252,6 +252,7 @@ class CoordinatorModel:
             work.durable(max(event.offset - state.durable, 0))
         elif isinstance(event, AppendFailed):
             if state.written is not None:
+                side.bring_back(state.written)
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
             side.around = side.around._replace(new_topics=side.around.image.version, tasks=(), alarms=())

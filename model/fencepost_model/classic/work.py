@@ -67,11 +67,15 @@ class Slot(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What to take back if the records of the last step turn out not to be appended: groups as they were before."""
+    """What to take back if the records of the last step turn out not to be appended: groups as they were before.
+
+    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13).
+    """
 
     records: int
     operation: int
     before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
+    cancelled: frozenset[Timer] = frozenset()
 
 
 class Shadow(NamedTuple):

@@ -14,7 +14,7 @@ from fencepost.protocol.consumer_records import ConsumerGroupPartitionMetadataKe
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 
-from ..machines import C_STABLE, C_UNREVOKED
+from ..machines import C_STABLE, C_UNKNOWN, C_UNREVOKED
 from .derive import holders, subscription, subscription_type, used_regexes, votes
 from .reconcile import Aim, Desk, reconcile
 from .refusal import Refused
@@ -44,6 +44,9 @@ def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
         classic=None,
     )
     owned = owned_set(body.topic_partitions)
+    there = member.epoch > JOIN_EPOCH and member.state != C_UNKNOWN  # M-REC-06
+    if body.member_epoch == JOIN_EPOCH and there and not t.profile.fault_rejoin_confirms_revocation:
+        owned = None  # M-FENCE-07 mended: the member may have been given something since it wrote this
     after = advance(t, found, updated, owned)
     t.arm_session(member_id)  # M-HB-09
     full = body.member_epoch == JOIN_EPOCH or (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -124,6 +125,19 @@ class Turn:
     def cancel_timers(self, member_id: str) -> None:
         for kind in KINDS:
             self.armed[Timer(kind, member_id)] = None
+
+    def bring_back(self, member: Member, cancelled: frozenset[Timer], alarm: int | None) -> None:
+        """M-HB-13 mended: the member is what it was before a step that cancelled these timers, and so are its own, at
+        full length. ``alarm``: the epoch that its rebalance timer was armed with last."""
+        if Timer(SESSION, member.member_id) in cancelled:
+            self.arm_session(member.member_id)
+        rebalance = Timer(REBALANCE, member.member_id)
+        if member.epoch == STATIC_LEAVE_EPOCH:
+            return
+        if member.state != C_UNREVOKED:
+            self.armed[rebalance] = None
+        elif rebalance in cancelled or alarm != member.epoch:
+            self.arm_rebalance(member)
 
     # ---- configuration ------------------------------------------------------------------------------------------
 

@@ -125,6 +125,21 @@ class Side:
         turn.load_timers()
         self.timers(turn)
 
+    def bring_back(self, written: Written) -> None:
+        """M-HB-13 mended: before the records are taken back, the timers of those whom they changed are."""
+        if self.work.profile.fault_failed_append_loses_timers:
+            return
+        for group_id, before in written.before:
+            if not isinstance(before, ConsumerGroup):
+                continue
+            now = self.work.consumer_group(group_id)
+            turn = self.turn(group_id, before)
+            epochs = {member_id: epoch for group, member_id, epoch in self.around.alarms if group == group_id}
+            for member in before.members:
+                if now is None or now.member(member.member_id) != member:
+                    turn.bring_back(member, written.cancelled, epochs.get(member.member_id))
+            self.timers(turn)
+
     # ---- what a step comes to -----------------------------------------------------------------------------------
 
     def turn(self, group_id: str, group: ConsumerGroup | None) -> Turn:
@@ -148,7 +163,8 @@ class Side:
         if records:
             entry = turn.fresh
             work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry))
-            work.written = Written(len(records), operation.id, ((group_id, old),))
+            cancelled = frozenset(timer for timer, length in turn.armed.items() if length is None)
+            work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             work.slots[group_id] = Slot(group_id, turn.after(), slot.delay)
         self.keep_soft(turn)
         self.timers(turn)

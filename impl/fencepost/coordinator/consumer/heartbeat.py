@@ -9,6 +9,7 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.records import Record
@@ -70,7 +71,8 @@ def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> 
     goal = target.current(step, group, new, epochs.epoch, epochs.kind)
     written += goal.records
     changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
-    result = update.reconciled(step, group, new, goal, body.topic_partitions, changed=changed)
+    owned = None if _comes_back(step, body, old) else body.topic_partitions
+    result = update.reconciled(step, group, new, goal, owned, changed=changed)
     if result != new:
         written.append(records.current_assignment(group.group_id, result, step.profile))
     upgrade.accepted(step, group.group_id)
@@ -110,6 +112,13 @@ def _updated(request: Request, body: ConsumerGroupHeartbeatRequest, member: Cons
         client_host=request.client_host,
         classic=None,
     )
+
+
+def _comes_back(step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> bool:
+    """M-FENCE-07 mended: the join of a member that is there may be older than what the member was given since, so its
+    "I own nothing" counts as not said. Of a member that is new, or comes for one that left (M-REC-24), it is true."""
+    there = member.epoch > JOIN_EPOCH and member.state is not MemberState.UNKNOWN  # M-REC-06
+    return body.member_epoch == JOIN_EPOCH and there and not step.profile.fault_rejoin_confirms_revocation
 
 
 def _starves_after_prune(step: Step) -> bool:

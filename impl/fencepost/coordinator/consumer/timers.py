@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.events import GroupConfig, TimerKey, TimerKind
 
@@ -81,6 +82,27 @@ def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
         watch_rebalance(step, group_id, member)
     else:
         step.unwatch(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
+
+
+def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
+    """M-HB-13 mended: the records that took the group from ``before`` to ``now`` are lost, so its members have the
+    timers of ``before``, those that were cancelled at full length.
+
+    The join and sync timers of classic members do not come back: who left is silent, and its session ends.
+    """
+    name = before.group_id
+    armed = step.alarms.get(name, {})
+    for member_id, member in before.members.items():
+        if now is not None and now.members.get(member_id) == member:
+            continue
+        session = TimerKey(TimerKind.CONSUMER_SESSION, name, member_id)
+        if session not in armed:
+            own = member.classic
+            step.watch(session, session_timeout(step, name) if own is None else own.session_timeout_ms)
+        rebalance = TimerKey(TimerKind.CONSUMER_REBALANCE, name, member_id)
+        kept = member.state is MemberState.UNREVOKED_PARTITIONS and armed.get(rebalance) == member.epoch
+        if member.epoch != STATIC_LEAVE_EPOCH and not kept:
+            follow(step, name, member)
 
 
 def watch_loaded(step: Step, group: ConsumerGroup) -> None:

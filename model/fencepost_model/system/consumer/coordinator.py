@@ -72,6 +72,7 @@ class Coordinator:
         self._translation = Translation(config.partitions)
         self._known: dict[tuple[Hard, bool, Beat, int], tuple[Successor, ...]] = {}
         self._interval = config.interval
+        self._loses_timers = config.profile.fault_failed_append_loses_timers
 
     def _run(self, hard: Hard, blocked: bool, step: Step, existing: int) -> Iterator[Successor]:
         group = self._translation.group(hard, blocked)
@@ -135,7 +136,9 @@ class Coordinator:
         return Group(hard, pairs(unrevoked), frozenset(name for name, _ in hard.members), blocked)
 
     def revert(self, before: Group, after: Group) -> Group:
-        """A refused append: hard state as before, timers as set since (M-HB-13, INV-ATOM-01)."""
+        """A refused append: all as before (INV-ATOM-01); in Kafka, timers as set since (M-HB-13)."""
+        if not self._loses_timers:
+            return before
         known = frozenset(name for name, _ in before.hard.members)
         return Group(before.hard, after.rebalance_timers, after.session_timers & known, before.blocked)
 
