@@ -88,10 +88,20 @@ def encode_assignment(assignment: Assignment, version: int = HIGHEST_VERSION) ->
 
 def decode_assignment(data: bytes) -> Assignment:
     """Read an assignment of any version. Raises ``SchemaError`` (A-EMB-05)."""
+    topics, user_data = decode_topics(data)
+    return Assignment(tuple(_each(topics)), user_data)
+
+
+def encode_topics(topics: Iterable[tuple[str, list[int]]], version: int) -> bytes:
+    """Write an assignment without user data, topic by topic; one without partitions is kept. Raises ``SchemaError``."""
+    return struct.pack(">h", _usable(version)) + _topics(topics) + _bytes(None)
+
+
+def decode_topics(data: bytes) -> tuple[list[tuple[str, list[int]]], bytes | None]:
+    """An assignment topic by topic, as it is listed, and its user data. Raises ``SchemaError`` (A-EMB-05)."""
     reader = Reader(data)
     _usable(reader.int16())
-    partitions = tuple(_each(reader.topic_partitions()))
-    return Assignment(partitions, reader.nullable_bytes())
+    return reader.topic_partitions(), reader.nullable_bytes()
 
 
 def version_of(data: bytes) -> int:
@@ -126,9 +136,11 @@ def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
-    return _array(
-        topics.items(), lambda row: _string(row[0]) + _array(row[1], lambda number: struct.pack(">i", number))
-    )
+    return _topics(topics.items())
+
+
+def _topics(topics: Iterable[tuple[str, list[int]]]) -> bytes:
+    return _array(topics, lambda row: _string(row[0]) + _array(row[1], lambda number: struct.pack(">i", number)))
 
 
 def _each(rows: Iterable[tuple[str, list[int]]]) -> Iterable[TopicPartition]:

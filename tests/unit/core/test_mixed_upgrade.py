@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost.protocol import embedded
+from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, MigrationPolicy, Profile
 from fencepost.protocol.view import GroupState
 
-from .consumer_scene import A, kinds, plain
+from .consumer_scene import A, B, kinds, plain
 from .mixed_scene import MixedScene, gets, mixed, wants
+from .scene import GROUP
 
-JOIN = ("m1", 0, ("a",), {})
+JOIN: tuple[object, ...] = ("m1", 0, ("a",), {})
 BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
 
 
@@ -145,6 +148,51 @@ def test_a_member_that_changes_its_protocol_bumps_only_if_mended(profile: Profil
     assert plain(answer.assignment or ()) == {A: whole}
     assert answer.member_epoch == (1 if profile is KAFKA_4_3 else 2)
     assert first not in dict(scene.seen.target)
+
+
+@pytest.mark.parametrize(("profile", "error"), [(KAFKA_4_3, ErrorCode.NONE), (INTENDED, ErrorCode.GROUP_ID_NOT_FOUND)])
+def test_what_was_not_read_may_leave_a_sync_without_answer(profile: Profile, error: ErrorCode) -> None:
+    """X-SYNC-07: Kafka reads the selected protocol at the upgrade, and the first one at SyncGroup."""
+    scene = MixedScene(profile)
+    protocols = (m.Protocol("own", b"\0"), m.Protocol("range", wants("a")))
+    one = scene.ask(m.JoinGroupRequest(GROUP, 10_000, 30_000, "", "i1", "consumer", protocols))
+    other = scene.join("", instance="i2", data=wants("a"))
+    scene.pass_time(10_000)
+    first, second = scene.joined(one).member_id, scene.joined(other).member_id
+    scene.sync(second, 1)
+    scene.sync(first, 1, {first: gets({"a": [0]}), second: gets({"a": [1]})})
+    assert scene.error("m1", 0, (), {}, timeout=5) is error
+    if error is ErrorCode.NONE:
+        assert scene.sync(first, 1, protocol_name="own") not in scene.answers
+
+
+def test_a_topic_of_which_nothing_is_assigned_stays() -> None:
+    """X-UP-05, X-SYNC-06: in the target, in what the member has, and in what it fetches."""
+    scene = MixedScene(KAFKA_4_3)
+    ask = scene.join("", instance="i1", data=wants("a"))
+    scene.pass_time(10_000)
+    member = scene.joined(ask).member_id
+    share = embedded.encode_topics([("a", []), ("b", [0])], 3)
+    scene.sync(member, 1, {member: share})
+    scene.ok("m1", 0, (), {}, timeout=5)
+    assert plain(scene.who(member).assigned) == {A: (), B: (0,)}
+    assert scene.fetched(member, 1).assignment == share
+
+
+def test_an_upgrade_overtakes_the_leaders_assignment() -> None:
+    """X-UP-16: the operation of the SyncGroup still acts on the group that was, and Kafka arms its join timer."""
+    scene = MixedScene(KAFKA_4_3)
+    ask = scene.join("", instance="i1", data=wants("a"))
+    scene.pass_time(10_000)
+    member = scene.joined(ask).member_id
+    scene.log = "later"
+    sync = scene.sync(member, 1, {member: gets({"a": [0]})})
+    assert scene.beat("m1", 0, ("a",), {}, timeout=5) is None
+    assert scene.synced(sync).error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert scene.timer(TimerKind.JOIN) is None
+    scene.pass_time(scene.state.settings.offsets_commit_timeout_ms)
+    assert scene.timer(TimerKind.JOIN) == 30_000
+    assert not scene.is_classic
 
 
 def test_4_0_writes_what_it_knows_of_the_topics() -> None:

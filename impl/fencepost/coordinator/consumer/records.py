@@ -80,8 +80,8 @@ def current_assignment(group_id: str, member: ConsumerMember, profile: Profile) 
             member.epoch,
             member.previous_epoch,
             member.state.value,
-            holding_rows(member.assigned, profile),
-            holding_rows(member.revoking, profile),
+            _written(member.assigned, profile),
+            _written(member.revoking, profile),
         ),
     )
 
@@ -121,6 +121,13 @@ def removed_group(group: ConsumerGroup, replaced: Mapping[str, str] | None = Non
 
 def share_rows(share: Mapping[bytes, Collection[int]]) -> tuple[TopicPartitions, ...]:
     return tuple(TopicPartitions(topic_id, tuple(sorted(share[topic_id]))) for topic_id in sorted(share))
+
+
+def _written(holding: Holding, profile: Profile) -> tuple[AssignedPartitions, ...]:
+    """Kafka writes no epochs for a topic of which nothing is held; an upgrade can bring such a topic (X-UP-05)."""
+    return tuple(
+        row if row.partitions else AssignedPartitions(row.topic_id, ()) for row in holding_rows(holding, profile)
+    )
 
 
 def holding_rows(holding: Holding, profile: Profile) -> tuple[AssignedPartitions, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from fencepost.protocol.consumer_messages import TopicPartitions
-from fencepost.protocol.embedded import Assignment, encode_assignment, version_of
+from fencepost.protocol.embedded import encode_topics, version_of
 from fencepost.protocol.partitions import TopicPartition
 
 from ..consumer.records import share_rows
@@ -16,24 +16,25 @@ from ..consumer.state import Share
 from ..consumer.topics import TopicImage
 
 
-def share_of(partitions: Iterable[TopicPartition], topics: TopicImage) -> Share:
-    found: dict[bytes, set[int]] = {}
-    for name, number in partitions:
+def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> Share:
+    """Of a topic that is listed twice the first row counts; one without partitions stays."""
+    found: dict[bytes, tuple[int, ...]] = {}
+    for name, numbers in rows:
         if name in topics.by_name:
-            found.setdefault(topics.by_name[name].topic_id, set()).add(number)
-    return {topic_id: tuple(sorted(numbers)) for topic_id, numbers in found.items()}
+            found.setdefault(topics.by_name[name].topic_id, tuple(sorted(set(numbers))))
+    return found
 
 
 def owned_rows(partitions: Iterable[TopicPartition], topics: TopicImage) -> tuple[TopicPartitions, ...]:
-    return share_rows(share_of(partitions, topics))
+    found: dict[str, list[int]] = {}
+    for name, number in partitions:
+        found.setdefault(name, []).append(number)
+    return share_rows(assigned(found.items(), topics))
 
 
 def encoded(share: Mapping[bytes, Collection[int]], topics: TopicImage, subscription: bytes) -> bytes:
     """The share as an assignment, in the version of the member's subscription. Raises ``SchemaError``."""
-    partitions = [
-        TopicPartition(topics.by_id[topic_id].name, number)
-        for topic_id in sorted(share)
-        if topic_id in topics.by_id
-        for number in sorted(share[topic_id])
+    rows = [
+        (topics.by_id[topic_id].name, sorted(share[topic_id])) for topic_id in sorted(share) if topic_id in topics.by_id
     ]
-    return encode_assignment(Assignment(tuple(partitions)), version_of(subscription))
+    return encode_topics(rows, version_of(subscription))

@@ -49,7 +49,8 @@ def taken(step: Step, request: Request, body: SyncGroupRequest, done: ClassicSyn
     classic.watch_session(step, name, member)
     try:
         assignment = encoded(member.assigned, step.topics, member.classic.supported_protocols[0].metadata)
-    except SchemaError:  # of a member that was converted: only the protocol of the group was read then
-        step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+    except SchemaError:  # of a member that was converted: only the protocol of the group was read then (X-SYNC-07)
+        if not step.profile.fault_downgrade_reads_unread_metadata:
+            step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
         return
     step.reply(request.id, SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, assignment))

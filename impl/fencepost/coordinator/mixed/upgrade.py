@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import LengthError, SchemaError, decode_assignment, decode_subscription
+from fencepost.protocol.embedded import LengthError, SchemaError, decode_subscription, decode_topics
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
@@ -22,7 +22,7 @@ from ..replay import Replay
 from ..state import ClassicGroup, Member
 from ..subscription import CONSUMER
 from ..work import Step
-from .embedded import share_of
+from .embedded import assigned
 
 _ALLOWED = (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
 
@@ -100,17 +100,19 @@ def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
     """X-UP-05, X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor an impossible length."""
     data = member.metadata(group.protocol_name)
     try:
-        assignment = decode_assignment(member.assignment) if member.assignment else None
-        if assignment is not None and assignment.user_data:
+        rows, user_data = decode_topics(member.assignment) if member.assignment else ([], None)
+        if user_data:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
         if data is None:
             raise InternalError
         subscription = decode_subscription(data)
+        if not step.profile.fault_downgrade_reads_unread_metadata:
+            for protocol in member.protocols:
+                decode_subscription(protocol.metadata)  # X-DOWN-09, X-SYNC-07 mended
     except LengthError:
         raise InternalError from None
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None
-    share = {} if assignment is None else share_of(assignment.partitions, step.topics)
     known = 0 if step.profile.old_no_assignment_epochs else group.generation
     return ConsumerMember(
         member.member_id,
@@ -123,7 +125,7 @@ def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
         classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
         epoch=group.generation,
         previous_epoch=group.generation,
-        assigned=held(share.items(), known),
+        assigned=held(assigned(rows, step.topics).items(), known),
     )
 
 
