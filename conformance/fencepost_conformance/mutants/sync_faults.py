@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace as changed
 from importlib import import_module
+from typing import Any
 
 from fencepost.coordinator import expiry, heartbeat, lifecycle, rebalance, records, static, sync
 from fencepost.coordinator.draft import GroupDraft
-from fencepost.coordinator.state import AssignmentSent, ClassicGroup, Group, Member, MemberReplaced
+from fencepost.coordinator.state import AssignmentSent, ClassicGroup, Member, MemberReplaced
 from fencepost.coordinator.work import Step
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, Request, SetTimer, TimerKind
@@ -189,12 +190,11 @@ def _load_forgets_instances(patches: Patches) -> None:
 
 
 def _load_skips_tombstones(patches: Patches) -> None:
-    def apply(groups: dict[str, Group], record: Record, incarnation: int) -> None:
+    def apply(work: Any, record: Record) -> None:
         if record.value is not None:
-            original(groups, record, incarnation)
+            original(work, record)
 
-    original = patches.attribute(replay, "apply", apply)
-    patches.attribute(lifecycle, "apply", apply)
+    original = patches.attribute(replay.Replay, "apply", apply)
 
 
 def _load_watches_nobody(patches: Patches) -> None:
