@@ -1,0 +1,152 @@
+"""Timers when records are lost (M-HB-13), and joins that come late (M-FENCE-07): as Kafka does it, and mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerFired, TimerKey, TimerKind
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost_conformance.compare.lockstep import first_difference
+
+from .consumer_scene import LATER, A, ConsumerScene, plain, settled
+from .scene import GROUP
+from .test_findings import DOCS, read, run, seen
+
+ALL = {A: (0, 1, 2, 3)}
+SESSION, REBALANCE = TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE
+#: Traces of Kafka 4.3.1 that the core repeats, and the intended protocol does not.
+MENDED = ("leave-not-stored", "confirmation-not-stored", "late-join")
+
+
+def lose(scene: ConsumerScene, *beat: object, **more: object) -> None:
+    """A heartbeat whose records are not appended."""
+    scene.log = "later"
+    count = len(scene.records)
+    assert scene.beat(*beat, **more) is None  # type: ignore[arg-type]
+    scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(scene.records) - count)
+    scene.log = "at once"
+
+
+def shared(profile: Profile) -> ConsumerScene:
+    """m1 has four partitions; two are to be m2's, which has come."""
+    scene = ConsumerScene(profile)
+    scene.come("m1", "a")
+    scene.pass_time(LATER)
+    scene.come("m2", "a")
+    return scene
+
+
+def revoking(profile: Profile) -> ConsumerScene:
+    """m1 was told to give them up; 29 s are left."""
+    scene = shared(profile)
+    scene.ok("m1", 2, None, ALL)
+    assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
+    scene.pass_time(1_000)
+    return scene
+
+
+@pytest.mark.parametrize(("profile", "left"), [(KAFKA_4_3, None), (INTENDED, 45_000)])
+def test_a_member_whose_leave_was_not_stored_is_watched_again(profile: Profile, left: int | None) -> None:
+    """M-LEAVE-03, M-HB-13: else it keeps its partitions for ever, since nobody leaves twice (N-HB-09)."""
+    scene = settled(profile)
+    scene.pass_time(7)
+    lose(scene, "m1", -1)
+    assert scene.timer(SESSION, "m1") == left
+    assert scene.timer(SESSION, "m2") == 44_993  # nothing happened to this one
+    scene.pass_time(44_000)
+    scene.ok("m2", scene.who("m2").member_epoch)
+    scene.pass_time(1_000)
+    assert [row.member_id for row in scene.seen.members] == (["m1", "m2"] if left is None else ["m2"])
+
+
+@pytest.mark.parametrize(("profile", "left"), [(KAFKA_4_3, None), (INTENDED, 30_000)])
+def test_a_member_whose_confirmation_was_not_stored_has_a_time_limit_again(profile: Profile, left: int | None) -> None:
+    """M-TMR-02, LIV-08."""
+    scene = revoking(profile)
+    lose(scene, "m1", 2, None, {A: (0, 1)})
+    assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
+    assert scene.timer(REBALANCE, "m1") == left
+    scene.ok("m1", 2)
+    scene.pass_time(30_000)
+    assert len(scene.seen.members) == (2 if left is None else 1)
+
+
+def test_a_timer_that_the_lost_step_left_alone_runs_on() -> None:
+    scene = revoking(INTENDED)
+    lose(scene, "m1", 2, ("a", "b"))
+    assert scene.timer(REBALANCE, "m1") == 29_000
+
+
+@pytest.mark.parametrize(("profile", "left"), [(KAFKA_4_3, 30_000), (INTENDED, None)])
+def test_whoever_need_not_revoke_after_all_has_no_time_limit(profile: Profile, left: int | None) -> None:
+    """M-HB-13: the revocation itself was not stored."""
+    scene = shared(profile)
+    lose(scene, "m1", 2, None, ALL)
+    assert scene.who("m1").state is MemberState.STABLE
+    assert scene.timer(REBALANCE, "m1") == left
+
+
+def test_a_timer_that_fired_comes_again_after_its_own_time() -> None:
+    """M-TMR-08 goes before: the session timer in 500 ms, the rebalance timer that went with it at full length."""
+    scene = revoking(INTENDED)
+    scene.log = "later"
+    count = len(scene.records)
+    key = TimerKey(SESSION, GROUP, "m1")
+    del scene.timers[key]
+    scene.feed(TimerFired(scene.now, key))
+    scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(scene.records) - count)
+    assert (scene.timer(SESSION, "m1"), scene.timer(REBALANCE, "m1")) == (500, 30_000)
+
+
+@pytest.mark.parametrize("stage", [shared, revoking])
+@pytest.mark.parametrize(("profile", "given"), [(KAFKA_4_3, {A: (2, 3)}), (INTENDED, {})])
+def test_a_late_join_is_no_confirmation(
+    profile: Profile, given: dict[bytes, tuple[int, ...]], stage: Callable[[Profile], ConsumerScene]
+) -> None:
+    """M-FENCE-07: the copy of m1's join that comes late frees nothing; in Kafka m2 gets what m1 has."""
+    scene = stage(profile)
+    scene.ok("m1", 0, ("a",), {}, timeout=30_000)
+    assert plain(scene.ok("m2", 3, None, {}).assignment or ()) == given
+
+
+def test_a_member_that_comes_back_under_its_id_lets_go_in_its_next_heartbeat() -> None:
+    """M-FENCE-07, LIV-07: it is told what it has without what it loses, takes that, and says so."""
+    scene = shared(INTENDED)
+    told = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
+    assert (told.member_epoch, plain(told.assignment or ())) == (2, {A: (0, 1)})
+    assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
+    assert scene.timer(REBALANCE, "m1") == 30_000
+    again = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
+    assert plain(again.assignment or ()) == {A: (0, 1)}  # the answer may be lost
+    assert scene.ok("m1", 2, None, {A: (0, 1)}).member_epoch == 3
+    assert plain(scene.ok("m2", 3, None, {}).assignment or ()) == {A: (2, 3)}
+
+
+def test_a_member_that_comes_back_after_a_leave_owns_nothing() -> None:
+    """M-REC-24: a static member that left for a while has given up what it had."""
+    scene = ConsumerScene()
+    epoch = scene.come("m1", "a", instance="i").member_epoch
+    scene.ok("m1", -2, instance="i")
+    scene.pass_time(LATER)
+    scene.come("m2", "a")
+    scene.pass_time(LATER)
+    back = scene.come("m3", "a", instance="i")
+    assert (back.member_epoch, plain(back.assignment or ())) == (epoch + 1, {A: (0, 1)})
+    assert scene.who("m3").state is MemberState.STABLE
+
+
+@pytest.mark.parametrize("name", [*MENDED, "untold-partitions"])
+def test_the_core_does_as_kafka_did(name: str) -> None:
+    trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
+    assert len(seen(trace)) == len(trace.events)
+    assert first_difference(run(trace, KAFKA_4_3), seen(trace)) is None
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_the_intended_protocol_does_not(name: str) -> None:
+    trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
+    assert first_difference(run(trace, INTENDED), seen(trace)) is not None
