@@ -157,9 +157,10 @@ def test_before_4_3_only_the_subscription_counts() -> None:
     scene = alone(KAFKA_4_2, "a")
     scene.come("m9", "a")
     scene.ok("m9", -1)
+    assert scene.seen.group_epoch > scene.seen.assignment_epoch
     answer = scene.joined(scene.join("", instance="i1", data=wants("a")))
     assert answer.error_code is ErrorCode.NONE
-    assert scene.is_classic
+    assert scene.now_in is GroupState.STABLE
 
 
 @BOTH
@@ -186,3 +187,16 @@ def test_after_a_load_it_is_the_same_group(profile: Profile) -> None:
     assert scene.is_classic
     assert {row.member_id for row in scene.group().members} >= {first}
     assert scene.now_in is GroupState.STABLE
+
+
+def test_an_empty_group_is_not_downgraded() -> None:
+    """X-DOWN-01: at least one stays."""
+    scene = MixedScene(policy=MigrationPolicy.UPGRADE)
+    scene.come("m1", "a")
+    scene.rejoin("c1", "a")
+    assert scene.removed("c1", "m1") == [ErrorCode.NONE] * 2
+    assert scene.seen.members == ()
+    scene = MixedScene()
+    scene.come("m1", "a")
+    assert scene.removed("m1") == [ErrorCode.NONE]
+    assert not scene.is_classic

@@ -10,7 +10,7 @@ from fencepost.protocol import embedded
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerKind
+from fencepost.protocol.events import TimerKind, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, MigrationPolicy, Profile
 from fencepost.protocol.view import GroupState
 
@@ -193,6 +193,21 @@ def test_an_upgrade_overtakes_the_leaders_assignment() -> None:
     scene.pass_time(scene.state.settings.offsets_commit_timeout_ms)
     assert scene.timer(TimerKind.JOIN) == 30_000
     assert not scene.is_classic
+    answer = scene.answers[scene.ask(m.DescribeGroupsRequest((GROUP,)))]
+    assert isinstance(answer, m.DescribeGroupsResponse)
+    assert answer.groups[0].group_state == GroupState.PREPARING_REBALANCE.value
+
+
+def test_the_timers_of_the_classic_group_run_on() -> None:
+    """C-ST-24, C-TMR-12: without effect, until they fire or the partition is lost."""
+    scene = MixedScene(KAFKA_4_3)
+    first, _ = scene.classic("i1", "i2")
+    scene.join(first, data=wants("a", "b"), instance="i1")
+    scene.come("m1", "a")
+    assert scene.timer(TimerKind.JOIN) == 30_000
+    assert scene.timer(TimerKind.SESSION, first) is not None
+    scene.feed(Unload(scene.now, None))
+    assert scene.timers == {}
 
 
 def test_4_0_writes_what_it_knows_of_the_topics() -> None:
