@@ -229,7 +229,7 @@ class CoordinatorModel:
         )
         side = Side(work, state.around, Watched(seen, state.hashes))
         if isinstance(event, Request):
-            if not side.takes(event, new_id) and not takes_classic(side, event):
+            if not side.takes(event, new_id) and not takes_classic(side, event, new_id):
                 arrive(
                     work,
                     Arrive(
@@ -255,7 +255,7 @@ class CoordinatorModel:
                 side.bring_back(state.written)
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
-            side.around = side.around._replace(new_topics=side.around.image.version, tasks=(), alarms=())
+            side.around = side.around._replace(new_topics=side.around.image.version, tasks=(), alarms=(), joins=frozenset())
             for group_id, group in (load_groups(self.profile, event.records) or {}).items():
                 work.slots[group_id] = Slot(group_id, group)
                 if isinstance(group, ConsumerGroup):
@@ -264,13 +264,14 @@ class CoordinatorModel:
                     work.loaded(group_id)
         else:
             work.lose()
-            side.around = side.around._replace(tasks=(), alarms=())
+            side.around = side.around._replace(tasks=(), alarms=(), joins=frozenset())
         go_on(work)
         return side
 
     def _close(self, state: CoordinatorState, event: Event, label: str, side: Side) -> Step:
         work = side.work
         work.finish()
+        side.settle()
         durable = state.durable
         phase, epoch = state.phase, state.leader_epoch
         if isinstance(event, Load):

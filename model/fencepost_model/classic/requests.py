@@ -22,7 +22,6 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.records import GroupMetadataKey, Record
 
-from ..consumer.refusal import NotModelled
 from ..consumer.state import ConsumerGroup
 from ..consumer.tombstones import of_group
 from ..machines import COMPLETING, DEAD, PREPARING, STABLE
@@ -76,8 +75,6 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
     draft = work.draft(body.group_id)
     is_new = draft is None
     displaced = work.consumer_group(body.group_id)  # an empty one (C-JOIN-10)
-    if displaced is not None and displaced.members:
-        raise NotModelled("a JoinGroup to a consumer group with members (X-JOIN-01…25)")
     if draft is None:
         if body.member_id:
             work.rules.append("C-JOIN-11")

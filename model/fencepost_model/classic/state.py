@@ -106,7 +106,13 @@ class Deleting(NamedTuple):
     request: Arrive
 
 
-Callback: TypeAlias = Created | Emptied | Assigned | Replaced | Deleting
+class Timed(NamedTuple):
+    """Callback of a classic request to a consumer group: the timers to set, or to cancel, with the answer (X-JOIN-20)."""
+
+    timers: tuple[tuple[Timer, int | None], ...]
+
+
+Callback: TypeAlias = Timed | Created | Emptied | Assigned | Replaced | Deleting
 
 
 class Timer(NamedTuple):

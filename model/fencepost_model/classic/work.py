@@ -43,6 +43,7 @@ from .state import (
     Group,
     Operation,
     Replaced,
+    Timed,
     Timer,
 )
 from .static import not_replaced, replaced
@@ -145,6 +146,12 @@ class Work:
         slot = self.slots.get(group_id)
         return slot.group if slot is not None and isinstance(slot.group, ConsumerGroup) else None
 
+    def release(self, draft: Draft) -> None:
+        """The classic group is given up, as it is now, for one of the other kind (X-UP-03)."""
+        self.drafts.pop(draft.group_id)
+        self.loose.append((draft.group_id, draft.armed))
+        self.slots[draft.group_id] = Slot(draft.group_id, draft.close(), draft.delay)
+
     def drop(self, group_id: str, group: ConsumerGroup) -> None:
         """C-JOIN-15: out of memory without a record. It comes back if the next append fails, and reads at the committed
         offset see it until a later record is replicated."""
@@ -221,6 +228,8 @@ class Work:
             self.replies.append((operation.id, operation.body))
 
     def _call(self, operation: Operation, callback: Callback) -> None:
+        if isinstance(callback, Timed):
+            self.loose.append((operation.group_id, dict(callback.timers)))
         draft = self.draft(operation.group_id)
         if draft is None:
             return

@@ -78,7 +78,10 @@ def take(turn: Turn, step: Step) -> ConsumerGroupHeartbeatResponse | None:
     if isinstance(step, Expire):
         member = expire(turn, step)
         if member is not None:
-            fence(turn, [member])
+            try:
+                fence(turn, [member])
+            except Refused as refused:
+                turn.rule(refused.rule)  # X-DOWN-09
     elif not step.failed:
         resolve(turn, step.resolution)
     return None

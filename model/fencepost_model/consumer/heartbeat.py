@@ -47,7 +47,7 @@ def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
     there = member.epoch > JOIN_EPOCH and member.state != C_UNKNOWN  # M-REC-06
     if body.member_epoch == JOIN_EPOCH and there and not t.profile.fault_rejoin_confirms_revocation:
         owned = None  # M-FENCE-07 mended: the member may have been given something since it wrote this
-    after = advance(t, found, updated, owned)
+    after, _ = advance(t, found, updated, owned)
     t.arm_session(member_id)  # M-HB-09
     full = body.member_epoch == JOIN_EPOCH or (
         body.rebalance_timeout_ms != -1
@@ -155,15 +155,24 @@ def check_epoch(t: Turn, member: Member, body: ConsumerGroupHeartbeatRequest) ->
 # ---- what comes of it -------------------------------------------------------------------------------------------
 
 
-def advance(t: Turn, found: Found, updated: Member, owned: frozenset[Partition] | None) -> Member:
-    """M-HB-02…08, also of a JoinGroup (X-JOIN-11): the member afterwards."""
+def advance(
+    t: Turn,
+    found: Found,
+    updated: Member,
+    owned: frozenset[Partition] | None,
+    *,
+    joins: bool = False,
+    converts: bool = False,
+) -> tuple[Member, bool]:
+    """M-HB-02…08: the member afterwards, and whether it must wait for a target. ``joins``: by a JoinGroup (X-JOIN-11);
+    ``converts``: one that downgrades the group, so that nothing is computed (X-DOWN-22)."""
     member = found.member
     others = [m for m in t.group.members if m is not found.replaced and m.member_id != updated.member_id]
     members = tuple(sorted([*others, updated]))
     if updated != member:
         t.rule("M-HB-02")
         t.write_member(updated)
-    regex = change_regex(t, found, updated, members)
+    regex = change_regex(t, found, updated, members, joins=joins)
     bump = updated.names != member.names or regex is Regex.BUMP
     if bump:
         t.rule("M-HB-03")
@@ -175,7 +184,9 @@ def advance(t: Turn, found: Found, updated: Member, owned: frozenset[Partition] 
     if t.profile.fault_stale_subscription_type and not refreshed:
         kind = t.group.type  # M-TGT-05, 06
     reached = t.group.assignment_epoch
-    if reached < epoch and may_compute(t):
+    if converts and (bump if t.profile.old_downgrade_rebalances_by_subscription else reached < epoch):
+        return updated, True
+    if not converts and reached < epoch and may_compute(t):
         t.rule("M-HB-06", "M-TGT-01")
         target = compute(t, found, members, kind, epoch)[updated.member_id]
         reached = epoch
@@ -183,7 +194,7 @@ def advance(t: Turn, found: Found, updated: Member, owned: frozenset[Partition] 
         target = stored_target(t, found, updated)
     changed = updated.names != member.names or updated.regex != member.regex
     if updated.state == C_STABLE and updated.epoch == reached and not changed:
-        return updated
+        return updated, False
     t.rule("M-HB-08")
     topics = subscription(updated, t.group, t.world.image)
     aim = Aim(target, reached, topics, owned, changed, holders(t.group.members))
@@ -196,7 +207,7 @@ def advance(t: Turn, found: Found, updated: Member, owned: frozenset[Partition] 
                 t.arm_rebalance(after)
             else:
                 t.armed[Timer(REBALANCE, after.member_id)] = None
-    return after
+    return after, False
 
 
 def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:

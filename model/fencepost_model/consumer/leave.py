@@ -13,6 +13,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey
 from fencepost.protocol.errors import ErrorCode
 
+from ..mixed.downgrade import downgrade, downgrades
 from .derive import used_regexes
 from .refusal import Refused
 from .state import REBALANCE, Expire, Held, Member
@@ -56,6 +57,11 @@ def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
 def fence(t: Turn, leavers: Iterable[Member]) -> None:
     """M-LEAVE-03, F-ORD-07: the members go, the epoch grows, no target is computed (M-TGT-07)."""
     gone = {member.member_id for member in leavers}
+    if downgrades(t, gone):
+        t.rule("X-DOWN-01", "X-DOWN-06")
+        downgrade(t, t.group, gone, None)
+        t.rebalances = True
+        return
     t.rule("M-LEAVE-03")
     for member_id in sorted(gone):
         t.bury_member(member_id)

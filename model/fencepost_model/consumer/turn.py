@@ -30,6 +30,7 @@ from fencepost.protocol.records import Record, RecordKey, RecordValue
 from fencepost.protocol.settings import Profile, Settings
 
 from ..classic.choice import Chooser
+from ..classic.state import Group
 from ..machines import C_UNREVOKED
 from .derive import group_topics, hashed
 from .oracle import Canonical, Oracle
@@ -67,12 +68,15 @@ class Turn:
     __slots__ = (
         "alarms",
         "armed",
+        "base",
         "chooser",
+        "classic",
         "denied_topics",
         "fresh",
         "group",
         "group_id",
         "profile",
+        "rebalances",
         "records",
         "refresh",
         "rules",
@@ -92,6 +96,9 @@ class Turn:
         self.alarms: dict[str, int] = {}  #: member to its epoch as its rebalance timer was armed (M-TMR-02)
         self.task: Resolution | None = None
         self.denied_topics: frozenset[str] = frozenset()
+        self.base: list[Record] = []  #: of an upgrade, which come before the others (X-UP-10)
+        self.rebalances = False  #: the classic group does so at once (X-DOWN-06, 22)
+        self.classic: Group | None = None  #: what the group becomes (X-DOWN-03)
 
     def after(self) -> ConsumerGroup | None:
         """The group after the records. The object that a first join makes is not the one that a deadline was set on."""
@@ -101,6 +108,15 @@ class Turn:
         if group is not None and not self.fresh and group.refresh != self.refresh:
             group = group._replace(refresh=self.refresh)
         return group
+
+    def converts(self, skip: int) -> None:
+        """An upgrade: the records so far are the group that the rest of the step finds. ``skip``: not its own."""
+        group: ConsumerGroup | None = None
+        for record in self.records[skip:]:
+            group = replay(self.profile, group, record)
+        assert group is not None
+        self.base, self.records = self.records, []
+        self.group, self.fresh, self.refresh = group, False, group.refresh
 
     def rule(self, *ids: str) -> None:
         self.rules.extend(ids)
@@ -119,7 +135,7 @@ class Turn:
         """F-LOAD-05: as a coordinator that has just read the group sets them."""
         for member in self.group.members:
             self.arm_session(member.member_id)
-            if member.state == C_UNREVOKED:
+            if member.state == C_UNREVOKED and member.classic is None:
                 self.arm_rebalance(member)
 
     def cancel_timers(self, member_id: str) -> None:

@@ -22,14 +22,17 @@ from fencepost.protocol.events import (
 )
 from fencepost.protocol.records import GroupMetadataKey, Record
 
+from ..classic.draft import Draft
+from ..classic.rebalance import prepare
 from ..classic.state import Group, Operation, Timer
 from ..classic.work import Shadow, Slot, Work, Written
 from ..machines import EMPTY
+from ..mixed.upgrade import may_upgrade, upgrade
 from .derive import group_topics
 from .group import answer, take
 from .observe import Watched
-from .refusal import NotModelled
-from .state import Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
+from .refusal import Refused
+from .state import JOIN, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
 from .turn import Around, Turn, World
 
 
@@ -38,7 +41,7 @@ class Surroundings(NamedTuple):
 
     ``image``: the topics that exist. ``new_topics``: see ``World``. ``configs``: dynamic configuration by group.
     ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02); one that
-    was cancelled or ran out may run again (F-RT-17).
+    was cancelled or ran out may run again (F-RT-17). ``joins``: (group, member) of join timers that run (X-TMR-02).
     """
 
     image: Image = Image()
@@ -46,6 +49,7 @@ class Surroundings(NamedTuple):
     configs: tuple[tuple[str, GroupConfig], ...] = ()
     tasks: tuple[Resolution, ...] = ()
     alarms: tuple[tuple[str, str, int], ...] = ()
+    joins: frozenset[tuple[str, str]] = frozenset()
 
     def config(self, group_id: str) -> GroupConfig | None:
         for name, config in self.configs:
@@ -85,8 +89,11 @@ class Side:
                 work.rules.append("M-VAL-22")  # F-ORD-16
                 prefix = [Record(GroupMetadataKey(body.group_id), None)]
             else:
-                if body.member_epoch == 0 and work.sinks.settings.group_consumer_migration_policy.upgrades:
-                    raise NotModelled("a heartbeat of a new member to a classic group with members (X-UP-01…15)")
+                draft = work.draft(body.group_id)
+                turn = self.turn(body.group_id, None)
+                if body.member_epoch == 0 and draft is not None and may_upgrade(turn, draft):
+                    self.upgrade(turn, draft, request, beat)
+                    return
                 work.rules.append("M-VAL-24")
                 work.replies.append((request.id, ConsumerGroupHeartbeatResponse(ErrorCode.GROUP_ID_NOT_FOUND)))
                 return
@@ -98,8 +105,28 @@ class Side:
             return
         self.close(turn, Operation(request.id, body.group_id, body, 0, response), prefix)
 
+    def upgrade(self, turn: Turn, draft: Draft, request: Request, beat: Beat) -> None:
+        """X-UP-01…11: the classic group is converted, and then the member joins."""
+        try:
+            upgrade(turn, draft)
+            armed = dict(turn.armed)
+            response = answer(turn, beat)
+        except Refused as refused:
+            turn.rule(refused.rule)
+            armed, response = dict(turn.armed), ConsumerGroupHeartbeatResponse(refused.error)
+        if response.error_code is not ErrorCode.NONE:
+            turn.armed = armed  # X-UP-09
+            self.timers(turn)
+            self.work.replies.append((request.id, response))
+            return
+        self.work.release(draft)
+        operation = Operation(request.id, turn.group_id, request.body, 0, response)
+        self.close(turn, operation, turn.base)
+
     def fire(self, group_id: str, timer: Timer, operation: int) -> None:
         """A timer of a member runs out. No group of this kind, no effect."""
+        if timer.kind == JOIN:
+            self.around = self.around._replace(joins=self.around.joins - {(group_id, timer.member_id)})
         slot = self.work.slots.get(group_id)
         group = None if slot is None else slot.group
         turn = self.turn(group_id, group if isinstance(group, ConsumerGroup) else None)
@@ -161,13 +188,19 @@ class Side:
         old = slot.group
         records = [*prefix, *turn.records]
         if records:
-            entry = turn.fresh
+            entry = turn.fresh or bool(turn.base) or turn.classic is not None
             work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry))
             cancelled = frozenset(timer for timer, length in turn.armed.items() if length is None)
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
-            work.slots[group_id] = Slot(group_id, turn.after(), slot.delay)
+            work.slots[group_id] = Slot(group_id, turn.classic or turn.after(), slot.delay)
         self.keep_soft(turn)
         self.timers(turn)
+        draft = None if turn.classic is None else work.draft(group_id)
+        if draft is not None:
+            for member in draft.members.values():
+                draft.arm_session(member)  # X-DOWN-05
+            if turn.rebalances:
+                prepare(draft, "member_left")
         work.submit(operation, records)
 
     def keep_soft(self, turn: Turn) -> None:
@@ -179,6 +212,15 @@ class Side:
         if turn.task is not None:
             self.started.append(TaskKey(TaskKind.REGEX, turn.group_id))
             self.around = self.around._replace(tasks=(*self.around.tasks, turn.task))
+
+    def settle(self) -> None:
+        """X-TMR-02: which join timers run after the step."""
+        joins = set(self.around.joins)
+        for group_id, timer, length in self.work.armed():
+            if timer.kind == JOIN:
+                (joins.discard if length is None else joins.add)((group_id, timer.member_id))
+        if joins != self.around.joins:
+            self.around = self.around._replace(joins=frozenset(joins))
 
     def timers(self, turn: Turn) -> None:
         if not turn.armed:

@@ -1,36 +1,46 @@
-"""SyncGroup, Heartbeat and LeaveGroup to a consumer group (rule book, 9.4), as far as no member is a classic one.
-
-A member becomes classic only by a JoinGroup that is accepted (9.3) or by an upgrade (9.2). Neither is modelled yet:
-``NotModelled`` says so where the rules would lead there, so that a follower stops instead of judging.
-"""
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup to a consumer group (rule book, 9.3, 9.4)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
+from fencepost.protocol.embedded import SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
     LeaveGroupMember,
     LeaveGroupMemberResponse,
     LeaveGroupRequest,
+    LeaveGroupResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 
 from ..classic.requests import leave_answer
-from ..classic.state import Operation
+from ..classic.state import Operation, Timed
+from ..classic.subscription import CONSUMER
+from ..consumer.derive import holders
+from ..consumer.heartbeat import may_compute
 from ..consumer.leave import fence
-from ..consumer.refusal import NotModelled, Refused
-from ..consumer.state import ConsumerGroup, Member
+from ..consumer.refusal import Refused
+from ..consumer.rows import without_epochs
+from ..consumer.state import JOIN, SESSION, SYNC, ConsumerGroup, Member, Timer
 from ..consumer.turn import Turn
 from ..consumer.work import Side
+from ..machines import C_UNRELEASED, C_UNREVOKED
+from .embedded import write_assignment
+from .join import join
 
 
-def takes(side: Side, request: Request) -> bool:
+def takes(side: Side, request: Request, new_id: str) -> bool:
     """Takes the request if it is a classic one about a consumer group with members."""
     body = request.body
-    if not isinstance(body, SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
+    if not isinstance(body, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
         return False
     group = side.work.consumer_group(body.group_id)
     if group is None or (not group.members and not isinstance(body, LeaveGroupRequest)):
@@ -38,36 +48,112 @@ def takes(side: Side, request: Request) -> bool:
     if isinstance(body, LeaveGroupRequest):
         _leave(side, request, body, group)
         return True
+    turn = side.turn(body.group_id, group)
     try:
-        member(group, body.member_id, body.group_instance_id, "X-SYNC-01")
-        error, rule = ErrorCode.UNKNOWN_MEMBER_ID, "X-SYNC-02"  # it speaks the consumer protocol (X-HB-01)
+        if isinstance(body, JoinGroupRequest):
+            _join(side, turn, request, body, new_id)
+        elif isinstance(body, SyncGroupRequest):
+            _sync(side, turn, request, body)
+        else:
+            _heartbeat(side, turn, request, body)
     except Refused as refused:
-        error, rule = refused.error, refused.rule
-    side.work.rules.append(rule)
-    answer = HeartbeatResponse(error) if isinstance(body, HeartbeatRequest) else SyncGroupResponse(error)
-    side.work.replies.append((request.id, answer))
+        turn.rule(refused.rule)
+        if isinstance(body, JoinGroupRequest):
+            turn.armed.clear()
+            turn.records.clear()
+            side.keep_soft(turn)
+            answer: JoinGroupResponse | SyncGroupResponse | HeartbeatResponse = JoinGroupResponse(refused.error)
+        elif isinstance(body, SyncGroupRequest):
+            answer = SyncGroupResponse(refused.error)
+        else:
+            answer = HeartbeatResponse(refused.error)
+        side.timers(turn)
+        side.work.replies.append((request.id, answer))
     return True
 
 
-def member(group: ConsumerGroup, member_id: str, instance: str | None, rule: str) -> Member:
-    """The member that a classic request is about. Raises Refused."""
-    mapped: str | None = member_id
-    if instance is not None:
-        mapped = group.held_by(instance)
-    found = None if mapped is None else group.member(mapped)
-    if found is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, rule)
-    if mapped != member_id:
-        raise Refused(ErrorCode.FENCED_INSTANCE_ID, rule)
-    if found.classic is not None:
-        raise NotModelled("a classic member of a consumer group (X-SYNC-03…06, X-HB-02…05, X-DOWN-01)")
-    return found
+def _join(side: Side, turn: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> None:
+    if request.version == 0:  # D-30
+        body = replace(body, rebalance_timeout_ms=body.session_timeout_ms)
+    joined = join(turn, request, body, new_id)
+    operation = Operation(request.id, body.group_id, body, 0, joined.body, callback=Timed(tuple(joined.timers.items())))
+    if joined.body.error_code is not ErrorCode.NONE:
+        side.work.replies.append((request.id, joined.body))  # X-JOIN-05
+        operation = Operation(request.id, body.group_id, body, 0, answered=True)
+    turn.rebalances = joined.rebalances
+    side.close(turn, operation, [])
+
+
+def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> None:
+    """X-SYNC-01…06. Raises Refused."""
+    found = member(turn.group, body.member_id, body.group_instance_id, "X-SYNC-01")
+    kept = spoken(found, body.generation_id)
+    first = kept.supported_protocols[0]
+    if body.protocol_type not in (None, CONSUMER) or body.protocol_name not in (None, first.name):
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-SYNC-04")
+    if found.state != C_UNREVOKED and lags(turn, found):
+        arm_join(turn, side, found)
+        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS, "X-SYNC-05")
+    try:
+        data = write_assignment(without_epochs(found.assigned), first.metadata, turn.world.image)
+    except SchemaError:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-SYNC-06") from None
+    turn.rule("X-SYNC-06")
+    timers = ((Timer(SYNC, found.member_id), None), (Timer(SESSION, found.member_id), kept.session_timeout_ms))
+    answer = SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, data)
+    side.close(turn, Operation(request.id, body.group_id, body, 0, answer, callback=Timed(timers)), [])
+
+
+def _heartbeat(side: Side, turn: Turn, request: Request, body: HeartbeatRequest) -> None:
+    """X-HB-01…05. Raises Refused."""
+    found = member(turn.group, body.member_id, body.group_instance_id, "X-HB-01")
+    kept = spoken(found, body.generation_id)
+    turn.rule("X-HB-02")
+    turn.armed[Timer(SESSION, found.member_id)] = kept.session_timeout_ms
+    error = ErrorCode.NONE
+    if lags(turn, found) or found.state == C_UNREVOKED or (found.state == C_UNRELEASED and _free(turn, found)):
+        turn.rule("X-HB-03", "X-HB-04")
+        arm_join(turn, side, found)
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+    side.close(turn, Operation(request.id, body.group_id, body, 0, HeartbeatResponse(error)), [])
+
+
+def lags(turn: Turn, found: Member) -> bool:
+    """X-SYNC-05, X-HB-03: whether there is a target that the member has not been reconciled with."""
+    group, profile = turn.group, turn.profile
+    if profile.old_classic_members_follow_group_epoch:
+        return found.epoch < group.epoch
+    if found.epoch < group.assignment_epoch:
+        return True
+    starves = profile.fault_classic_members_starve
+    return not starves and group.assignment_epoch < group.epoch and may_compute(turn)
+
+
+def _free(turn: Turn, found: Member) -> bool:
+    held = holders(turn.group.members)
+    own = set(without_epochs(found.assigned))
+    missing = [each for each in turn.group.target_of(found.member_id) or () if each not in own]
+    return not any(each in held for each in missing)
+
+
+def arm_join(turn: Turn, side: Side, found: Member) -> None:
+    """X-TMR-02: if it is not running."""
+    timer = Timer(JOIN, found.member_id)
+    if (turn.group_id, found.member_id) not in side.around.joins:
+        turn.armed[timer] = found.rebalance_timeout
+
+
+def spoken(found: Member, generation: int) -> ClassicMemberMetadata:
+    """X-SYNC-02, 03: what makes the member a classic one. Raises Refused."""
+    if found.classic is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "X-SYNC-02")
+    if generation != found.epoch:
+        raise Refused(ErrorCode.ILLEGAL_GENERATION, "X-SYNC-03")
+    return found.classic
 
 
 def _leave(side: Side, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
     """X-LEAVE-01…06: members of either protocol go, with one bump for all of them."""
-    if any(each.classic is not None for each in group.members):
-        raise NotModelled("a departure from a group with classic members (X-DOWN-01)")
     turn: Turn = side.turn(body.group_id, group)
     rows, leavers = [], {}
     for entry in body.members:
@@ -81,7 +167,12 @@ def _leave(side: Side, request: Request, body: LeaveGroupRequest, group: Consume
     turn.rule("X-LEAVE-01", "X-LEAVE-03")
     if leavers:
         turn.rule("X-LEAVE-04")
-        fence(turn, leavers.values())  # a member that is listed twice goes once (X-LEAVE-06)
+        try:
+            fence(turn, leavers.values())  # a member that is listed twice goes once (X-LEAVE-06)
+        except Refused as refused:
+            turn.rule(refused.rule)
+            side.work.replies.append((request.id, LeaveGroupResponse(refused.error)))
+            return
     answer = leave_answer(request.version, tuple(rows))
     side.close(turn, Operation(request.id, body.group_id, body, 0, answer), [])
 
@@ -93,3 +184,16 @@ def leaver(group: ConsumerGroup, entry: LeaveGroupMember) -> Member:
         mapped = group.held_by(instance)
         return member(group, mapped or "", instance, "X-LEAVE-01")
     return member(group, entry.member_id, instance, "X-LEAVE-01")
+
+
+def member(group: ConsumerGroup, member_id: str, instance: str | None, rule: str) -> Member:
+    """The member that a classic request is about. Raises Refused."""
+    mapped: str | None = member_id
+    if instance is not None:
+        mapped = group.held_by(instance)
+    found = None if mapped is None else group.member(mapped)
+    if found is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, rule)
+    if mapped != member_id:
+        raise Refused(ErrorCode.FENCED_INSTANCE_ID, rule)
+    return found

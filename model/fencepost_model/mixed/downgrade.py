@@ -1,0 +1,70 @@
+"""A consumer group becomes a classic one (rule book, 9.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fencepost.protocol.embedded import SchemaError
+from fencepost.protocol.errors import ErrorCode
+
+from ..classic.draft import Draft, Sinks
+from ..classic.state import Group
+from ..classic.state import Member as ClassicMember
+from ..classic.subscription import CONSUMER
+from ..consumer.refusal import Refused
+from ..consumer.state import ConsumerGroup, Member, Target
+from ..consumer.tombstones import of_group
+from ..consumer.turn import Turn
+from ..machines import EMPTY, STABLE
+from .embedded import write_assignment
+
+
+def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
+    """X-DOWN-01, X-DOWN-20: whether the group becomes a classic one without these members."""
+    rest = [member for member in t.group.members if member.member_id not in leavers]
+    return (
+        all(member.classic is not None for member in rest)
+        and 0 < len(rest) + joiners <= t.settings.group_max_size
+        and t.settings.group_consumer_migration_policy.downgrades
+    )
+
+
+def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target] | None) -> None:
+    """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-09)."""
+    t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
+    rest = [(member, group.target_of(member.member_id) or ()) for member in group.members if member.member_id not in leavers]
+    if joiner is not None:
+        rest = [row for row in rest if row[0].member_id != joiner[0].member_id]
+        rest.append(joiner)
+    members = tuple(sorted([_classic(member) for member, _ in rest]))
+    keeps = t.profile.fault_downgrade_loses_bump or joiner is None
+    generation = t.group.epoch if keeps else group.epoch
+    classic = Group(STABLE, EMPTY, generation, CONSUMER, None, None, members, timestamp=t.world.now)
+    sinks = Sinks(t.settings, t.profile, t.chooser, t.world.now, [], [], t.rules)
+    draft = Draft(sinks, t.group_id, classic, None)
+    draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
+    draft.protocol_name = draft.select_protocol()
+    try:
+        for member, target in rest:
+            own = draft.members[member.member_id]
+            draft.put(own._replace(assignment=write_assignment(target, draft.metadata(own), t.world.image)))
+    except SchemaError:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09") from None
+    t.records += [*of_group(t.group_id, group), draft.record(None)]
+    if not t.profile.fault_downgrade_leaves_timers:
+        for member in t.group.members:
+            t.cancel_timers(member.member_id)
+    t.classic = draft.close()
+
+
+def _classic(member: Member) -> ClassicMember:
+    assert member.classic is not None
+    return ClassicMember(
+        member.member_id,
+        member.instance,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout,
+        member.classic.session_timeout_ms,
+        member.classic.supported_protocols,
+    )

@@ -1,0 +1,51 @@
+"""Subscriptions and assignments of classic members, in ids instead of names (X-UP-05, X-JOIN-10, X-SYNC-06, X-DOWN-04)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.embedded import (
+    decode_subscription,
+    decode_topics,
+    encode_topics,
+    version_of,
+)
+
+from ..consumer.derive import by_id, topics_by_name
+from ..consumer.state import Image, Partition, Target
+
+
+class Wanted(NamedTuple):
+    """What a subscription says. ``names`` ascending; ``owned``: of topics that exist."""
+
+    names: tuple[str, ...]
+    owned: frozenset[Partition]
+    rack: str | None
+
+
+def read_subscription(data: bytes, image: Image) -> Wanted:
+    """Its generation does not count (X-JOIN-10). Raises SchemaError."""
+    found = decode_subscription(data)
+    topics = topics_by_name(image)
+    owned = frozenset((topics[p.topic].topic_id, p.partition) for p in found.owned_partitions if p.topic in topics)
+    return Wanted(tuple(sorted(set(found.topics))), owned, found.rack_id)
+
+
+def read_assignment(data: bytes, image: Image) -> tuple[Target, bool]:
+    """The partitions of topics that exist, and whether there is user data. Raises SchemaError (X-UP-06)."""
+    if not data:
+        return (), False
+    rows, user_data = decode_topics(data)
+    topics = topics_by_name(image)
+    found = {(topics[name].topic_id, number) for name, numbers in rows if name in topics for number in numbers}
+    return tuple(sorted(found)), bool(user_data)
+
+
+def write_assignment(target: Target, metadata: bytes, image: Image) -> bytes:
+    """In the version of the member's metadata. Raises SchemaError."""
+    topics = by_id(image)
+    rows: dict[str, list[int]] = {}
+    for topic_id, number in target:
+        if topic_id in topics:
+            rows.setdefault(topics[topic_id].name, []).append(number)
+    return encode_topics(rows.items(), version_of(metadata))

@@ -1,0 +1,121 @@
+"""JoinGroup to a consumer group with members (rule book, 9.3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
+from fencepost.protocol.embedded import SchemaError
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.settings import MigrationPolicy
+
+from ..classic.subscription import CONSUMER
+from ..consumer.heartbeat import Found, advance, has_room, replace, stored_target
+from ..consumer.refusal import Refused
+from ..consumer.state import JOIN, SESSION, SYNC, Member, Timer
+from ..consumer.turn import Turn
+from .downgrade import downgrade, downgrades
+from .embedded import read_subscription
+
+
+class Joined(NamedTuple):
+    """The answer, the timers that come with it (X-JOIN-20), and whether a rebalance of the new classic group follows."""
+
+    body: JoinGroupResponse
+    timers: dict[Timer, int | None]
+    rebalances: bool = False
+
+
+def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Joined:
+    """X-JOIN-02…20. Raises Refused."""
+    check(t, body, body.member_id or new_id)
+    member_id = body.member_id or new_id
+    if body.group_instance_id is None and not body.member_id and request.version >= 4:
+        t.rule("X-JOIN-05")
+        return Joined(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id), {})
+    holder = None if body.group_instance_id is None else t.group.held_by(body.group_instance_id)
+    before = None if holder is None else t.group.member(holder)
+    found = member_of(t, body, member_id)
+    wanted = None
+    try:
+        wanted = read_subscription(body.protocols[0].metadata, t.world.image)
+        if not t.profile.fault_downgrade_reads_unread_metadata:
+            for protocol in body.protocols[1:]:
+                read_subscription(protocol.metadata, t.world.image)
+    except SchemaError:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-JOIN-09") from None
+    updated = found.member._replace(
+        instance=body.group_instance_id if body.group_instance_id is not None else found.member.instance,
+        rack=wanted.rack if wanted.rack is not None else found.member.rack,
+        rebalance_timeout=body.rebalance_timeout_ms,
+        names=wanted.names,
+        regex="",
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=ClassicMemberMetadata(body.session_timeout_ms, body.protocols),
+    )
+    t.rule("X-JOIN-10", "X-JOIN-11")
+    converts = before is not None and before.classic is None and downgrades(t, {before.member_id}, joiners=1)
+    after, behind = advance(t, found, updated, wanted.owned, joins=True, converts=converts)
+    timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
+    if converts and before is not None:
+        t.rule("X-DOWN-20", "X-DOWN-21")
+        target = stored_target(t, found, updated)
+        group = t.after()
+        assert group is not None
+        downgrade(t, group, {before.member_id} - {member_id}, (after, target))
+    else:
+        timers[Timer(SESSION, member_id)] = body.session_timeout_ms
+        timers[Timer(SYNC, member_id)] = body.rebalance_timeout_ms
+    answer = JoinGroupResponse(
+        error_code=ErrorCode.NONE,
+        generation_id=after.epoch,
+        protocol_type=CONSUMER,
+        protocol_name=body.protocols[0].name,
+        leader="",
+        member_id=member_id,
+        members=(),
+    )
+    return Joined(answer, timers, converts and behind)
+
+
+def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
+    """X-POL-04, X-JOIN-03, 04."""
+    policy = t.settings.group_consumer_migration_policy
+    if policy is MigrationPolicy.DISABLED and not t.profile.old_disabled_policy_accepts_joins:
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-POL-04")
+    has_room(t, member_id)
+    classic = [member.classic for member in t.group.members if member.classic is not None]
+    shared = [
+        protocol.name
+        for protocol in body.protocols
+        if all(any(own.name == protocol.name for own in each.supported_protocols) for each in classic)
+    ]
+    if body.protocol_type != CONSUMER or not shared:
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-JOIN-04")
+
+
+def member_of(t: Turn, body: JoinGroupRequest, member_id: str) -> Found:
+    """X-JOIN-06…08, 12: nobody's epoch is looked at."""
+    instance = body.group_instance_id
+    known = t.group.member(member_id) or Member(member_id)
+    if instance is None:
+        t.rule("X-JOIN-06")
+        return Found(known)
+    mapped = t.group.held_by(instance)
+    if mapped is None:
+        if body.member_id:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "X-JOIN-08")
+        t.rule("X-JOIN-07")
+        return Found(known)
+    holder = t.group.member(mapped)
+    if holder is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
+    if not body.member_id:
+        t.rule("X-JOIN-07")
+        return replace(t, holder, member_id)
+    if mapped != member_id:
+        raise Refused(ErrorCode.FENCED_INSTANCE_ID, "X-JOIN-08")
+    return Found(holder)

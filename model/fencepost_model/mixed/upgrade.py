@@ -1,0 +1,93 @@
+"""A classic group becomes a consumer group (rule book, 9.2)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
+from fencepost.protocol.embedded import LengthError, SchemaError
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.records import GroupMetadataKey
+
+from ..classic.draft import Draft
+from ..classic.state import Member as ClassicMember
+from ..classic.subscription import CONSUMER
+from ..consumer.refusal import Refused
+from ..consumer.state import SESSION, Member, Target, Timer
+from ..consumer.turn import Turn
+from .embedded import read_assignment, read_subscription
+
+
+def may_upgrade(t: Turn, d: Draft) -> bool:
+    """X-UP-02, but for the bytes."""
+    return (
+        t.settings.group_consumer_migration_policy.upgrades
+        and d.protocol_type == CONSUMER
+        and len(d.members) <= t.settings.group_consumer_max_size
+    )
+
+
+def upgrade(t: Turn, d: Draft) -> None:
+    """X-UP-02…08 on a fresh turn: its group is then the converted one. Raises Refused."""
+    faulty = t.profile.fault_upgrade_answers_before_checks
+    if faulty:
+        release(d)
+    if d.protocol_name is None:
+        error = ErrorCode.UNKNOWN_SERVER_ERROR
+        if not t.profile.fault_upgrade_without_protocol:
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        raise Refused(error, "X-UP-07")
+    try:
+        converted = [_converted(t, d, member) for _, member in sorted(d.members.items())]
+    except LengthError:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+    except SchemaError:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+    if not faulty:
+        release(d)
+    t.rule("X-UP-04", "X-UP-05", "X-UP-10")
+    members = [member for member, _ in converted]
+    t.write(GroupMetadataKey(t.group_id), None)
+    prefix = len(t.records)
+    for member in members:
+        t.write_member(member)
+    t.write_epoch(d.generation, t.topics(members))
+    for member, target in converted:
+        t.write_target(member.member_id, target)
+    t.write_target_epoch(d.generation, 0)
+    for member in members:
+        t.write_current(member)
+    t.converts(prefix)
+    for member in members:
+        assert member.classic is not None
+        t.armed[Timer(SESSION, member.member_id)] = member.classic.session_timeout_ms  # X-UP-08
+
+
+def release(d: Draft) -> None:
+    """X-UP-03."""
+    d.rule("X-UP-03")
+    for member in list(d.members.values()):
+        now = d.answer_join(
+            member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id)
+        )
+        d.answer_sync(now, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+
+
+def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target]:
+    wanted = read_subscription(d.metadata(member), t.world.image)
+    target, custom = read_assignment(member.assignment, t.world.image)
+    if custom:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
+    epoch = 0 if t.profile.old_no_assignment_epochs else d.generation
+    return Member(
+        member.member_id,
+        member.instance,
+        wanted.rack,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout,
+        wanted.names,
+        classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
+        epoch=d.generation,
+        previous=d.generation,
+        assigned=tuple([(topic, number, epoch) for topic, number in target]),
+    ), target
