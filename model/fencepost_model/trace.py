@@ -25,7 +25,6 @@ from .classic.coordinator import CoordinatorModel, CoordinatorState, Step
 from .classic.state import Group
 from .consumer.observe import Seen, no_matcher
 from .consumer.oracle import Matcher
-from .consumer.refusal import NotModelled
 from .deadlines import Deadlines, after_step
 
 #: How many alternatives a verdict shows in words.
@@ -134,12 +133,7 @@ class Follower:
                 if reason:
                     continue
             new_id = fresh_id(event, observed, state)
-            try:
-                steps = self.model.successors(state, event, new_id, seen)
-            except NotModelled as beyond:
-                reason = f"the model does not know {beyond}"
-                continue
-            for step in steps:
+            for step in self.model.successors(state, event, new_id, seen):
                 changes = after_step(deadlines, event, step)
                 mismatches = disagreements(
                     state, event, step, changes, observed, versions=self._versions, profile=self.model.profile

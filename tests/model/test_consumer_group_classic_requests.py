@@ -8,20 +8,16 @@ from fencepost.protocol.events import Appended, Load, LoadStarted, Reply, Reques
 from fencepost.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinGroupRequest,
     LeaveGroupMember,
     LeaveGroupMemberResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
-    Protocol,
     RequestBody,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from fencepost.protocol.settings import INTENDED, Settings
-from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState, Step
-from fencepost_model.trace import Follower
 
 
 class Run:
@@ -96,14 +92,3 @@ def test_nobody_to_remove() -> None:
     run = Run()
     step, _ = run.ask(LeaveGroupRequest("g", (LeaveGroupMember("nobody"),)), 5)
     assert step.outcome.records == ()
-
-
-def test_the_follower_says_where_the_model_ends() -> None:
-    """A JoinGroup to a consumer group with members is refused with a reason, not judged."""
-    run = Run()
-    follower = Follower(Settings(), INTENDED)
-    follower.candidates = [follower.candidates[0]._replace(state=run.state)]
-    body = JoinGroupRequest("g", 10_000, 10_000, "m3", None, "consumer", (Protocol("range", b""),))
-    verdict = follower.feed(Request(0, 9, 5, "c", "/h", body), Observation())
-    assert not verdict.ok
-    assert "does not know" in verdict.reason

@@ -101,11 +101,11 @@ class Turn:
         self.classic: Group | None = None  #: what the group becomes (X-DOWN-03)
 
     def after(self) -> ConsumerGroup | None:
-        """The group after the records. The object that a first join makes is not the one that a deadline was set on."""
+        """The group after the records. The object that a first join or an upgrade makes is not the one that a deadline was set on."""
         group = None if self.fresh else self.group
         for record in self.records:
             group = replay(self.profile, group, record)
-        if group is not None and not self.fresh and group.refresh != self.refresh:
+        if group is not None and not self.fresh and not self.base and group.refresh != self.refresh:
             group = group._replace(refresh=self.refresh)
         return group
 

@@ -207,7 +207,12 @@ class Side:
         """M-HB-13: the deadline and the task stay whatever becomes of the records."""
         slot = self.work.slots.get(turn.group_id)
         group = None if slot is None else slot.group
-        if slot is not None and isinstance(group, ConsumerGroup) and not turn.fresh and group.refresh != turn.refresh:
+        if (
+            slot is not None
+            and isinstance(group, ConsumerGroup)
+            and not (turn.fresh or turn.base)
+            and group.refresh != turn.refresh
+        ):
             self.work.slots[turn.group_id] = Slot(turn.group_id, group._replace(refresh=turn.refresh), slot.delay)
         if turn.task is not None:
             self.started.append(TaskKey(TaskKind.REGEX, turn.group_id))

@@ -32,7 +32,9 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
 def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target] | None) -> None:
     """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-09)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
-    rest = [(member, group.target_of(member.member_id) or ()) for member in group.members if member.member_id not in leavers]
+    rest = [
+        (member, group.target_of(member.member_id) or ()) for member in group.members if member.member_id not in leavers
+    ]
     if joiner is not None:
         rest = [row for row in rest if row[0].member_id != joiner[0].member_id]
         rest.append(joiner)
