@@ -14,11 +14,11 @@ from fencepost.protocol.events import TimerKind, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, MigrationPolicy, Profile
 from fencepost.protocol.view import GroupState
 
-from .consumer_scene import A, B, kinds, plain
+from .consumer_scene import A, B, Owned, kinds, plain
 from .mixed_scene import MixedScene, gets, mixed, wants
 from .scene import GROUP
 
-JOIN: tuple[object, ...] = ("m1", 0, ("a",), {})
+JOIN: tuple[str, int, tuple[str, ...], Owned] = ("m1", 0, ("a",), {})
 BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencepost.hash_order import texts
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.embedded import LengthError, SchemaError, decode_subscription, decode_topics
 from fencepost.protocol.errors import ErrorCode
@@ -45,7 +46,8 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
         raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # X-UP-07 mended
     if profile.fault_upgrade_answers_before_checks:
         _answer_parked(step, group)
-    members = [_member(step, group, member) for member in group.members.values()]
+    in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
+    members = [_member(step, group, group.members[member_id]) for member_id in in_order]
     said = _records(step, group, members)
     work = Replay({}, profile, step.incarnations)
     for record in said:
