@@ -255,7 +255,9 @@ class CoordinatorModel:
                 side.bring_back(state.written)
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
-            side.around = side.around._replace(new_topics=side.around.image.version, tasks=(), alarms=(), joins=frozenset())
+            side.around = side.around._replace(
+                new_topics=side.around.image.version, tasks=(), alarms=(), joins=frozenset()
+            )
             for group_id, group in (load_groups(self.profile, event.records) or {}).items():
                 work.slots[group_id] = Slot(group_id, group)
                 if isinstance(group, ConsumerGroup):

@@ -107,7 +107,7 @@ class Deleting(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Callback of a classic request to a consumer group: the timers to set, or to cancel, with the answer (X-JOIN-20)."""
+    """Callback of a classic request to a consumer group: timers to set, or to cancel, with the answer (X-JOIN-20)."""
 
     timers: tuple[tuple[Timer, int | None], ...]
 

@@ -176,6 +176,8 @@ def advance(
     bump = updated.names != member.names or regex is Regex.BUMP
     if bump:
         t.rule("M-HB-03")
+    if t.base and not t.profile.fault_upgrade_without_bump:
+        bump = True  # X-UP-15 mended
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
     epoch, refreshed = bump_epoch(t, members, bump)

@@ -16,7 +16,3 @@ class Refused(Exception):
 
 class CannotHappen(Exception):
     """The coordinator takes it for impossible: an internal error (F-REPLAY-13)."""
-
-
-class NotModelled(Exception):
-    """The rules that a step falls under are not in the model, so it cannot be judged."""

@@ -75,6 +75,7 @@ class Turn:
         "fresh",
         "group",
         "group_id",
+        "parked",
         "profile",
         "rebalances",
         "records",
@@ -97,11 +98,12 @@ class Turn:
         self.task: Resolution | None = None
         self.denied_topics: frozenset[str] = frozenset()
         self.base: list[Record] = []  #: of an upgrade, which come before the others (X-UP-10)
+        self.parked = ""  #: whose JoinGroup is parked in the classic group
         self.rebalances = False  #: the classic group does so at once (X-DOWN-06, 22)
         self.classic: Group | None = None  #: what the group becomes (X-DOWN-03)
 
     def after(self) -> ConsumerGroup | None:
-        """The group after the records. The object that a first join or an upgrade makes is not the one that a deadline was set on."""
+        """The group after the records. The object that a first join or an upgrade makes has no deadline yet."""
         group = None if self.fresh else self.group
         for record in self.records:
             group = replay(self.profile, group, record)

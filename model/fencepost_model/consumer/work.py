@@ -27,7 +27,7 @@ from ..classic.rebalance import prepare
 from ..classic.state import Group, Operation, Timer
 from ..classic.work import Shadow, Slot, Work, Written
 from ..machines import EMPTY
-from ..mixed.upgrade import may_upgrade, upgrade
+from ..mixed.upgrade import may_upgrade, release, upgrade
 from .derive import group_topics
 from .group import answer, take
 from .observe import Watched
@@ -114,11 +114,14 @@ class Side:
         except Refused as refused:
             turn.rule(refused.rule)
             armed, response = dict(turn.armed), ConsumerGroupHeartbeatResponse(refused.error)
+        faulty = self.work.profile.fault_upgrade_answers_before_checks
         if response.error_code is not ErrorCode.NONE:
-            turn.armed = armed  # X-UP-09
+            turn.armed = armed if faulty else {}  # X-UP-09
             self.timers(turn)
             self.work.replies.append((request.id, response))
             return
+        if not faulty:
+            release(draft)
         self.work.release(draft)
         operation = Operation(request.id, turn.group_id, request.body, 0, response)
         self.close(turn, operation, turn.base)
@@ -192,6 +195,8 @@ class Side:
             work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry))
             cancelled = frozenset(timer for timer, length in turn.armed.items() if length is None)
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
+            if (turn.base or turn.classic is not None) and work.profile.fault_failed_deletion_lists_twice:
+                work.relisted |= {(work.undurable, group_id)}
             work.slots[group_id] = Slot(group_id, turn.classic or turn.after(), slot.delay)
         self.keep_soft(turn)
         self.timers(turn)
@@ -199,8 +204,13 @@ class Side:
         if draft is not None:
             for member in draft.members.values():
                 draft.arm_session(member)  # X-DOWN-05
+            if turn.parked:  # X-DOWN-23 mended
+                draft.put(draft.members[turn.parked]._replace(join=operation.id))
+                operation = operation._replace(body=None)
             if turn.rebalances:
                 prepare(draft, "member_left")
+            if turn.parked and any(request == operation.id for request, _ in work.replies):
+                operation = operation._replace(answered=True)
         work.submit(operation, records)
 
     def keep_soft(self, turn: Turn) -> None:

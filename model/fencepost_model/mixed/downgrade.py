@@ -15,7 +15,7 @@ from ..consumer.refusal import Refused
 from ..consumer.state import ConsumerGroup, Member, Target
 from ..consumer.tombstones import of_group
 from ..consumer.turn import Turn
-from ..machines import EMPTY, STABLE
+from ..machines import DEAD, STABLE
 from .embedded import write_assignment
 
 
@@ -41,7 +41,7 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     members = tuple(sorted([_classic(member) for member, _ in rest]))
     keeps = t.profile.fault_downgrade_loses_bump or joiner is None
     generation = t.group.epoch if keeps else group.epoch
-    classic = Group(STABLE, EMPTY, generation, CONSUMER, None, None, members, timestamp=t.world.now)
+    classic = Group(STABLE, DEAD, generation, CONSUMER, None, None, members, timestamp=t.world.now)
     sinks = Sinks(t.settings, t.profile, t.chooser, t.world.now, [], [], t.rules)
     draft = Draft(sinks, t.group_id, classic, None)
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments of classic members, in ids instead of names (X-UP-05, X-JOIN-10, X-SYNC-06, X-DOWN-04)."""
+"""Subscriptions and assignments of classic members, in ids instead of names (X-UP-05, X-JOIN-10, X-DOWN-04)."""
 
 from __future__ import annotations
 

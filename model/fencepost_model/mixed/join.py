@@ -21,7 +21,7 @@ from .embedded import read_subscription
 
 
 class Joined(NamedTuple):
-    """The answer, the timers that come with it (X-JOIN-20), and whether a rebalance of the new classic group follows."""
+    """The answer, the timers that come with it (X-JOIN-20), and whether a new classic group rebalances at once."""
 
     body: JoinGroupResponse
     timers: dict[Timer, int | None]

@@ -81,6 +81,8 @@ def _join(side: Side, turn: Turn, request: Request, body: JoinGroupRequest, new_
         side.work.replies.append((request.id, joined.body))  # X-JOIN-05
         operation = Operation(request.id, body.group_id, body, 0, answered=True)
     turn.rebalances = joined.rebalances
+    if joined.rebalances and not turn.profile.fault_downgrade_loses_bump:
+        turn.parked = joined.body.member_id
     side.close(turn, operation, [])
 
 

@@ -27,9 +27,11 @@ def may_upgrade(t: Turn, d: Draft) -> bool:
 
 
 def upgrade(t: Turn, d: Draft) -> None:
-    """X-UP-02…08 on a fresh turn: its group is then the converted one. Raises Refused."""
-    faulty = t.profile.fault_upgrade_answers_before_checks
-    if faulty:
+    """X-UP-02…08 on a fresh turn: its group is then the converted one. Raises Refused.
+
+    With X-UP-03 mended the caller releases who is parked, once the whole request has succeeded.
+    """
+    if t.profile.fault_upgrade_answers_before_checks:
         release(d)
     if d.protocol_name is None:
         error = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -39,11 +41,15 @@ def upgrade(t: Turn, d: Draft) -> None:
     try:
         converted = [_converted(t, d, member) for _, member in sorted(d.members.items())]
     except LengthError:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+        thrown = t.profile.fault_bad_subscription_is_thrown
+        error = ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND
+        raise Refused(error, "X-UP-06") from None
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
-    if not faulty:
-        release(d)
+    shared = [each for _, target in converted for each in target]
+    if len(shared) != len(set(shared)):
+        thrown = t.profile.fault_bad_subscription_is_thrown
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06")
     t.rule("X-UP-04", "X-UP-05", "X-UP-10")
     members = [member for member, _ in converted]
     t.write(GroupMetadataKey(t.group_id), None)
