@@ -9,7 +9,7 @@ was met, and the trace ends there under its name. A difference that no switches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -30,14 +30,25 @@ def explanation(profile: Profile, agrees: Agrees) -> str | None:
     for name in off:
         if agrees(_with(profile, [name])):
             return name
-    if len(off) < 2 or not agrees(_with(profile, off)):
-        return None
-    needed = list(off)
-    for name in off:
+    for needed in _together(off):
+        if len(needed) > 1 and agrees(_with(profile, needed)):
+            return "+".join(_fewest(profile, needed, agrees))
+    return None
+
+
+def _together(off: Sequence[str]) -> Iterator[list[str]]:
+    """Sets of switches that make sense together: those of each release, the newest first, and then all of them."""
+    for release in sorted((name for name in PROFILES if name != INTENDED.name), reverse=True):
+        yield [name for name in off if getattr(PROFILES[release], name)]
+    yield list(off)
+
+
+def _fewest(profile: Profile, needed: list[str], agrees: Agrees) -> list[str]:
+    for name in tuple(needed):
         fewer = [other for other in needed if other != name]
         if agrees(_with(profile, fewer)):
             needed = fewer
-    return "+".join(needed)
+    return needed
 
 
 def _with(profile: Profile, names: Iterable[str]) -> Profile:
