@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from fencepost.functions import KafkaFunctions
 from fencepost.protocol.settings import KAFKA_4_3
 from fencepost_model.trace import Follower
 
@@ -26,18 +27,21 @@ from ..checker.search import Limits, Search
 from ..console import CannotRun, progress
 from ..coverage.features import features_of
 from ..generate.generator import generate
+from ..generate.plan import GroupProtocol
 from ..targets.kafka_jvm import KafkaJvm
 from ..trace.files import WireTrace, read_traces
 from .standing import evidence_folder
 
 RELEASE = "4.3.1"
-TRACES = 2_000
+TRACES = 700
 STEPS = 100
 _CHUNK = 50
+_FUNCTIONS = KafkaFunctions()
 
 
 def lockstep(traces: int = TRACES) -> dict[str, Any]:
-    """Rules by which the model explains what Kafka did, and in how many steps; the traces are those of seeds 0, 1, …
+    """Rules by which the model explains what Kafka did, and in how many steps; the traces are those of seeds 0, 1, … of
+    each protocol.
 
     A rule that no step of the model names, but that the coverage saw decide in what Kafka did, counts by traces.
     """
@@ -45,13 +49,16 @@ def lockstep(traces: int = TRACES) -> dict[str, Any]:
     seen_in: Counter[str] = Counter()
     steps = refused = 0
     target = KafkaJvm(RELEASE)
+    planned = [(protocol, seed) for protocol in GroupProtocol for seed in range(traces)]
     try:
-        with progress(f"Kafka {RELEASE} and the model", traces) as meter:
-            for start in range(0, traces, _CHUNK):
-                chunk = [generate(seed, KAFKA_4_3, STEPS) for seed in range(start, min(start + _CHUNK, traces))]
+        with progress(f"Kafka {RELEASE} and the model", len(planned)) as meter:
+            for start in range(0, len(planned), _CHUNK):
+                chunk = [
+                    generate(seed, KAFKA_4_3, STEPS, protocol) for protocol, seed in planned[start : start + _CHUNK]
+                ]
                 seen = target.run_many([(trace.settings, trace.events) for trace in chunk])
                 for trace, observations in zip(chunk, seen, strict=True):
-                    follower = Follower(trace.settings, trace.profile)
+                    follower = Follower(trace.settings, trace.profile, _FUNCTIONS.matcher)
                     for event, observation in zip(trace.events, observations, strict=False):
                         verdict = follower.feed(event, observation)
                         if not verdict.ok:
@@ -65,7 +72,7 @@ def lockstep(traces: int = TRACES) -> dict[str, Any]:
                 meter.advance(len(chunk))
     finally:
         target.close()
-    told = {"kafka": RELEASE, "profile": KAFKA_4_3.name, "traces": traces, "steps": steps, "refused": refused}
+    told = {"kafka": RELEASE, "profile": KAFKA_4_3.name, "traces": len(planned), "steps": steps, "refused": refused}
     return {**told, "rules": dict(sorted({**seen_in, **rules}.items()))}
 
 
