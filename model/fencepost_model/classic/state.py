@@ -110,6 +110,8 @@ class Timed(NamedTuple):
     """Callback of a classic request to a consumer group: timers to set, or to cancel, with the answer (X-JOIN-20)."""
 
     timers: tuple[tuple[Timer, int | None], ...]
+    #: partitions and metadata of a SyncGroup, whose answer is encoded when it is sent (X-SYNC-06)
+    assignment: tuple[tuple[tuple[bytes, int], ...], bytes] | None = None
 
 
 Callback: TypeAlias = Timed | Created | Emptied | Assigned | Replaced | Deleting

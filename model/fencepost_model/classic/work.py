@@ -10,6 +10,7 @@ every record up to its own is durable, or for one that wrote none, every record 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
@@ -23,8 +24,9 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 
-from ..consumer.state import ConsumerGroup
+from ..consumer.state import ConsumerGroup, Image
 from ..machines import EMPTY, PREPARING
+from ..mixed.embedded import write_assignment
 from ..table import IllegalTransition
 from .choice import Chooser
 from .draft import Draft, InternalError, Sinks
@@ -127,6 +129,7 @@ class Work:
         self.lost = False  #: the partition was lost, and every timer with it
         self.failed = False  #: an internal error happened
         self.profile = profile
+        self.image = Image()  #: the topics that exist
         self.sinks = Sinks(settings, profile, chooser, now, self.operations, self.replies, self.rules)
 
     # ---- groups -------------------------------------------------------------------------------------------------
@@ -225,7 +228,11 @@ class Work:
             self._call(operation, operation.callback)
         if operation.body is not None and operation.request is not None:
             self.rules.append("F-RT-14")
-            self.replies.append((operation.id, operation.body))
+            body = operation.body
+            given = operation.callback.assignment if isinstance(operation.callback, Timed) else None
+            if given is not None and isinstance(body, SyncGroupResponse):
+                body = replace(body, assignment=write_assignment(*given, self.image))
+            self.replies.append((operation.id, body))
 
     def _call(self, operation: Operation, callback: Callback) -> None:
         if isinstance(callback, Timed):
@@ -367,9 +374,13 @@ class Work:
         self.rules.append("F-RT-09")
         if not self.profile.fault_timeout_undoes_memory:
             for at, operation in enumerate(self.operations):
-                if operation.id == operation_id and isinstance(operation.callback, Assigned | Replaced):
+                if operation.id == operation_id and isinstance(operation.callback, Assigned | Replaced | Timed):
                     self.operations[at] = operation._replace(request=None, answered=True)
-                    self._release(operation)
+                    if isinstance(operation.callback, Timed):
+                        self.closed.append(operation_id)
+                        self.replies.append((operation_id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
+                    else:
+                        self._release(operation)
                     return
         failing = [operation for operation in self.operations if operation.id == operation_id]
         self.operations[:] = [operation for operation in self.operations if operation.id != operation_id]

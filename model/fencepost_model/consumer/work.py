@@ -63,6 +63,7 @@ class Side:
 
     def __init__(self, work: Work, around: Surroundings, oracle: Watched) -> None:
         self.work = work
+        work.image = around.image
         self.around = around
         self.oracle = oracle
         self.started: list[TaskKey] = []

@@ -52,7 +52,8 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
             draft.put(own._replace(assignment=write_assignment(target, draft.metadata(own), t.world.image)))
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09") from None
-    t.records += [*of_group(t.group_id, group), draft.record(None)]
+    before = group._replace(regexes=t.group.regexes)  # one that goes with this join is buried twice
+    t.records += [*of_group(t.group_id, before), draft.record(None)]
     if not t.profile.fault_downgrade_leaves_timers:
         for member in t.group.members:
             t.cancel_timers(member.member_id)

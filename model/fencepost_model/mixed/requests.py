@@ -97,13 +97,14 @@ def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> N
         arm_join(turn, side, found)
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS, "X-SYNC-05")
     try:
-        data = write_assignment(without_epochs(found.assigned), first.metadata, turn.world.image)
+        given = (without_epochs(found.assigned), first.metadata)
+        data = write_assignment(*given, turn.world.image)
     except SchemaError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-SYNC-06") from None
     turn.rule("X-SYNC-06")
     timers = ((Timer(SYNC, found.member_id), None), (Timer(SESSION, found.member_id), kept.session_timeout_ms))
     answer = SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, data)
-    side.close(turn, Operation(request.id, body.group_id, body, 0, answer, callback=Timed(timers)), [])
+    side.close(turn, Operation(request.id, body.group_id, body, 0, answer, callback=Timed(timers, given)), [])
 
 
 def _heartbeat(side: Side, turn: Turn, request: Request, body: HeartbeatRequest) -> None:
