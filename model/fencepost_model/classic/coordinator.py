@@ -46,9 +46,10 @@ from .gate import refused
 from .load import load_groups
 from .reads import is_read, read
 from .requests import arrive, go_on
+from .slots import Shadow, Slot, Written
 from .state import Arrive, Group, Operation, Timer
 from .view import view
-from .work import Shadow, Slot, Work, Written
+from .work import Work
 
 NOT_OWNED: Final = "not owned"
 LOADING: Final = "loading"

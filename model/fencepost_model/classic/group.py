@@ -17,6 +17,7 @@ from fencepost.protocol.settings import INTENDED, Profile, Settings
 from .choice import Chooser, every
 from .load import load_group
 from .requests import arrive, go_on
+from .slots import Slot, Written
 from .state import (
     AppendError,
     Arrive,
@@ -29,7 +30,7 @@ from .state import (
     TimeOut,
     Timer,
 )
-from .work import Slot, Work, Written
+from .work import Work
 
 #: The operation id of a write that a timer caused.
 TIMER_WRITE: Final = -1

@@ -30,9 +30,10 @@ from .draft import Draft, InternalError
 from .failure import failure
 from .join import join
 from .live import heartbeat, leave
+from .slots import Shadow, Written
 from .state import Arrive, Created, Deleting, Group, Operation
 from .sync import sync
-from .work import Shadow, Work, Written
+from .work import Work
 
 
 def arrive(work: Work, request: Arrive) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
@@ -33,6 +33,7 @@ from .draft import Draft, InternalError, Sinks
 from .failure import failure
 from .live import session_timer
 from .rebalance import join_timer, prepare
+from .slots import Shadow, Slot, Written
 from .state import (
     ANSWERED,
     JOIN_TIMER,
@@ -55,40 +56,6 @@ from .sync import assigned, not_assigned, sync_timer
 RETRY_MS: Final = 500
 #: Errors after which it does not: the partition is elsewhere.
 _NO_RETRY: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-
-
-class Slot(NamedTuple):
-    """What a coordinator keeps under a group id: the group, if there is one, and the meaning of its join timer.
-
-    The latter outlives the group (C-TMR-12): None for the end of a join phase, (length, remaining) for an initial
-    delay.
-    """
-
-    group_id: str
-    group: Group | ConsumerGroup | None = None
-    delay: tuple[int, int] | None = None
-
-
-class Written(NamedTuple):
-    """What to take back if the records of the last step turn out not to be appended: groups as they were before.
-
-    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13).
-    """
-
-    records: int
-    operation: int
-    before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
-    cancelled: frozenset[Timer] = frozenset()
-
-
-class Shadow(NamedTuple):
-    """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
-    ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside."""
-
-    behind: int
-    group_id: str
-    old: Group | ConsumerGroup | None
-    entry: bool = True
 
 
 class Work:

@@ -24,8 +24,9 @@ from fencepost.protocol.records import GroupMetadataKey, Record
 
 from ..classic.draft import Draft
 from ..classic.rebalance import prepare
+from ..classic.slots import Shadow, Slot, Written
 from ..classic.state import Group, Operation, Timer
-from ..classic.work import Shadow, Slot, Work, Written
+from ..classic.work import Work
 from ..machines import EMPTY
 from ..mixed.upgrade import may_upgrade, release, upgrade
 from .derive import group_topics

@@ -1,0 +1,42 @@
+"""What stands under a group id, what of it readers still see, and what a failed append takes back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..consumer.state import ConsumerGroup
+from .state import Group, Timer
+
+
+class Slot(NamedTuple):
+    """What a coordinator keeps under a group id: the group, if there is one, and the meaning of its join timer.
+
+    The latter outlives the group (C-TMR-12): None for the end of a join phase, (length, remaining) for an initial
+    delay.
+    """
+
+    group_id: str
+    group: Group | ConsumerGroup | None = None
+    delay: tuple[int, int] | None = None
+
+
+class Written(NamedTuple):
+    """What to take back if the records of the last step turn out not to be appended: groups as they were before.
+
+    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13).
+    """
+
+    records: int
+    operation: int
+    before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
+    cancelled: frozenset[Timer] = frozenset()
+
+
+class Shadow(NamedTuple):
+    """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
+    ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside."""
+
+    behind: int
+    group_id: str
+    old: Group | ConsumerGroup | None
+    entry: bool = True
