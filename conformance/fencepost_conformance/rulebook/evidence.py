@@ -21,7 +21,8 @@ from fencepost.protocol.settings import KAFKA_4_3
 from fencepost_model.trace import Follower
 
 from .. import repository
-from ..checker.history import histories
+from ..checker.consumer.watch import first_consumer_event
+from ..checker.history import History, histories
 from ..checker.run import find_traces
 from ..checker.search import Limits, Search
 from ..console import CannotRun, progress
@@ -85,7 +86,9 @@ def wire(files: Iterable[Path]) -> dict[str, Any]:
             if not isinstance(trace, WireTrace):
                 continue
             traces += 1
-            for history in histories(trace).values():
+            for whole in histories(trace).values():
+                # what follows the first KIP-848 request is judged without the model
+                history = History(whole.group_id, whole.events[: first_consumer_event(whole)])
                 search = Search(history, trace.settings, trace.profile, Limits())
                 if search.run():
                     groups += 1

@@ -33,7 +33,7 @@ def upgrade(t: Turn, d: Draft) -> None:
     """
     if t.profile.fault_upgrade_answers_before_checks:
         release(d)
-    if d.protocol_name is None:
+    if any(all(each.name != d.protocol_name for each in member.protocols) for member in d.members.values()):
         error = ErrorCode.UNKNOWN_SERVER_ERROR
         if not t.profile.fault_upgrade_without_protocol:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
