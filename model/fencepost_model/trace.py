@@ -22,6 +22,7 @@ from fencepost.protocol.view import GroupView
 
 from .agree import Mismatch, disagreements
 from .classic.coordinator import CoordinatorModel, CoordinatorState, Step
+from .classic.draft import InternalError
 from .classic.state import Group
 from .consumer.observe import Seen, no_matcher
 from .consumer.oracle import Matcher
@@ -133,7 +134,12 @@ class Follower:
                 if reason:
                     continue
             new_id = fresh_id(event, observed, state)
-            for step in self.model.successors(state, event, new_id, seen):
+            try:
+                steps = self.model.successors(state, event, new_id, seen)
+            except InternalError as broken:
+                reason = f"the model has no answer: {broken}"
+                continue
+            for step in steps:
                 changes = after_step(deadlines, event, step)
                 mismatches = disagreements(
                     state, event, step, changes, observed, versions=self._versions, profile=self.model.profile

@@ -25,7 +25,7 @@ def group_for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest, written
     if group is not None:
         if group.state is not GroupState.EMPTY:
             return upgrade.upgraded(step, group, written)  # M-VAL-23
-        written.append(records.tombstone(group.group_id))  # M-VAL-22
+        written.append(records.tombstone(group.group_id))  # M-VAL-22, X-POL-05
     return new_group(body.group_id, step.incarnations, step.profile)  # M-VAL-21
 
 

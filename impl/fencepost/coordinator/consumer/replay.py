@@ -106,7 +106,7 @@ def _member(draft: ConsumerDraft, member_id: str, value: ConsumerGroupMemberMeta
 def _current(
     draft: ConsumerDraft, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None, profile: Profile
 ) -> None:
-    """F-REPLAY-08."""
+    """F-REPLAY-08; who holds what follows from it (M-PE-05), topics that nobody knows included (F-REPLAY-15)."""
     old = draft.members.get(member_id)
     if value is not None:
         draft.put(

@@ -77,7 +77,7 @@ def _clamped(step: Step, value: int, low: int, high: int) -> int:
 
 
 def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """M-TMR-02: a heartbeat changed what the member has."""
+    """M-TMR-02: a heartbeat changed what the member has. Nobody else has this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         watch_rebalance(step, group_id, member)
     else:
@@ -106,7 +106,7 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
 
 
 def watch_loaded(step: Step, group: ConsumerGroup) -> None:
-    """F-LOAD-04, F-LOAD-05."""
+    """F-LOAD-04, F-LOAD-05; join and sync timers do not come back (X-TMR-04)."""
     for member in group.members.values():
         watch_session(step, group.group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:

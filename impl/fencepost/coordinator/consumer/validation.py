@@ -18,7 +18,7 @@ MEMBER_ID_GIVEN_SINCE = 1
 
 def unauthorized(request: Request, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
     """M-VAL-01, M-VAL-02."""
-    if not settings.consumer_protocol_enabled:
+    if not settings.consumer_protocol_enabled:  # X-ROLL-01
         return ErrorCode.UNSUPPORTED_VERSION
     if body.group_id in request.denied:
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -37,7 +37,7 @@ def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Setting
         or (body.instance_id is not None and _blank(body.instance_id))
         or (body.rack_id is not None and _blank(body.rack_id))
         or (epoch == JOIN_EPOCH and _incomplete(body))
-        or (epoch == STATIC_LEAVE_EPOCH and body.instance_id is None)
+        or (epoch == STATIC_LEAVE_EPOCH and body.instance_id is None)  # M-VAL-13, M-LEAVE-06
         or epoch < STATIC_LEAVE_EPOCH
     ):
         return ErrorCode.INVALID_REQUEST

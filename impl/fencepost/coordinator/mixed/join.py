@@ -28,7 +28,8 @@ MEMBER_ID_REQUIRED_SINCE = 4
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
-    """X-JOIN-*; an error is told at once, success when it is in the log (X-JOIN-14)."""
+    """X-JOIN-02 and what follows (X-JOIN-01 is every JoinGroup's); an error is told at once and without a member id
+    (X-JOIN-26), success when it is in the log (X-JOIN-14)."""
     try:
         _join(step, request, body, group)
     except Refused as refused:

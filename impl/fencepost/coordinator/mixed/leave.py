@@ -30,7 +30,7 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
         rows.append(LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error))
     try:
         if leaving:
-            consumer_leave.fence(step, group, list(leaving.values()))
+            consumer_leave.fence(step, group, list(leaving.values()))  # one bump for all of them (M-EPOCH-05)
     except Refused as refused:
         step.reply(request.id, refusal(request, refused.error))  # X-DOWN-09
         return

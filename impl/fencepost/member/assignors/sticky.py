@@ -2,7 +2,7 @@
 
 They differ in how a member says what it held, and in what becomes of a partition that changes hands: sticky is eager,
 everybody has given up everything, and it goes to its new owner at once. cooperative-sticky leaves it out of every list,
-so that its owner gives it up and the next round hands it on (A-COOP-01, A-COOP-02).
+so that its owner gives it up and the next round hands it on (A-COOP-01…04), never from hand to hand (A-PROP-08).
 """
 
 from __future__ import annotations
