@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 from itertools import pairwise
 
@@ -141,6 +142,11 @@ def test_an_interruption_leaves_what_was_found() -> None:
             _thread.interrupt_main()
             threading.Event().wait(0.05)
 
-    found = explore(TwoPhase(5), watch=interrupt, block=64)
+    # a shell that starts this in the background has it ignore the interruption
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = explore(TwoPhase(5), watch=interrupt, block=64)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert found.stopped == "interrupted"
     assert 1000 < found.states <= 8832

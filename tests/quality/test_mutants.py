@@ -13,7 +13,6 @@ import pytest
 from fencepost_conformance.mutants import suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import Patches, planted
-from fencepost_conformance.simulate.product import Bounds
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "mutants.md"
 
@@ -57,13 +56,8 @@ def test_the_document_lists_every_mutant():
 def test_a_survivor_is_an_error(monkeypatch, capsys):
     from fencepost_conformance.cli import main  # noqa: PLC0415
 
-    monkeypatch.setattr(suite, "BOUNDS", Bounds(transitions=0))
-    monkeypatch.setattr(suite, "TRACES", 0)
-    monkeypatch.setattr(suite, "SCENES", {})
-    monkeypatch.setattr(suite, "SIMULATIONS", 0)
-    monkeypatch.setattr(suite, "LOADS", 0)
-    monkeypatch.setattr(suite, "WALKS", 0)
-    monkeypatch.setattr(suite, "GROUPS", 0)
+    monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, ()))
+    monkeypatch.setattr(suite, "ALL_CHECKS", ())
     with pytest.raises(SystemExit) as left:
         main(["mutants", "no-sync-timer", "--json"])
     assert left.value.code == 1

@@ -17,7 +17,7 @@ from .mutant import Mutant, Patches, Side
 
 
 def _interval_ignored(patches: Patches) -> None:
-    patches.attribute(target, "_allowed", lambda step, group: True)
+    patches.attribute(target, "allowed", lambda step, group: True)
 
 
 def _votes_ignored(patches: Patches) -> None:

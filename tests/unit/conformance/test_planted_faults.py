@@ -136,7 +136,9 @@ def test_conform_and_replay_show_a_fault(
     assert status == 1
     assert "✗" in told
     assert "C-HB-09" in told
-    assert "differs" in (tmp_path / "r.html").read_text()
+    shown_page = (tmp_path / "r.html").read_text()
+    assert "refused at event" in shown_page
+    assert "data-marked" in shown_page
 
     status, told, _ = command(
         capsys,
