@@ -43,6 +43,7 @@ def test_it_is_broad_and_small() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_the_model_could_have_produced_it(path: Path) -> None:
+    """Among them groups rolled from one protocol to the other and back (X-ROLL-02)."""
     told = dict(read(path).provenance)
     assert {"broker", "client", "scenario", "assignors", "started_at"} <= told.keys()
     (verdict,) = check_file(path)

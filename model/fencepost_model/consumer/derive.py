@@ -16,7 +16,7 @@ _NO_TOPICS: Final[frozenset[str]] = frozenset()
 
 
 def group_state(group: ConsumerGroup) -> str:
-    """M-ST-01…04, the first that matches."""
+    """M-ST-01…04, the first that matches; a function of the group, so INV-KIP-08 cannot fail."""
     if not group.members:
         return G_EMPTY
     if group.epoch > group.assignment_epoch:
@@ -29,7 +29,7 @@ def group_state(group: ConsumerGroup) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def holders(members: tuple[Member, ...]) -> Mapping[Partition, int]:
-    """The epoch of every partition that somebody holds (M-PE-01)."""
+    """The epoch of every partition that somebody holds (M-PE-01); derived anew each time (INV-KIP-12)."""
     found: dict[Partition, int] = {}
     for member in members:
         for held in (member.assigned, member.revoking):
@@ -95,7 +95,7 @@ def group_topics(members: Iterable[Member], regexes: Iterable[ResolvedRegex]) ->
 
 @lru_cache(maxsize=1 << 10)
 def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex, ...]) -> SubscriptionType:
-    """M-TGT-05, G-DATA-22. ``regexes``: all that are resolved."""
+    """M-TGT-05, G-DATA-22, counted anew each time (INV-KIP-13). ``regexes``: all that are resolved."""
     size = len(members)
     by_name: dict[str, int] = {}
     by_regex: dict[str, int] = {}

@@ -94,7 +94,7 @@ def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerM
 
 
 def _check_epoch(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
-    """M-FENCE-03…07."""
+    """M-FENCE-03…07; an epoch that was never stored is one that is too new (F-CONS-05)."""
     epoch = claim.epoch
     if epoch == JOIN_EPOCH and not profile.old_known_member_at_zero_fenced:
         return

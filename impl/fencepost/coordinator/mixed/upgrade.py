@@ -31,7 +31,7 @@ _ALLOWED = (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
 def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
     """The consumer group that this one would be; the records that say so go to ``written``.
 
-    X-UP-01…08, F-ORD-08. Raises ``Refused`` and ``InternalError``.
+    X-UP-01…08, F-ORD-08, INV-CONV-01. Raises ``Refused`` and ``InternalError``.
     """
     settings, profile = step.settings, step.profile
     if (
