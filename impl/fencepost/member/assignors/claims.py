@@ -17,8 +17,8 @@ Held = dict[TopicPartition, None]
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """``held``: what each member is believed to hold, members in map order (A-STICKY-06). ``void``: claimed twice in one
-    generation.
+    """``held``: what each member is believed to hold, members in map order (A-STICKY-06). ``void``: claimed twice in
+    one generation.
     ``alike``: all subscribe to the same (A-STICKY-07). ``newest``: the highest generation ever met (A-STICKY-05)."""
 
     held: dict[str, Held]
