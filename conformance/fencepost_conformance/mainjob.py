@@ -23,7 +23,7 @@ from . import repository
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
 
-#: of either protocol: quick graphs, a large one, and ones that must break; ``fencepost check --engine tlc`` has them all
+#: of either protocol: quick graphs, a large one, and ones that must break; ``check --engine tlc`` has them all
 GRAPHS = ("EagerQuiet", "EagerFaults", "KafkaTwoOwners", "ConsumerQuiet", "ConsumerAlone", "LostLeave")
 
 
