@@ -46,33 +46,30 @@ def session_timeout(step: Step, group_id: str) -> int:
     """G-CFG-10, G-CFG-28."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_session_timeout_ms
-    if value is None:
-        return settings.group_consumer_session_timeout_ms
     low, high = settings.group_consumer_min_session_timeout_ms, settings.group_consumer_max_session_timeout_ms
-    return _clamped(step, value, low, high)
+    return _own(step, value, settings.group_consumer_session_timeout_ms, low, high)
 
 
 def heartbeat_interval(step: Step, group_id: str) -> int:
     """G-CFG-11, G-CFG-28."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_heartbeat_interval_ms
-    if value is None:
-        return settings.group_consumer_heartbeat_interval_ms
     low, high = settings.group_consumer_min_heartbeat_interval_ms, settings.group_consumer_max_heartbeat_interval_ms
-    return _clamped(step, value, low, high)
+    return _own(step, value, settings.group_consumer_heartbeat_interval_ms, low, high)
 
 
 def assignment_interval(step: Step, group_id: str) -> int:
     """G-CFG-30."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_assignment_interval_ms
-    if value is None:
-        return settings.group_consumer_assignment_interval_ms
     low, high = settings.group_consumer_min_assignment_interval_ms, settings.group_consumer_max_assignment_interval_ms
-    return _clamped(step, value, low, high)
+    return _own(step, value, settings.group_consumer_assignment_interval_ms, low, high)
 
 
-def _clamped(step: Step, value: int, low: int, high: int) -> int:
+def _own(step: Step, value: int | None, usual: int, low: int, high: int) -> int:
+    """The group's own value within the broker's bounds, or the broker's if it has none (M-CFG-01)."""
+    if value is None:
+        return usual
     return value if step.profile.old_group_config_unclamped else min(max(value, low), high)
 
 
