@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fencepost.coordinator import CoordinatorState, consumer_view, initial_state, step, view
 from fencepost.protocol import consumer_messages as c
@@ -85,10 +85,12 @@ class _Stop:
     """Ends the task."""
 
 
+_Answer = TypeVar("_Answer")
 _Item: TypeAlias = _Ask | _Alarm | _Task | _News | _Stop
 
 
 def wall_clock_ms() -> int:
+    """Milliseconds since 1970, as Kafka stamps its records."""
     return time.time_ns() // 1_000_000
 
 
@@ -173,52 +175,41 @@ class GroupCoordinator:
         self, body: m.JoinGroupRequest, *, client_id: str = "", client_host: str = ""
     ) -> m.JoinGroupResponse:
         """A dynamic member joins twice: MEMBER_ID_REQUIRED tells the id to come back with (C-JOIN-34)."""
-        answer = await self.request(body, client_id=client_id, client_host=client_host)
-        assert isinstance(answer, m.JoinGroupResponse)
-        return answer
+        return await self._ask(m.JoinGroupResponse, body, client_id, client_host)
 
     async def sync(self, body: m.SyncGroupRequest) -> m.SyncGroupResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, m.SyncGroupResponse)
-        return answer
+        return await self._ask(m.SyncGroupResponse, body)
 
     async def heartbeat(self, body: m.HeartbeatRequest) -> m.HeartbeatResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, m.HeartbeatResponse)
-        return answer
+        return await self._ask(m.HeartbeatResponse, body)
 
     async def leave(self, body: m.LeaveGroupRequest) -> m.LeaveGroupResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, m.LeaveGroupResponse)
-        return answer
+        return await self._ask(m.LeaveGroupResponse, body)
 
     async def describe(self, body: m.DescribeGroupsRequest) -> m.DescribeGroupsResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, m.DescribeGroupsResponse)
-        return answer
+        return await self._ask(m.DescribeGroupsResponse, body)
 
     async def list_groups(self, body: m.ListGroupsRequest) -> m.ListGroupsResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, m.ListGroupsResponse)
-        return answer
+        return await self._ask(m.ListGroupsResponse, body)
 
     async def delete(self, body: m.DeleteGroupsRequest) -> m.DeleteGroupsResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, m.DeleteGroupsResponse)
-        return answer
+        return await self._ask(m.DeleteGroupsResponse, body)
 
     async def consumer_heartbeat(
         self, body: c.ConsumerGroupHeartbeatRequest, *, client_id: str = "", client_host: str = ""
     ) -> c.ConsumerGroupHeartbeatResponse:
         """Of a member of a consumer group (KIP-848): joins with epoch 0, goes on with the epoch of the last answer, and
         leaves with -1 (M-HB-*)."""
-        answer = await self.request(body, client_id=client_id, client_host=client_host)
-        assert isinstance(answer, c.ConsumerGroupHeartbeatResponse)
-        return answer
+        return await self._ask(c.ConsumerGroupHeartbeatResponse, body, client_id, client_host)
 
     async def consumer_describe(self, body: c.ConsumerGroupDescribeRequest) -> c.ConsumerGroupDescribeResponse:
-        answer = await self.request(body)
-        assert isinstance(answer, c.ConsumerGroupDescribeResponse)
+        return await self._ask(c.ConsumerGroupDescribeResponse, body)
+
+    async def _ask(
+        self, kind: type[_Answer], body: m.RequestBody, client_id: str = "", client_host: str = ""
+    ) -> _Answer:
+        answer = await self.request(body, client_id=client_id, client_host=client_host)
+        assert isinstance(answer, kind)
         return answer
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
@@ -264,10 +255,12 @@ class GroupCoordinator:
         try:
             outcome = self._feed(event)
         except Exception as failure:  # the state is as before; only the one who asked is told
-            if not isinstance(item, _Ask):
+            if not isinstance(event, Request):
                 _log.exception("the coordinator could not handle %s", event)
-            elif not item.answer.done():
-                item.answer.set_exception(failure)
+                return
+            answer = self._asked.pop(event.id)
+            if not answer.done():
+                answer.set_exception(failure)
             return
         if outcome.records:
             await self._append(outcome)

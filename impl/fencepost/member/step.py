@@ -41,9 +41,7 @@ from .events import (
 )
 from .state import Member, SentKind, Stage
 from .subscription import SubscriptionState
-from .turn import IllegalEvent, Turn, armed
-
-_CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
+from .turn import IllegalEvent, Turn, armed, take
 
 
 def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Member, tuple[Command, ...]]:
@@ -53,30 +51,14 @@ def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Membe
     returned, ``ListenerDone`` without a listener running, a timer that is not set. Raises ``ValueError`` for a
     subscription that Kafka refuses (K-SUB-01).
     """
-    before = armed(member)
-    _check(member, event, before)
-    if isinstance(event, MemberTimerFired):
-        del before[event.timer]
+    waiting = member.waiting
+    call = None if waiting is None else waiting.stage.value
+    before = take(member, event, armed(member), call=call, listening=waiting is not None)
     turn = Turn(member, event.at_ms, jitter)
     _handle(turn, event)
     heartbeats.have_turn(turn)
     turn.arm(before, armed(turn.member))
     return turn.member, tuple(turn.commands)
-
-
-def _check(member: Member, event: MemberEvent, timers: dict[MemberTimer, int]) -> None:
-    if isinstance(event, _CALLS):
-        if member.closed:
-            raise IllegalEvent("the member is closed")
-        if member.waiting is not None:
-            raise IllegalEvent(f"a call has not returned yet ({member.waiting.stage.value})")
-        if isinstance(event, SubscribeRegex):
-            raise ValueError("the coordinator of a classic group matches no regular expressions")  # K-SUB-01
-    elif isinstance(event, ListenerDone):
-        if member.waiting is None or member.waiting.stage is Stage.CLOSE_COMMIT:
-            raise IllegalEvent("no listener is running")
-    elif isinstance(event, MemberTimerFired) and timers.get(event.timer, event.at_ms + 1) > event.at_ms:
-        raise IllegalEvent(f"the {event.timer.value} timer is not due")
 
 
 def _handle(turn: Turn, event: MemberEvent) -> None:
@@ -116,6 +98,8 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
         case SubscribePattern(pattern=pattern):
             subscription = turn.member.subscription.subscribe_pattern(pattern)
             _subscribed(turn, subscription.match(turn.member.cluster))
+        case SubscribeRegex():
+            raise ValueError("the coordinator of a classic group matches no regular expressions")  # K-SUB-01
         case Unsubscribe():
             leaving.unsubscribe(turn)
         case EnforceRebalance(reason=reason):
@@ -171,4 +155,4 @@ def _listener_done(turn: Turn, error: str | None) -> None:
         case Stage.CLOSE:
             leaving.closed(turn, waiting.option, error)
         case Stage.CLOSE_COMMIT:
-            raise IllegalEvent("no listener is running")
+            raise IllegalEvent("no listener is running, the close waits for its commit")

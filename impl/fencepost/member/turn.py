@@ -10,12 +10,22 @@ from fencepost.protocol.errors import ErrorCode
 from .events import (
     Call,
     CancelMemberTimer,
+    Close,
     Command,
+    EnforceRebalance,
     Failure,
     Listener,
+    ListenerDone,
+    MemberEvent,
     MemberTimer,
+    MemberTimerFired,
+    Poll,
     Returned,
     SetMemberTimer,
+    Subscribe,
+    SubscribePattern,
+    SubscribeRegex,
+    Unsubscribe,
 )
 from .partitions import TopicPartition, partition_order
 from .settings import ClientSettings
@@ -25,6 +35,9 @@ from .state import Coordinator, Generation, JoinFailed, JoinOpen, Member, Member
 class IllegalEvent(ValueError):
     """The event cannot happen to a member in this state; nothing changed."""
 
+
+#: What the application calls; one at a time, and nothing after ``Close``.
+CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
 
 #: Timers that run only while the heartbeat thread works and knows whom to ask (K-HB-02).
 THREAD_TIMERS = (MemberTimer.HEARTBEAT, MemberTimer.SESSION, MemberTimer.POLL)
@@ -51,9 +64,34 @@ class AnyMember(Protocol):
     def coordinator(self) -> Coordinator: ...
     @property
     def deadlines(self) -> Mapping[MemberTimer, int]: ...
+    @property
+    def closed(self) -> bool: ...
 
 
 M = TypeVar("M", bound=AnyMember)
+
+
+def take(
+    member: AnyMember, event: MemberEvent, timers: dict[MemberTimer, int], *, call: str | None, listening: bool
+) -> dict[MemberTimer, int]:
+    """The timers that are still set once the event has come.
+
+    ``call``: the call of the application that has not returned; ``listening``: its listener runs. Raises
+    ``IllegalEvent`` for what cannot happen to the member now.
+    """
+    if isinstance(event, CALLS):
+        if member.closed:
+            raise IllegalEvent("the member is closed")
+        if call is not None:
+            raise IllegalEvent(f"a call has not returned yet ({call})")
+    elif isinstance(event, ListenerDone):
+        if not listening:
+            raise IllegalEvent("no listener is running")
+    elif isinstance(event, MemberTimerFired):
+        if timers.get(event.timer, event.at_ms + 1) > event.at_ms:
+            raise IllegalEvent(f"the {event.timer.value} timer is not due")
+        return {timer: at for timer, at in timers.items() if timer is not event.timer}
+    return timers
 
 
 class AnyTurn(Generic[M]):

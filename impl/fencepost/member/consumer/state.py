@@ -174,7 +174,7 @@ class ConsumerMember(NamedTuple):
     """A consumer of a KIP-848 group. Make one with ``ConsumerMember(settings, member_id)``, where the id is a fresh
     random UUID in Kafka's base64 form (N-HB-08); change it with ``step`` only. Mappings in it are never changed.
 
-    ``assignment_of_target`` and ``current``: the assignment received last, and the one reconciled last (N-HB-05).
+    ``target`` and ``current``: the assignment received last, and the one reconciled last (N-HB-05).
     ``queue``: what the background wants done by the application's thread. ``expired``: the leave under way is caused
     by the poll interval; ``back``: the application has polled since (N-TR-10). ``leaving``: an unsubscribe or close
     waits for the end of the leave.

@@ -48,12 +48,10 @@ from ..events import (
 )
 from ..state import Coordinator
 from ..subscription import SubscriptionState
-from ..turn import IllegalEvent
+from ..turn import IllegalEvent, take
 from . import answers, application, heartbeats, reconciling
 from .state import ConsumerMember
 from .turn import ConsumerTurn, armed
-
-_CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
 
 
 def step(member: ConsumerMember, event: MemberEvent, jitter: float = 1.0) -> tuple[ConsumerMember, tuple[Command, ...]]:
@@ -63,29 +61,16 @@ def step(member: ConsumerMember, event: MemberEvent, jitter: float = 1.0) -> tup
     returned, ``ListenerDone`` without a listener running, a timer that is not set. Raises ``ValueError`` for a
     subscription that Kafka refuses (K-SUB-01).
     """
-    before = armed(member)
-    _check(member, event, before)
-    if isinstance(event, MemberTimerFired):
-        del before[event.timer]
+    waiting = member.waiting
+    call = None if waiting is None else waiting.api.value
+    listening = waiting is not None and waiting.running is not None
+    before = take(member, event, armed(member), call=call, listening=listening)
     turn = ConsumerTurn(member, event.at_ms, jitter)
     _handle(turn, event)
     heartbeats.have_turn(turn)
     application.finish(turn)
     turn.arm(before, armed(turn.member))
     return turn.member, tuple(turn.commands)
-
-
-def _check(member: ConsumerMember, event: MemberEvent, timers: dict[MemberTimer, int]) -> None:
-    if isinstance(event, _CALLS):
-        if member.closed:
-            raise IllegalEvent("the member is closed")
-        if member.waiting is not None:
-            raise IllegalEvent(f"a call has not returned yet ({member.waiting.api.value})")
-    elif isinstance(event, ListenerDone):
-        if member.waiting is None or member.waiting.running is None:
-            raise IllegalEvent("no listener is running")
-    elif isinstance(event, MemberTimerFired) and timers.get(event.timer, event.at_ms + 1) > event.at_ms:
-        raise IllegalEvent(f"the {event.timer.value} timer is not due")
 
 
 def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
