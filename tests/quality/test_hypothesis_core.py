@@ -74,6 +74,9 @@ class Smallest:
     def order(self, group_id, keys):
         return keys
 
+    def topics(self, group_id, topic_ids):
+        return topic_ids
+
 
 class Coordinator(RuleBasedStateMachine):
     """The watched core raises ``Broken`` with the rule's id; the rules here only make things happen."""

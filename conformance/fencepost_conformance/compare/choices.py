@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations, islice, permutations, product
 from typing import TypeAlias, TypeVar, cast
 
+from fencepost.hash_order import FEWEST, grown, in_table, of_text, of_uuid
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.messages import JoinGroupResponse
 
-from ..generate.java_order import java_order
+from ..generate.java_order import timeline_order
 from ..targets.base import Observation
 from .difference import Difference
 
 #: entries that a hash map may once have held, one for each size of its table
 _TABLE_SIZES = (12, 24, 48, 96)
+#: how many of a choice's other answers are tried, and how many sets of answers to the choices of one step
+_MOST_ANSWERS = 48
+_MOST_SETS = 400
 
 
-#: a name, or all names in order
-Answer: TypeAlias = str | tuple[str, ...]
-_A = TypeVar("_A", str, tuple[str, ...])
+#: a name, or all keys in order
+Answer: TypeAlias = str | tuple[str, ...] | tuple[bytes, ...]
+_A = TypeVar("_A", str, tuple[str, ...], tuple[bytes, ...])
+_K = TypeVar("_K", str, bytes)
 #: which choice: the event, and the how-manieth of that event
 Place: TypeAlias = tuple[int, int]
 
@@ -32,8 +38,12 @@ class Call:
     number: int
     kind: str
     group_id: str
-    among: tuple[str, ...]
+    among: tuple[str, ...] | tuple[bytes, ...]
     answer: Answer
+
+    @property
+    def place(self) -> Place:
+        return self.event, self.number
 
 
 class WatchedChoices:
@@ -64,10 +74,15 @@ class WatchedChoices:
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._noted("order", group_id, keys, tuple(self._inner.order(group_id, keys)))
 
-    def _noted(self, kind: str, group_id: str, among: Sequence[str], answer: _A) -> _A:
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return self._noted("topics", group_id, topic_ids, tuple(self._inner.topics(group_id, topic_ids)))
+
+    def _noted(self, kind: str, group_id: str, among: Sequence[str] | Sequence[bytes], answer: _A) -> _A:
         number = sum(call.event == self.event for call in self.calls)
-        answer = cast(_A, self._given.get((self.event, number), answer))
-        self.calls.append(Call(self.event, number, kind, group_id, tuple(among), answer))
+        given = self._given.get((self.event, number), answer)
+        if given in among or sorted(given) == sorted(among):  # else an earlier answer made this another choice
+            answer = cast(_A, given)
+        self.calls.append(Call(self.event, number, kind, group_id, cast("tuple[str, ...]", tuple(among)), answer))
         return answer
 
 
@@ -82,22 +97,51 @@ def other_choice(calls: Sequence[Call], found: Difference, other: Observation) -
     return None
 
 
-def untold_choices(calls: Sequence[Call], found: Difference) -> Iterator[tuple[Place, Answer]]:
-    """Other answers to the choices at the step of a difference that no observation tells (M-TGT-02, A-UHOM-01): any
-    other assignor of a tie, and the orders of a hash map that once held more than it does now."""
-    for call in calls:
-        if call.event != found.event:
-            continue
-        place = (call.event, call.number)
-        if call.kind == "assignor":
-            yield from ((place, name) for name in call.among if name != call.answer)
-        elif call.kind == "order":
-            tried = {call.answer}
-            for size in _TABLE_SIZES:
-                order = tuple(java_order(call.among, size))
-                if order not in tried:
-                    tried.add(order)
-                    yield place, order
+def untold_choices(calls: Sequence[Call], found: Difference) -> Iterator[dict[Place, Answer]]:
+    """Other answers to the choices at the step of a difference that no observation tells: to one of them, then to two
+    together, and so on. Any other assignor of a tie (M-TGT-02); the orders of a hash map that once held more than it
+    does now, or was filled in another order (A-UHOM-07)."""
+    others = {call.place: _others(call) for call in calls if call.event == found.event}
+    places = [place for place, answers in others.items() if answers]
+    return islice(_sets(places, others), _MOST_SETS)
+
+
+def _sets(places: Sequence[Place], others: Mapping[Place, Sequence[Answer]]) -> Iterator[dict[Place, Answer]]:
+    for size in range(1, len(places) + 1):
+        for chosen in combinations(places, size):
+            for answers in product(*(others[place] for place in chosen)):
+                yield dict(zip(chosen, answers, strict=True))
+
+
+def _others(call: Call) -> list[Answer]:
+    orders: Iterable[Answer] = ()
+    if call.kind == "assignor":
+        orders = cast("tuple[str, ...]", call.among)
+    elif call.kind == "order":
+        members = timeline_order(cast("tuple[str, ...]", call.among))
+        hashes = [of_text(name) for name in members]
+        sizes = [grown(size) for size in _TABLE_SIZES]
+        orders = chain(
+            (next(_filled(members, hashes, buckets)) for buckets in sizes),
+            chain.from_iterable(_filled(members, hashes, buckets) for buckets in sizes),
+        )
+    elif call.kind == "topics":
+        topic_ids = cast("tuple[bytes, ...]", call.among)
+        orders = _filled(topic_ids, [of_uuid(topic_id) for topic_id in topic_ids], FEWEST)
+    tried = dict.fromkeys(islice(orders, _MOST_ANSWERS))
+    tried.pop(call.answer, None)
+    return list(tried)
+
+
+def _filled(keys: Sequence[_K], spread: Sequence[int], buckets: int) -> Iterator[tuple[_K, ...]]:
+    """Each order in which a table of that many buckets can show these keys; first the one of these keys put in in
+    turn."""
+    spread_of = dict(zip(keys, spread, strict=True))
+    rows: dict[int, list[_K]] = {}
+    for key in in_table(keys, spread_of.__getitem__, buckets):
+        rows.setdefault(spread_of[key] & (buckets - 1), []).append(key)
+    for shown in product(*(permutations(row) for row in rows.values())):
+        yield tuple(key for row in shown for key in row)
 
 
 def _chosen(call: Call, other: Observation) -> str | None:

@@ -54,11 +54,14 @@ def compare(
         if len(given) < _MOST_CHOICES:
             watched = WatchedChoices(choices(), given)
             _run(settings, profile, events[: found.event + 1], watched)
-            different = other_choice(watched.calls, found, other[found.event]) or _untold(
-                settings, profile, events[: found.event + 1], other, watched.calls, found, given, choices
+            told = other_choice(watched.calls, found, other[found.event])
+            different = (
+                _untold(settings, profile, events[: found.event + 1], other, watched.calls, found, given, choices)
+                if told is None
+                else dict([told])
             )
-            if different is not None and different[0] not in given:
-                given[different[0]] = different[1]
+            if different.keys() - given.keys():
+                given.update(different)
                 # the trace was made for the first choice; what comes later may be impossible after the other
                 events = events[: next((i for i, seen in enumerate(other) if seen.error in _IMPOSSIBLE), len(events))]
                 other = other[: len(events)]
@@ -77,13 +80,14 @@ def _untold(  # noqa: PLR0917 — what a run needs
     found: Difference,
     given: Mapping[Place, Answer],
     choices: Callable[[], Choices],
-) -> tuple[Place, Answer] | None:
-    """A choice that no observation tells, with the answer under which the difference is none."""
-    for place, answer in untold_choices(calls, found):
-        ours = _run(settings, profile, events, WatchedChoices(choices(), {**given, place: answer}))
+) -> dict[Place, Answer]:
+    """The choices that no observation tells, with answers under which the difference is none; empty if there are none
+    such."""
+    for answers in untold_choices(calls, found):
+        ours = _run(settings, profile, events, WatchedChoices(choices(), {**given, **answers}))
         if len(ours) == len(events) and first_difference(ours, other) is None:
-            return place, answer
-    return None
+            return answers
+    return {}
 
 
 def _explained(

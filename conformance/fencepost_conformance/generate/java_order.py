@@ -6,8 +6,9 @@ as a third shows them, which was filled from a ``TimelineHashMap`` (A-UHOM-01). 
 (NOT-10), but to follow Kafka step by step the suite guesses it; ``fencepost.hash_order`` knows how a hash table works.
 
 The guess can be wrong where a map once held more than it does now, since it never shrinks, and, of an assignor's
-members, where several share a bucket of both maps or the one who just came shares one with others. The comparison then
-hands in what Kafka chose.
+members, where several share a bucket of both maps or the one who just came shares one with others. Of topics that
+share a bucket nothing is known: which came first goes by the maps of assignments before (A-UHOM-07). The comparison
+then hands in what Kafka chose.
 """
 
 from __future__ import annotations
@@ -78,3 +79,6 @@ class JavaOrder:
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return java_order(timeline_order(keys))
+
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return topic_ids

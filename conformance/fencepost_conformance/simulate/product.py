@@ -111,6 +111,9 @@ class _Numbered:
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return keys
 
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return topic_ids
+
 
 class Both:
     """The core and the model after the same events. ``after`` leaves this object as it is."""

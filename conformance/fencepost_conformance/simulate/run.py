@@ -102,6 +102,9 @@ class RandomChoices:
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._rng.sample(keys, len(keys))
 
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return topic_ids
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

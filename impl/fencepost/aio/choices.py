@@ -26,3 +26,6 @@ class RandomChoices:
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return keys
+
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return topic_ids

@@ -29,6 +29,10 @@ class Choices(Protocol):
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         """The members in the order in which an assignor goes through them (A-UHOM-01); they come sorted by id."""
 
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        """These topics in the order in which a hash table took them in (A-UHOM-07). Asked only where it decides: two of
+        them share a bucket, and what a member gives up or gets may go by it."""
+
 
 class Functions(Protocol):
     """What the standard library does not have; pure functions that the host hands in."""

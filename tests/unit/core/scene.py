@@ -53,6 +53,9 @@ class FirstOf:
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return keys
 
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return topic_ids
+
 
 class Scene:
     def __init__(self, profile: Profile = INTENDED, *, log: str = "at once", running: bool = True, **settings: int):

@@ -1,14 +1,21 @@
 """The order in which Kafka's server assignors meet topic ids and partition numbers.
 
 Where ``uniform`` has to give something up or to hand something out, Kafka takes it in the order of a hash table, which
-``fencepost.hash_order`` computes. Only the order of the members depends on more than is known here; it is handed in.
+``fencepost.hash_order`` computes. What depends on more than is known here is handed in: the order of the members, and
+of topics that share a bucket.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from fencepost.hash_order import grown, in_table, made_for, of_uuid, spread
+
+
+def crowded(topic_ids: Collection[bytes]) -> bool:
+    """Whether two of them share a bucket, so that the order in which they were put in shows."""
+    mask = grown(len(topic_ids)) - 1
+    return len({of_uuid(topic_id) & mask for topic_id in topic_ids}) < len(topic_ids)
 
 
 def of_set(topic_ids: Iterable[bytes]) -> list[bytes]:

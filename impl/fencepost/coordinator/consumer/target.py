@@ -6,14 +6,14 @@ until then everybody is reconciled to the old one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
-from ..assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec
+from ..assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
 from ..work import Step
 from . import records, timers
 from .errors import Refused
@@ -61,11 +61,15 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     members = {**group.members, member.member_id: member}
     if predecessor is not None:
         members.pop(predecessor, None)
-    specs = {}
-    for member_id in step.choices.order(group.group_id, sorted(members)):
+    rows = {}
+    for member_id in sorted(members):
         before = predecessor if predecessor is not None and member_id == member.member_id else member_id
-        specs[member_id] = _spec(step, group, members[member_id], group.target.get(before, NO_SHARE))
-    counts = {topic_id: topic.partitions for topic_id, topic in step.topics.by_id.items()}
+        rows[member_id] = _spec(step, group, members[member_id], group.target.get(before, NO_SHARE))
+    specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
+    first = next(iter(specs.values())).topic_ids  # the ones that are dealt out if all subscribe to the same (A-UHOM-03)
+    known = step.topics.by_id
+    dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: known[topic_id].name))
+    counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
     name = preferred(step, group.group_id, members)
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # from a log of other days
@@ -86,9 +90,14 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
 
 def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Share) -> MemberSpec:
     """M-TGT-03."""
-    assigned = {topic_id: frozenset(partitions) for topic_id, partitions in target.items()}
+    assigned = {topic_id: frozenset(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
     topic_ids = step.topics.ids(group.topics_of(member))
     return MemberSpec(member.instance_id, member.rack_id, topic_ids, assigned)
+
+
+def _put_in(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:
+    """In the order in which Kafka's table of them was filled (A-UHOM-07)."""
+    return step.choices.topics(group_id, topic_ids) if hash_order.crowded(topic_ids) else topic_ids
 
 
 def _whole(share: Share) -> Share:

@@ -1,0 +1,73 @@
+"""Choices of the other coordinator that nothing tells, and that are found by trying (NOT-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from fencepost.protocol.settings import KAFKA_4_3
+from fencepost_conformance.compare.choices import Call, WatchedChoices, untold_choices
+from fencepost_conformance.compare.difference import Difference
+from fencepost_conformance.compare.lockstep import compare
+from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.generate.java_order import JavaOrder, java_order, timeline_order
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.ids import MemberIds
+
+ONE, OTHER, ALONE = bytes(15) + b"\x01", bytes(15) + b"\x11", bytes(15) + b"\x02"
+HERE = Difference(7, "records", "", "")
+
+
+class LastIn(JavaOrder):
+    """Another coordinator whose tables of topics were filled the other way round."""
+
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return topic_ids[::-1]
+
+
+class LastMember(JavaOrder):
+    """One that once had many members: its table is larger."""
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return java_order(timeline_order(keys), 24)
+
+
+@pytest.mark.parametrize(("other", "seeds"), [(LastIn, (11147, 40025)), (LastMember, range(60))])
+def test_other_orders_are_found(other: Callable[[MemberIds], JavaOrder], seeds: Iterable[int]) -> None:
+    """Few traces come to topics in one bucket of which something is given up; these do."""
+    followed = 0
+    for seed in seeds:
+        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.CONSUMER)
+        theirs, _ = Core(lambda: other(MemberIds())).run_until_raised(trace.settings, KAFKA_4_3, trace.events)
+        found = compare(trace.settings, KAFKA_4_3, trace.events, trace.observations, theirs)
+        assert found.difference is None, f"seed {seed}: {found.difference}"
+        followed += found.followed
+    assert followed
+
+
+def test_topics_change_places_within_their_bucket_only() -> None:
+    call = Call(7, 0, "topics", "g", (ONE, ALONE, OTHER), (ONE, ALONE, OTHER))
+    assert list(untold_choices([call], HERE)) == [{(7, 0): (ONE, OTHER, ALONE)}, {(7, 0): (OTHER, ONE, ALONE)}]
+    assert list(untold_choices([call], Difference(8, "records", "", ""))) == []
+
+
+def test_answers_of_one_step_are_tried_alone_and_then_together() -> None:
+    calls = [
+        Call(7, 0, "order", "g", ("Aa", "BB"), ("Aa", "BB")),
+        Call(7, 1, "assignor", "g", ("range", "uniform"), "range"),
+    ]
+    assert list(untold_choices(calls, HERE)) == [
+        {(7, 0): ("BB", "Aa")},
+        {(7, 1): "uniform"},
+        {(7, 0): ("BB", "Aa"), (7, 1): "uniform"},
+    ]
+
+
+def test_an_answer_to_another_question_is_not_used() -> None:
+    choices = WatchedChoices(JavaOrder(MemberIds()), {(7, 0): (OTHER, ONE)})
+    choices.event = 7
+    assert choices.topics("g", (ONE, ALONE)) == (ONE, ALONE)
+    choices.calls.clear()
+    assert choices.topics("g", (ONE, OTHER)) == (OTHER, ONE)
