@@ -42,6 +42,7 @@ from ..consumer.view import view as consumer_view
 from ..consumer.work import Side, Surroundings, configured, topics_changed
 from ..mixed.requests import takes as takes_classic
 from .choice import Chooser, every
+from .formers import Former
 from .gate import refused
 from .load import load_groups
 from .reads import is_read, read
@@ -74,7 +75,8 @@ class CoordinatorState(NamedTuple):
     ``relisted``: where in the log a deletion was tried, as records behind, and the group; see ``reads``. ``dropped``:
     consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: members that a failed append
     touched, and where; see ``reads``. ``hashes``: the metadata hashes known so
-    far, which a target showed (M-META-07).
+    far, which a target showed (M-META-07). ``formers``: classic groups that were converted while somebody waits with
+    a callback of theirs (X-UP-16).
     """
 
     phase: str = NOT_OWNED
@@ -91,6 +93,7 @@ class CoordinatorState(NamedTuple):
     doubled: frozenset[tuple[int, str, str]] = frozenset()
     around: Surroundings = Surroundings()
     hashes: Hashes = ()
+    formers: tuple[Former, ...] = ()
 
     def any_group(self, group_id: str) -> Group | ConsumerGroup | None:
         for slot in self.slots:
@@ -227,8 +230,9 @@ class CoordinatorModel:
             relisted=frozenset() if fresh else state.relisted,
             dropped=() if fresh else state.dropped,
             doubled=frozenset() if fresh else state.doubled,
+            formers=() if fresh else state.formers,
         )
-        side = Side(work, state.around, Watched(seen, state.hashes))
+        side = Side(work, state.around, Watched(seen, state.hashes, _failing(state.slots)))
         if isinstance(event, Request):
             if not side.takes(event, new_id) and not takes_classic(side, event, new_id):
                 arrive(
@@ -298,6 +302,7 @@ class CoordinatorModel:
             doubled=frozenset() if work.lost else work.doubled,
             around=side.around,
             hashes=side.oracle.hashes,
+            formers=() if work.lost else work.formers.kept,
         )
         outcome = Outcome(
             records=tuple(work.records),
@@ -316,6 +321,19 @@ class CoordinatorModel:
                 key = TimerKey(TimerKind.OPERATION, operation=operation)
                 commands.append(SetTimer(key, self.settings.offsets_commit_timeout_ms))
         return tuple(commands)
+
+
+def _failing(slots: tuple[Slot, ...]) -> frozenset[str]:
+    """Groups whose deadline came with an epoch that was never written (M-HB-13)."""
+    return frozenset(
+        [
+            slot.group_id
+            for slot in slots
+            if isinstance(slot.group, ConsumerGroup)
+            and slot.group.refresh is not None
+            and slot.group.refresh[1] > slot.group.epoch
+        ]
+    )
 
 
 @lru_cache(maxsize=1 << 12)

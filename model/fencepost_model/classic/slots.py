@@ -23,20 +23,24 @@ class Slot(NamedTuple):
 class Written(NamedTuple):
     """What to take back if the records of the last step turn out not to be appended: groups as they were before.
 
-    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13).
+    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13). ``dropped``: the groups
+    that were out of memory before the step (C-JOIN-15), so that nothing of them can have changed.
     """
 
     records: int
     operation: int
     before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
     cancelled: frozenset[Timer] = frozenset()
+    dropped: frozenset[str] = frozenset()
 
 
 class Shadow(NamedTuple):
     """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
-    ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside."""
+    ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside. ``by``:
+    the write that changed it, if the group became one of the other kind."""
 
     behind: int
     group_id: str
     old: Group | ConsumerGroup | None
     entry: bool = True
+    by: int | None = None

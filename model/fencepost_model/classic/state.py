@@ -133,7 +133,8 @@ class Operation(NamedTuple):
 
     ``behind`` is the number of records that must yet become durable before it is. ``body`` is the answer to send then,
     None if the answer is a future of its own (JoinGroup, SyncGroup) or there is none (a timer's write); ``answered``
-    tells whether that future is complete. ``timer`` is set again if the write fails (F-RT-17).
+    tells whether that future is complete. ``timer`` is set again if the write fails (F-RT-17). ``former``: the write
+    that has put another group in the place of the one that the callback acts on (X-UP-16).
     """
 
     id: int
@@ -144,6 +145,7 @@ class Operation(NamedTuple):
     answered: bool = False
     callback: Callback | None = None
     timer: Timer | None = None
+    former: int | None = None
 
 
 JOIN_TIMER: Final = Timer("join")

@@ -9,7 +9,6 @@ every record up to its own is durable, or for one that wrote none, every record 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -17,28 +16,25 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
-    ResponseBody,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile, Settings
 
-from ..consumer.state import ConsumerGroup, Image
+from ..consumer.state import RETRY_MS, ConsumerGroup
 from ..machines import EMPTY, PREPARING
 from ..mixed.embedded import write_assignment
 from ..table import IllegalTransition
-from .choice import Chooser
-from .draft import Draft, InternalError, Sinks
+from .draft import Draft, InternalError
 from .failure import failure
 from .live import session_timer
+from .opened import Opened
 from .rebalance import join_timer, prepare
-from .slots import Shadow, Slot, Written
+from .slots import Slot, Written
 from .state import (
     ANSWERED,
     JOIN_TIMER,
     SYNC_TIMER,
-    Arrive,
     Assigned,
     Callback,
     Created,
@@ -52,126 +48,12 @@ from .state import (
 from .static import not_replaced, replaced
 from .sync import assigned, not_assigned, sync_timer
 
-#: How long until a timer of a consumer group whose write failed runs out again (F-RT-17, M-TMR-08).
-RETRY_MS: Final = 500
-#: Errors after which it does not: the partition is elsewhere.
+#: Errors after which a timer is not set again: the partition is elsewhere (F-RT-17).
 _NO_RETRY: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
-class Work:
-    """One step. ``slots`` and ``operations`` are the state to start from; read the attributes when it is done."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        profile: Profile,
-        chooser: Chooser,
-        slots: dict[str, Slot],
-        *,
-        operations: tuple[Operation, ...] = (),
-        undurable: int = 0,
-        now: int = 0,
-        shadows: tuple[Shadow, ...] = (),
-        relisted: frozenset[tuple[int, str]] = frozenset(),
-        dropped: tuple[tuple[str, ConsumerGroup], ...] = (),
-        doubled: frozenset[tuple[int, str, str]] = frozenset(),
-    ) -> None:
-        self.slots = slots
-        self.operations = list(operations)
-        self.undurable = undurable
-        self.shadows = shadows
-        self.relisted = relisted  #: (records to the place of the log, group): deletions that ListGroups remembers
-        self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
-        self.doubled = doubled  #: (records to the place of the log, group, member): see ``reads``
-        self.drafts: dict[str, Draft] = {}
-        self.records: list[Record] = []
-        self.replies: list[tuple[int, ResponseBody]] = []
-        self.rules: list[str] = []
-        self.opened: list[int] = []
-        self.closed: list[int] = []
-        self.written: Written | None = None
-        self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
-        self.due: list[Arrive] = []  #: deletions whose turn has come
-        self.fired: list[Timer] = []  #: timers that ran out and were not set again
-        self.lost = False  #: the partition was lost, and every timer with it
-        self.failed = False  #: an internal error happened
-        self.profile = profile
-        self.image = Image()  #: the topics that exist
-        self.sinks = Sinks(settings, profile, chooser, now, self.operations, self.replies, self.rules)
-
-    # ---- groups -------------------------------------------------------------------------------------------------
-
-    def draft(self, group_id: str) -> Draft | None:
-        """The classic group, open for changes; None if there is none."""
-        draft = self.drafts.get(group_id)
-        if draft is None:
-            slot = self.slots.get(group_id)
-            if slot is None or type(slot.group) is not Group:
-                return None
-            draft = self.drafts[group_id] = Draft(self.sinks, group_id, slot.group, slot.delay)
-        return draft
-
-    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The consumer group of that id; None if there is none."""
-        slot = self.slots.get(group_id)
-        return slot.group if slot is not None and isinstance(slot.group, ConsumerGroup) else None
-
-    def release(self, draft: Draft) -> None:
-        """The classic group is given up, as it is now, for one of the other kind (X-UP-03)."""
-        self.drafts.pop(draft.group_id)
-        self.loose.append((draft.group_id, draft.armed))
-        self.slots[draft.group_id] = Slot(draft.group_id, draft.close(), draft.delay)
-
-    def drop(self, group_id: str, group: ConsumerGroup) -> None:
-        """C-JOIN-15: out of memory without a record. It comes back if the next append fails, and reads at the committed
-        offset see it until a later record is replicated."""
-        self.slots[group_id] = Slot(group_id, None, self.slots[group_id].delay)
-        self.dropped = (*self.dropped, (group_id, group))
-        self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
-
-    def create(self, group_id: str) -> Draft:
-        """C-ST-06: a new group."""
-        slot = self.slots.get(group_id)
-        draft = Draft(self.sinks, group_id, Group(timestamp=self.sinks.now), slot.delay if slot else None)
-        self.drafts[group_id] = draft
-        return draft
-
-    def delete(self, group_id: str) -> None:
-        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09); what waits for the log is no more its own."""
-        draft = self.drafts.pop(group_id, None)
-        delay = draft.delay if draft is not None else self.slots[group_id].delay
-        if draft is not None:
-            self.loose.append((group_id, draft.armed))
-        self.slots[group_id] = Slot(group_id, None, delay)
-        if self.profile.fault_failed_deletion_lists_twice:
-            self.relisted |= {(self.undurable, group_id)}
-        self.operations[:] = [
-            operation._replace(callback=None)
-            if operation.group_id == group_id and not isinstance(operation.callback, Created)  # F-RT-13
-            else operation
-            for operation in self.operations
-        ]
-
-    def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
-        """Every timer that the step set (its length in ms) or cancelled (None), by group."""
-        for group_id, timers in self.loose:
-            for timer, delay in timers.items():
-                yield group_id, timer, delay
-        for draft in self.drafts.values():
-            for timer, delay in draft.armed.items():
-                yield draft.group_id, timer, delay
-
-    def finish(self) -> None:
-        """Closes the drafts into ``slots``."""
-        if self.dropped and self.written is not None and self.written.records:
-            before = (*[row for row in self.written.before if row[0] not in dict(self.dropped)], *self.dropped)
-            self.written = self.written._replace(before=before)
-            self.dropped = ()
-        for group_id, draft in self.drafts.items():
-            group = draft.close()
-            slot = self.slots.get(group_id)
-            if slot is None or slot.group is not group or slot.delay != draft.delay:
-                self.slots[group_id] = Slot(group_id, group, draft.delay)
+class Work(Opened):
+    """One step of the coordinator in progress."""
 
     # ---- operations ---------------------------------------------------------------------------------------------
 
@@ -204,7 +86,7 @@ class Work:
     def _call(self, operation: Operation, callback: Callback) -> None:
         if isinstance(callback, Timed):
             self.loose.append((operation.group_id, dict(callback.timers)))
-        draft = self.draft(operation.group_id)
+        draft = self.acted_on(operation)
         if draft is None:
             return
         try:
@@ -214,6 +96,7 @@ class Work:
                 replaced(draft, callback)
         except (InternalError, IllegalTransition):
             self.rules.append("C-STATIC-17")
+        self.by_name(operation, draft)
 
     def loaded(self, group_id: str) -> None:
         """``GMM.onLoaded`` for a group that the log gave (F-LOAD-04, 06, C-TMR-13)."""
@@ -248,7 +131,7 @@ class Work:
         if operation.timer is not None and error not in _NO_RETRY:
             self.rules.append("F-RT-17")
             self.loose.append((operation.group_id, {operation.timer: RETRY_MS}))
-        draft = self.draft(operation.group_id)
+        draft = self.acted_on(operation)
         callback = operation.callback
         if draft is not None:
             try:
@@ -258,6 +141,7 @@ class Work:
                     not_replaced(draft, None if operation.answered else operation.id, callback, error, lost=self.lost)
             except (InternalError, IllegalTransition):
                 self.rules.append("C-STATIC-18")
+            self.by_name(operation, draft)
         if any(request == operation.id for request, _ in self.replies) or operation.request is None:
             return
         if isinstance(operation.request, JoinGroupRequest | SyncGroupRequest):
@@ -318,7 +202,8 @@ class Work:
         for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
             group = before
-            if isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
+            same = group_id not in written.dropped
+            if same and isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
                 group = before._replace(refresh=slot.group.refresh)  # M-HB-13
                 if self.profile.fault_failed_deletion_lists_twice:
                     touched = {member.member_id for member in before.members if member not in slot.group.members}
@@ -330,6 +215,7 @@ class Work:
                 self.loose.append((group_id, dict.fromkeys(gone)))
             self.slots[group_id] = Slot(group_id, group, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
+        self.formers.comes_back(written.operation, self.operations)
         self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
         failing = [operation for operation in self.operations if operation.id == written.operation]
         self.operations[:] = [operation for operation in self.operations if operation.id != written.operation]
@@ -356,7 +242,7 @@ class Work:
 
     def _release(self, operation: Operation) -> None:
         """Memory follows the log: the caller is told to come again, the group waits on for the record."""
-        draft = self.draft(operation.group_id)
+        draft = self.acted_on(operation)
         if draft is None or operation.answered:
             return
         for member in list(draft.members.values()):

@@ -18,7 +18,7 @@ from .heartbeat import heartbeat
 from .leave import expire, fence, leave
 from .refusal import Refused
 from .regex import resolve
-from .state import Beat, ConsumerGroup, Expire, Resolution, Resolve, Timer
+from .state import RETRY_MS, Beat, ConsumerGroup, Expire, Resolution, Resolve, Timer
 from .turn import Around, Turn, World
 
 Step: TypeAlias = Beat | Expire | Resolve
@@ -81,7 +81,10 @@ def take(turn: Turn, step: Step) -> ConsumerGroupHeartbeatResponse | None:
             try:
                 fence(turn, [member])
             except Refused as refused:
-                turn.rule(refused.rule)  # X-DOWN-09
+                turn.rule(refused.rule)
+                if refused.error is ErrorCode.UNKNOWN_SERVER_ERROR:  # not X-DOWN-09, which Kafka expects
+                    turn.failed = True
+                    turn.armed = {Timer(step.kind, step.member_id): RETRY_MS}  # F-RT-17
     elif not step.failed:
         resolve(turn, step.resolution)
     return None

@@ -45,12 +45,14 @@ UNSEEN: Final = Seen()
 
 
 class Watched:
-    """An oracle that answers as the target did. ``hashes`` grows by what it learns."""
+    """An oracle that answers as the target did. ``hashes`` grows by what it learns. ``failing``: the groups whose last
+    request was to write an epoch, and failed."""
 
-    __slots__ = ("_seen", "hashes")
+    __slots__ = ("_failing", "_seen", "hashes")
 
-    def __init__(self, seen: Seen, hashes: Hashes) -> None:
+    def __init__(self, seen: Seen, hashes: Hashes, failing: frozenset[str] = frozenset()) -> None:
         self._seen = seen
+        self._failing = failing
         self.hashes = hashes
 
     def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
@@ -74,7 +76,9 @@ class Watched:
     def _bumped_in_vain(self, group_id: str) -> bool:
         """A request that fails leaves only the deadline, with the epoch that there was to be (M-HB-13)."""
         view = None if self._seen.groups is None else self._seen.groups.get(group_id)
-        return view is not None and view.refresh_deadline is not None and view.refresh_deadline[1] > view.group_epoch
+        if view is None:
+            return group_id in self._failing  # failed at the same instant as the one before, nothing changes at all
+        return view.refresh_deadline is not None and view.refresh_deadline[1] > view.group_epoch
 
     def _hashes(self, group_id: str) -> list[int]:
         records, groups = self._seen.records, self._seen.groups

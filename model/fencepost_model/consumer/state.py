@@ -116,6 +116,10 @@ SYNC: Final = "consumer-sync"
 KINDS: Final = (SESSION, REBALANCE, JOIN, SYNC)
 
 
+#: How long until a timer whose write failed runs out again, ms (F-RT-17, M-TMR-08).
+RETRY_MS: Final = 500
+
+
 class Resolution(NamedTuple):
     """A regex resolution under way, with what was fixed when it was scheduled (M-RX-04). ``hidden``: the topics that
     the caller may not describe (M-RX-06). The image is the one of when it runs."""
@@ -155,6 +159,7 @@ __all__ = [
     "JOIN",
     "KINDS",
     "REBALANCE",
+    "RETRY_MS",
     "SESSION",
     "SYNC",
     "Beat",

@@ -72,6 +72,7 @@ class Turn:
         "chooser",
         "classic",
         "denied_topics",
+        "failed",
         "fresh",
         "group",
         "group_id",
@@ -99,6 +100,7 @@ class Turn:
         self.denied_topics: frozenset[str] = frozenset()
         self.base: list[Record] = []  #: of an upgrade, which come before the others (X-UP-10)
         self.parked = ""  #: whose JoinGroup is parked in the classic group
+        self.failed = False  #: an internal error happened in a timer's write
         self.rebalances = False  #: the classic group does so at once (X-DOWN-06, 22)
         self.classic: Group | None = None  #: what the group becomes (X-DOWN-03)
 

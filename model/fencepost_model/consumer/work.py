@@ -137,6 +137,10 @@ class Side:
         turn = self.turn(group_id, group if isinstance(group, ConsumerGroup) else None)
         epoch = next((e for g, m, e in self.around.alarms if (g, m) == (group_id, timer.member_id)), 0)
         take(turn, Expire(timer.kind, timer.member_id, epoch))
+        if turn.failed:
+            self.work.failed = True
+            self.timers(turn)
+            return
         self.close(turn, Operation(operation, group_id, None, 0, timer=timer), [])
 
     def task_done(self, key: TaskKey, failed: bool, operation: int) -> None:
@@ -194,7 +198,10 @@ class Side:
         records = [*prefix, *turn.records]
         if records:
             entry = turn.fresh or bool(turn.base) or turn.classic is not None
-            work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry))
+            by = operation.id if isinstance(old, Group) else None
+            if isinstance(old, Group):
+                work.formers.leaves(group_id, old, operation.id, work.operations)
+            work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry, by))
             cancelled = frozenset(timer for timer, length in turn.armed.items() if length is None)
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             if (turn.base or turn.classic is not None) and work.profile.fault_failed_deletion_lists_twice:

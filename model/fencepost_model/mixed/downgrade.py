@@ -30,13 +30,11 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
 
 
 def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target] | None) -> None:
-    """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-09)."""
+    """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-04, 09)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
-    rest = [
-        (member, group.target_of(member.member_id) or ()) for member in group.members if member.member_id not in leavers
-    ]
+    gone = leavers if joiner is None else {*leavers, joiner[0].member_id}
+    rest = [(m, target_of(t, group, m.member_id)) for m in group.members if m.member_id not in gone]
     if joiner is not None:
-        rest = [row for row in rest if row[0].member_id != joiner[0].member_id]
         rest.append(joiner)
     members = tuple(sorted([_classic(member) for member, _ in rest]))
     keeps = t.profile.fault_downgrade_loses_bump or joiner is None
@@ -58,6 +56,14 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
         for member in t.group.members:
             t.cancel_timers(member.member_id)
     t.classic = draft.close()
+
+
+def target_of(t: Turn, group: ConsumerGroup, member_id: str) -> Target:
+    """X-DOWN-04: none at all if the member joined while no target could be computed. Raises Refused."""
+    target = group.target_of(member_id)
+    if target is None and t.profile.old_downgrade_rebalances_by_subscription:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04")
+    return target or ()
 
 
 def _classic(member: Member) -> ClassicMember:

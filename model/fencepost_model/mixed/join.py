@@ -12,11 +12,11 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.settings import MigrationPolicy
 
 from ..classic.subscription import CONSUMER
-from ..consumer.heartbeat import Found, advance, has_room, replace, stored_target
+from ..consumer.heartbeat import Found, advance, has_room, replace
 from ..consumer.refusal import Refused
 from ..consumer.state import JOIN, SESSION, SYNC, Member, Timer
 from ..consumer.turn import Turn
-from .downgrade import downgrade, downgrades
+from .downgrade import downgrade, downgrades, target_of
 from .embedded import read_subscription
 
 
@@ -62,7 +62,7 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
     timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
     if converts and before is not None:
         t.rule("X-DOWN-20", "X-DOWN-21")
-        target = stored_target(t, found, updated)
+        target = target_of(t, t.group, before.member_id)
         group = t.after()
         assert group is not None
         downgrade(t, group, {before.member_id} - {member_id}, (after, target))

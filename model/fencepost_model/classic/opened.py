@@ -1,0 +1,156 @@
+"""The groups that a step has open, and everything that it asks for: what ``work`` runs the rules on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+
+from ..consumer.state import ConsumerGroup, Image
+from .choice import Chooser
+from .draft import Draft, Sinks
+from .formers import Former, Formers
+from .slots import Shadow, Slot, Written
+from .state import JOIN_TIMER, Arrive, Created, Group, Operation, Timer
+
+
+class Opened:
+    """``slots`` and ``operations`` are the state to start from; read the attributes when the step is done."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        profile: Profile,
+        chooser: Chooser,
+        slots: dict[str, Slot],
+        *,
+        operations: tuple[Operation, ...] = (),
+        undurable: int = 0,
+        now: int = 0,
+        shadows: tuple[Shadow, ...] = (),
+        relisted: frozenset[tuple[int, str]] = frozenset(),
+        dropped: tuple[tuple[str, ConsumerGroup], ...] = (),
+        doubled: frozenset[tuple[int, str, str]] = frozenset(),
+        formers: tuple[Former, ...] = (),
+    ) -> None:
+        self.slots = slots
+        self.operations = list(operations)
+        self.undurable = undurable
+        self.shadows = shadows
+        self.relisted = relisted  #: (records to the place of the log, group): deletions that ListGroups remembers
+        self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
+        self.doubled = doubled  #: (records to the place of the log, group, member): see ``reads``
+        self.formers = Formers(formers)
+        self.drafts: dict[str, Draft] = {}
+        self.records: list[Record] = []
+        self.replies: list[tuple[int, ResponseBody]] = []
+        self.rules: list[str] = []
+        self.opened: list[int] = []
+        self.closed: list[int] = []
+        self.written: Written | None = None
+        self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
+        self.due: list[Arrive] = []  #: deletions whose turn has come
+        self.fired: list[Timer] = []  #: timers that ran out and were not set again
+        self.lost = False  #: the partition was lost, and every timer with it
+        self.failed = False  #: an internal error happened
+        self.profile = profile
+        self.image = Image()  #: the topics that exist
+        self.sinks = Sinks(settings, profile, chooser, now, self.operations, self.replies, self.rules)
+
+    def draft(self, group_id: str) -> Draft | None:
+        """The classic group, open for changes; None if there is none."""
+        draft = self.drafts.get(group_id)
+        if draft is None:
+            slot = self.slots.get(group_id)
+            if slot is None or type(slot.group) is not Group:
+                return None
+            draft = self.drafts[group_id] = Draft(self.sinks, group_id, slot.group, slot.delay)
+        return draft
+
+    def acted_on(self, operation: Operation) -> Draft | None:
+        """The classic group that the operation's callback acts on (X-UP-16)."""
+        if operation.former is None:
+            return self.draft(operation.group_id)
+        self.rules.append("X-UP-16")
+        return self.formers.draft(self.sinks, operation.former)
+
+    def by_name(self, operation: Operation, draft: Draft) -> None:
+        """The timers that the callback set: a group that was converted sets those of whatever has its name now."""
+        if operation.former is None:
+            return
+        if JOIN_TIMER in draft.armed:
+            live = self.draft(draft.group_id)
+            if live is not None:
+                live.delay = None
+            else:
+                slot = self.slots.get(draft.group_id, Slot(draft.group_id))
+                self.slots[draft.group_id] = slot._replace(delay=None)
+        self.loose.append((draft.group_id, draft.armed))
+        draft.armed = {}
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The consumer group of that id; None if there is none."""
+        slot = self.slots.get(group_id)
+        return slot.group if slot is not None and isinstance(slot.group, ConsumerGroup) else None
+
+    def release(self, draft: Draft) -> None:
+        """The classic group is given up, as it is now, for one of the other kind (X-UP-03)."""
+        self.drafts.pop(draft.group_id)
+        self.loose.append((draft.group_id, draft.armed))
+        self.slots[draft.group_id] = Slot(draft.group_id, draft.close(), draft.delay)
+
+    def drop(self, group_id: str, group: ConsumerGroup) -> None:
+        """C-JOIN-15: out of memory without a record. It comes back if the next append fails, and reads at the committed
+        offset see it until a later record is replicated."""
+        self.slots[group_id] = Slot(group_id, None, self.slots[group_id].delay)
+        self.dropped = (*self.dropped, (group_id, group))
+        self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
+
+    def create(self, group_id: str) -> Draft:
+        """C-ST-06: a new group."""
+        slot = self.slots.get(group_id)
+        draft = Draft(self.sinks, group_id, Group(timestamp=self.sinks.now), slot.delay if slot else None)
+        self.drafts[group_id] = draft
+        return draft
+
+    def delete(self, group_id: str) -> None:
+        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09); what waits for the log is no more its own."""
+        draft = self.drafts.pop(group_id, None)
+        delay = draft.delay if draft is not None else self.slots[group_id].delay
+        if draft is not None:
+            self.loose.append((group_id, draft.armed))
+        self.slots[group_id] = Slot(group_id, None, delay)
+        if self.profile.fault_failed_deletion_lists_twice:
+            self.relisted |= {(self.undurable, group_id)}
+        self.operations[:] = [
+            operation._replace(callback=None)
+            if operation.group_id == group_id
+            and operation.former is None
+            and not isinstance(operation.callback, Created)  # F-RT-13
+            else operation
+            for operation in self.operations
+        ]
+
+    def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
+        """Every timer that the step set (its length in ms) or cancelled (None), by group."""
+        for group_id, timers in self.loose:
+            for timer, delay in timers.items():
+                yield group_id, timer, delay
+        for draft in self.drafts.values():
+            for timer, delay in draft.armed.items():
+                yield draft.group_id, timer, delay
+
+    def finish(self) -> None:
+        """Closes the drafts into ``slots``."""
+        if self.dropped and self.written is not None and self.written.records:
+            before = (*[row for row in self.written.before if row[0] not in dict(self.dropped)], *self.dropped)
+            self.written = self.written._replace(before=before, dropped=frozenset(dict(self.dropped)))
+            self.dropped = ()
+        for group_id, draft in self.drafts.items():
+            group = draft.close()
+            slot = self.slots.get(group_id)
+            if slot is None or slot.group is not group or slot.delay != draft.delay:
+                self.slots[group_id] = Slot(group_id, group, draft.delay)
+        self.shadows = self.formers.finish(self.shadows, self.operations)
