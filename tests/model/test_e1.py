@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graphs import SPEC, compared, dumped
 
 from fencepost_model.explore.search import explore
 from fencepost_model.system.abstraction import VARIABLES, abstract, abstract_graph
-from fencepost_model.system.checking import check_tlc, compare_with_model, explore_entry
+from fencepost_model.system.checking import check_tlc, explore_entry
 from fencepost_model.system.closed import ClosedSystem
 from fencepost_model.system.config import Config
-from fencepost_model.system.manifest import Entry, read_manifest, read_problem
-from fencepost_model.system.mutants import mutated
-from fencepost_model.tlc.compare import Comparison
+from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.tlc.dump import ValueNumbers
-from fencepost_model.tlc.run import run_tlc
 
-SPEC = Path(__file__).parents[2] / "spec"
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC)}
+LARGE = "EagerFaults"
 
 
 @pytest.mark.tlc
@@ -40,28 +38,6 @@ def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None)
     row = check_tlc(ENTRIES[LARGE], workers=2)
     assert (row.compared, row.wrong) == (True, [])
     assert row.states >= 100_000
-
-
-LARGE = "EagerFaults"
-
-
-def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
-    """TLC's graph of the configuration with constants overridden on the specification's side."""
-    names = {line.split()[0] for line in overrides}
-    lines = entry.cfg.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if not line.strip() or line.split()[0] not in names]
-    constants = kept.index("CONSTANTS")
-    changed = tmp_path / "Changed.cfg"
-    text = "\n".join([*kept[: constants + 1], *overrides, *kept[constants + 1 :]])
-    changed.write_text(text.split("INVARIANTS", maxsplit=1)[0], encoding="utf-8")
-    dump = tmp_path / "graph.dot"
-    run_tlc(SPEC / "MCMutants.tla", changed, dump=dump)
-    return dump
-
-
-def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
-    with mutated(*mutants):
-        return compare_with_model(entry, dump)
 
 
 @pytest.mark.tlc

@@ -1,7 +1,8 @@
 """Read the state graph that TLC writes with ``-dump dot,actionlabels``.
 
 The file repeats the same values of the same variables in state after state, so each printed value is parsed once and
-known by a number from then on; a state is a tuple of numbers, an edge three integers.
+known by a number from then on; a state is a tuple of numbers, an edge two of them and the name of an action. The file is
+read line by line, as it is far larger than what is kept of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 from typing import Final
 
 from .values import TlaValue, parse
@@ -59,19 +61,24 @@ def read_dump(path: Path, variables: tuple[str, ...], watch: Callable[[int], Non
     numbers = ValueNumbers(variables)
     place = {name: number for number, name in enumerate(variables)}
     parsed: list[dict[str, int]] = [{} for _ in variables]
-    known: dict[str, int] = {}
-    states: list[tuple[int, ...]] = []
+    found: dict[str, int] = {}  # TLC's name of a state to its number; an edge may come before its states
+    states: dict[int, tuple[int, ...]] = {}
     initial: set[int] = set()
-    edges: list[tuple[str, str, str]] = []
+    edges: set[tuple[int, str, int]] = set()
+
+    def place_of(node: str) -> int:
+        return found.setdefault(node, len(found))
+
     for line in _lines(path, watch):
         edge = _EDGE.match(line)
         if edge is not None:
-            edges.append((edge[1], edge[3], edge[2]))
+            edges.add((place_of(edge[1]), intern(edge[3]), place_of(edge[2])))
             continue
         node = _NODE.match(line)
         if node is None:
             continue
-        if node[1] not in known:
+        state = place_of(node[1])
+        if state not in states:
             row = [-1] * len(variables)
             for part in (_SEPARATOR + node[2].removeprefix("/\\\\ ")).split(_SEPARATOR)[1:]:
                 name, _, text = part.partition(" = ")
@@ -80,13 +87,10 @@ def read_dump(path: Path, variables: tuple[str, ...], watch: Callable[[int], Non
                 if seen is None:
                     seen = parsed[variable][text] = numbers.number(variable, parse(_unescape(text)))
                 row[variable] = seen
-            known[node[1]] = len(states)
-            states.append(tuple(row))
+            states[state] = tuple(row)
         if node[3]:
-            initial.add(known[node[1]])
-    return LabelledGraph(
-        numbers, states, initial, {(known[source], action, known[target]) for source, action, target in edges}
-    )
+            initial.add(state)
+    return LabelledGraph(numbers, [states[each] for each in range(len(found))], initial, edges)
 
 
 def _unescape(text: str) -> str:

@@ -1,0 +1,36 @@
+"""Graphs to compare (E1): TLC's of a changed configuration, and the model's with mutants in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from fencepost_model.system.checking import compare_with_model
+from fencepost_model.system.families import family_of_module
+from fencepost_model.system.manifest import Entry
+from fencepost_model.system.mutants import mutated
+from fencepost_model.tlc.compare import Comparison
+from fencepost_model.tlc.run import run_tlc
+
+SPEC: Final = Path(__file__).parents[2] / "spec"
+
+
+def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
+    """TLC's graph of the configuration with constants and operators overridden on the specification's side."""
+    names = {line.split()[0] for line in overrides}
+    lines = entry.cfg.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.strip() or line.split()[0] not in names]
+    constants = kept.index("CONSTANTS")
+    text = "\n".join([*kept[: constants + 1], *overrides, *kept[constants + 1 :]])
+    changed = tmp_path / "Changed.cfg"
+    changed.write_text(text.split("INVARIANTS", maxsplit=1)[0], encoding="utf-8")
+    dump = tmp_path / "graph.dot"
+    mutants = family_of_module(entry.module.stem).modules[-1]
+    run_tlc(SPEC / f"{mutants}.tla", changed, dump=dump)
+    return dump
+
+
+def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
+    """The dump against the graph of the model that lacks these guards."""
+    with mutated(*mutants):
+        return compare_with_model(entry, dump)
