@@ -1,8 +1,8 @@
 """Read the state graph that TLC writes with ``-dump dot,actionlabels``.
 
 The file repeats the same values of the same variables in state after state, so each printed value is parsed once and
-known by a number from then on; a state is a tuple of numbers, an edge two of them and the name of an action. The file is
-read line by line, as it is far larger than what is kept of it.
+known by a number from then on; a state is a tuple of numbers, an edge two of them and the name of an action. The file
+is read line by line, as it is far larger than what is kept of it.
 """
 
 from __future__ import annotations
