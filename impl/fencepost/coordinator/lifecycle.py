@@ -20,7 +20,7 @@ from .consumer import timers
 from .consumer.state import ConsumerGroup
 from .draft import GroupDraft
 from .errors import InternalError
-from .replay import Replay
+from .replay import Replay, to_apply
 from .state import NO_EPOCH, ClassicGroup, CoordinatorState, Status
 from .subscription import CONSUMER, read_topics
 from .work import Step
@@ -47,7 +47,7 @@ def loaded(step: Step, event: Load) -> None:
         return
     work = Replay({}, step.profile, step.incarnations)
     try:
-        for record in event.records:
+        for record in to_apply(event.records, step.profile):
             work.apply(record)
             if step.profile.fault_bad_subscription_is_thrown and not _readable(record):
                 raise InternalError  # G-DATA-10

@@ -6,10 +6,10 @@ on loading, with the exception of tombstones (C-SYNC-31).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record, RecordKey
 from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupState
 
@@ -74,11 +74,23 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
 
     Raises ``InternalError`` for records that no coordinator writes."""
     work = Replay(state.groups, state.profile, state.incarnations)
-    end = state.end
-    for record in records:
+    log = tuple(records)
+    end = state.end + len(log)
+    for record in to_apply(log, state.profile):
         work.apply(record)
-        end += 1
     return state._replace(groups=work.groups(), end=end, committed=end, base=end, incarnations=work.incarnations)
+
+
+def to_apply(log: Sequence[Record], profile: Profile) -> Sequence[Record]:
+    """What of a log to apply: of each key the last record alone, in log order.
+
+    A log that is compacted while it is read shows early records as they were and has lost later ones. The last of each
+    key it always shows, and they are the state; to apply the others too, as Kafka does, is to go through states that
+    never were, and may end at one that is impossible (F-REPLAY-18)."""
+    if profile.fault_superseded_records_loaded:
+        return log
+    last: dict[RecordKey, int] = {record.key: place for place, record in enumerate(log)}
+    return log if len(last) == len(log) else [log[place] for place in sorted(last.values())]
 
 
 def _simple(group: ClassicGroup) -> bool:

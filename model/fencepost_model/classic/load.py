@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+)
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Profile
 
 from ..consumer.refusal import CannotHappen
 from ..consumer.replay import replay
-from ..consumer.state import ConsumerGroup, new_group
+from ..consumer.state import ConsumerGroup, Partition, new_group
+from ..consumer.state import Member as ConsumerMember
 from ..machines import EMPTY, STABLE
 from .state import Group, Member, by_id
 from .subscription import CONSUMER, outcomes
@@ -73,12 +78,56 @@ def load_record(profile: Profile, group: Group | ConsumerGroup | None, record: R
 def load_groups(profile: Profile, records: Iterable[Record]) -> dict[str, Group | ConsumerGroup | None] | None:
     """The groups that a log gives, by id; None if it cannot be loaded (F-LOAD-02, F-REPLAY-13)."""
     groups: dict[str, Group | ConsumerGroup | None] = {}
-    for record in records:
+    held: dict[str, dict[Partition, int]] = {}
+    for record in _read(profile, tuple(records)):
         if fails_load(profile, record):
             return None
         group_id = record.key.group
+        before = groups.get(group_id)
         try:
-            groups[group_id] = load_record(profile, groups.get(group_id), record)
+            groups[group_id] = after = load_record(profile, before, record)
+            if isinstance(after, ConsumerGroup):
+                epochs = held.setdefault(group_id, {}) if isinstance(before, ConsumerGroup) else {}
+                held[group_id] = _follow(epochs, before, after, record)
         except CannotHappen:
             return None
     return groups
+
+
+def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
+    """The records that count. Mended, one that another of its key follows does not (F-REPLAY-18): it may come from
+    before the log was compacted, and what once came between the two may be gone."""
+    if profile.fault_superseded_records_loaded:
+        return log
+    seen = set()
+    kept = []
+    for record in reversed(log):
+        if record.key not in seen:
+            seen.add(record.key)
+            kept.append(record)
+    return reversed(kept)
+
+
+def _follow(
+    epochs: dict[Partition, int], before: Group | ConsumerGroup | None, after: ConsumerGroup, record: Record
+) -> dict[Partition, int]:
+    """The partition epochs as a loading coordinator keeps them, record by record (M-PE-02). Only here can two members
+    hold a partition at once, as one of them is known by an old record; the epoch that is stored may be the higher."""
+    key = record.key
+    if not isinstance(key, ConsumerGroupCurrentMemberAssignmentKey | ConsumerGroupMemberMetadataKey):
+        return epochs
+    old = before.member(key.member_id) if isinstance(before, ConsumerGroup) else None
+    for partition, epoch in _held(old).items():
+        if epochs.get(partition) == epoch:
+            del epochs[partition]
+    for partition, epoch in _held(after.member(key.member_id)).items():
+        if epochs.get(partition, epoch - 1) >= epoch:
+            raise CannotHappen("another holds the partition, at this epoch or a later one")
+        epochs[partition] = epoch
+    return epochs
+
+
+def _held(member: ConsumerMember | None) -> dict[Partition, int]:
+    if member is None:
+        return {}
+    return {(topic, number): member.epoch for topic, number, _ in (*member.assigned, *member.revoking)}

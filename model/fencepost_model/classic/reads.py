@@ -84,7 +84,7 @@ def _described(
         return [row]
     if not isinstance(group, ConsumerGroup):
         return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id)]
-    assignors = votes(group.members, ways.settings.group_consumer_assignors[0])
+    assignors = votes(ways.profile, ways.settings, group.members)
     rows = describe_members(ways.profile, group, state.around.image)
     again = tuple([row for row in rows for _, of, member in state.doubled if (of, member) == (group_id, row.member_id)])
     found = [

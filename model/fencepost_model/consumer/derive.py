@@ -8,6 +8,7 @@ from typing import Final
 
 from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
 from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import Profile, Settings
 
 from ..machines import C_STABLE, G_ASSIGNING, G_EMPTY, G_RECONCILING, G_STABLE
 from .state import ConsumerGroup, Image, Member, Partition
@@ -113,14 +114,16 @@ def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex,
     return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS
 
 
-def votes(members: Iterable[Member], default: str) -> list[str]:
-    """The assignors with the most votes, by name; the default if nobody votes (M-TGT-02)."""
+def votes(profile: Profile, settings: Settings, members: Iterable[Member]) -> list[str]:
+    """The assignors with the most votes, by name; the default if nobody votes (M-TGT-02). In Kafka a vote counts even
+    if its assignor was taken out of the configuration since."""
+    known = settings.group_consumer_assignors
     counts: dict[str, int] = {}
     for member in members:
-        if member.assignor is not None:
+        if member.assignor in known or (member.assignor is not None and profile.fault_absent_assignor_elected):
             counts[member.assignor] = counts.get(member.assignor, 0) + 1
     if not counts:
-        return [default]
+        return [known[0]]
     most = max(counts.values())
     return sorted(name for name, count in counts.items() if count == most)
 

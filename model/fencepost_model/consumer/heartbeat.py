@@ -247,7 +247,7 @@ def compute(
 ) -> dict[str, Target]:
     """M-TGT-02…06: asks for a target, writes what changed of it, and gives it."""
     group = t.group
-    assignor = t.chooser.pick("assignor", votes(members, t.settings.group_consumer_assignors[0]))
+    assignor = t.chooser.pick("assignor", votes(t.profile, t.settings, members))
     if assignor not in t.settings.group_consumer_assignors:  # of a log that another configuration wrote
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-02")
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}

@@ -298,15 +298,15 @@ def _fields(view: object) -> dict[str, object]:
 
 
 def test_records_that_contradict_each_other_fail_the_load() -> None:
-    """F-REPLAY-06, 07, 10, 11, 13, 14."""
+    """F-REPLAY-06, 07, 10, 11, 13, 14; one that a later record supersedes contradicts in Kafka only (F-REPLAY-18)."""
     scene = settled()
     of = dict(zip(kinds(scene.records), scene.records, strict=True))
-    for log in (
-        [of["MemberMetadata"], Record(of["GroupEpoch"].key, None)],
-        [of["TargetMember"], Record(of["TargetEpoch"].key, None)],
-        [of["MemberMetadata"], Record(of["MemberMetadata"].key, None)],
+    for log, profile in (
+        ([of["MemberMetadata"], Record(of["GroupEpoch"].key, None)], INTENDED),
+        ([of["TargetMember"], Record(of["TargetEpoch"].key, None)], INTENDED),
+        ([of["MemberMetadata"], Record(of["MemberMetadata"].key, None)], KAFKA_4_3),
     ):
-        fresh = ConsumerScene()
+        fresh = ConsumerScene(profile)
         fresh.feed(Unload(0, None))
         fresh.feed(Load(0, 3, tuple(log)))
         assert fresh.error("m1", 0, ("a",), {}, timeout=5) is ErrorCode.NOT_COORDINATOR

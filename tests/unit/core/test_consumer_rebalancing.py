@@ -264,16 +264,23 @@ def test_the_assignor_with_most_votes_assigns() -> None:
     assert scene.described()[0].assignor_name == "range"
 
 
-def test_an_assignor_of_other_days_cannot_assign() -> None:
-    """M-HB-12: the answer is an error, nothing is written, and no timer is armed."""
-    before = ConsumerScene(group_consumer_assignors=("range",))
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
+def test_an_assignor_of_other_days(profile: Profile) -> None:
+    """M-TGT-02, M-HB-12: in Kafka the answer is an error, nothing is written, no timer is armed; mended, the vote does
+    not count."""
+    before = ConsumerScene(profile, group_consumer_assignors=("range",))
     before.come("m1", "a", assignor="range")
-    scene = ConsumerScene(group_consumer_assignors=("uniform",))
+    scene = ConsumerScene(profile, group_consumer_assignors=("uniform",))
     scene.feed(Unload(0, None))
     scene.feed(Load(0, 7, tuple(before.records)))
     scene.topics(Topic("a", A, 8))
     scene.records = list(before.records)
     scene.pass_time(9_000)
-    assert scene.error("m1", 2, None, ALL) is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert scene.records == before.records
-    assert scene.timer(TimerKind.CONSUMER_SESSION, "m1") == 45_000 - 9_000
+    if profile is KAFKA_4_3:
+        assert scene.error("m1", 2, None, ALL) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert scene.records == before.records
+        assert scene.timer(TimerKind.CONSUMER_SESSION, "m1") == 45_000 - 9_000
+        assert scene.described()[0].assignor_name == "range"
+    else:
+        assert plain(scene.ok("m1", 2, None, ALL).assignment or ()) == {A: tuple(range(8))}
+        assert scene.described()[0].assignor_name == "uniform"

@@ -10,6 +10,7 @@ import pytest
 
 from fencepost.protocol.settings import INTENDED, Profile
 from fencepost_conformance.compare.lockstep import first_difference
+from fencepost_conformance.compare.model import follow
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.targets.base import Observation
@@ -19,7 +20,12 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_conformance.trace.files import EventTrace, read_traces
 
 DOCS = Path(__file__).parents[3] / "docs"
-FILES = sorted((DOCS / "findings").glob("*.jsonl"))
+FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))
+#: a key of Kafka's timers that two groups share; the core's are not made so
+NOT_REPEATED = {"timers-of-two-groups"}
+#: the member's fault; a coordinator can do nothing about it
+NOT_MENDED = {"untold-partitions"}
+CORES = [path for path in FILES if path.stem not in NOT_REPEATED]
 
 
 def read(path: Path) -> EventTrace:
@@ -36,14 +42,22 @@ def run(trace: EventTrace, profile: Profile) -> Sequence[Observation]:
     return Core().run(trace.settings, profile, trace.events)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CORES, ids=lambda path: path.stem)
 def test_the_core_does_as_kafka_did(path: Path) -> None:
     trace = read(path)
     assert len(seen(trace)) == len(trace.events)
     assert first_difference(run(trace, trace.profile), seen(trace)) is None
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CORES, ids=lambda path: path.stem)
+def test_the_model_follows(path: Path) -> None:
+    """The model, written from the rules, allows each step of Kafka's."""
+    trace = read(path)
+    followed = follow(trace.settings, trace.profile, trace.events, seen(trace))
+    assert followed.refused is None
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in NOT_MENDED], ids=lambda path: path.stem)
 def test_the_intended_protocol_does_not(path: Path) -> None:
     trace = read(path)
     session = CoreSession(trace.settings, INTENDED, JavaOrder(MemberIds()))
@@ -70,4 +84,4 @@ def test_the_page_names_every_trace() -> None:
     page = (DOCS / "findings.md").read_text()
     assert FILES
     for path in FILES:
-        assert f"[`{path.stem}`](findings/{path.name})" in page
+        assert f"[`{path.stem}`]({path.relative_to(DOCS)})" in page

@@ -72,7 +72,7 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
     name = preferred(step, group.group_id, members)
     if name not in step.settings.group_consumer_assignors:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # from a log of other days
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
         shares = ASSIGNORS[name](GroupSpec(specs, kind, counts))
     except AssignorError:
@@ -109,13 +109,16 @@ def _same(one: Share, other: Share) -> bool:
 
 
 def preferred(step: Step, group_id: str, members: Mapping[str, ConsumerMember]) -> str:
-    """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13)."""
+    """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13). In a log of other days there may be
+    votes for one that is no longer configured."""
+    configured = step.settings.group_consumer_assignors
     votes: dict[str, int] = {}
     for member in members.values():
-        if member.assignor is not None:
-            votes[member.assignor] = votes.get(member.assignor, 0) + 1
+        name = member.assignor
+        if name is not None and (name in configured or step.profile.fault_absent_assignor_elected):
+            votes[name] = votes.get(name, 0) + 1
     if not votes:
-        return step.settings.group_consumer_assignors[0]
+        return configured[0]
     most = max(votes.values())
     tied = sorted(name for name, count in votes.items() if count == most)
     return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
