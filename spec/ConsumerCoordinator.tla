@@ -99,7 +99,8 @@ StoredTarget(seated, r, verdict) ==
     [] OTHER -> Stored(seated, r.memberId)
 
 \* The group right before reconciliation, but for the target.
-Prepared(g, r, n) == Bumped(Seated(g, r, Verdict(g, r)), Verdict(g, r), n)
+Placed(g, r, verdict, n) == Bumped(Seated(g, r, verdict), verdict, n)
+Prepared(g, r, n) == Placed(g, r, Verdict(g, r), n)
 
 \* What the assignor may come up with; << >> where it is not asked.
 TargetsFor(g, r, n) ==
@@ -130,21 +131,25 @@ Reported(m, r) ==
   IF r.epoch = 0 /\ m.epoch > 0 /\ ~fault_rejoin_confirms_revocation
   THEN [r EXCEPT !.tellsOwned = FALSE, !.owned = {}] ELSE r
 
-\* M-HB-01..11; T is one of TargetsFor.
-Beat(g, r, n, T) ==
-  LET verdict == Verdict(g, r)
-      placed == Prepared(g, r, n)
-      settled == IF Computes(placed) THEN Assigned(placed, T) ELSE placed
+\* M-HB-06..11: what comes of r once its member has its place; T is a target for
+\* the group so placed.
+BeatFrom(placed, r, verdict, T) ==
+  LET settled == IF Computes(placed) THEN Assigned(placed, T) ELSE placed
       mine == IF Computes(placed) THEN T[r.memberId]
               ELSE StoredTarget(placed, r, verdict)
       before == settled.members[r.memberId]
       after == Reconciled(settled, before, mine, TargetEpoch(settled), Reported(before, r))
+  IN [g |-> [settled EXCEPT
+               !.members[r.memberId] = after,
+               !.sessionTimers = @ \cup {r.memberId},
+               !.rebalanceTimers = RebalanceTimers(settled, r.memberId, before, after)],
+      y |-> Answer(before, after, r)]
+
+\* M-HB-01..11; T is one of TargetsFor.
+Beat(g, r, n, T) ==
+  LET verdict == Verdict(g, r)
   IN IF verdict \in Errors THEN [g |-> g, y |-> Error(verdict)]
-     ELSE [g |-> [settled EXCEPT
-                    !.members[r.memberId] = after,
-                    !.sessionTimers = @ \cup {r.memberId},
-                    !.rebalanceTimers = RebalanceTimers(settled, r.memberId, before, after)],
-           y |-> Answer(before, after, r)]
+     ELSE BeatFrom(Prepared(g, r, n), r, verdict, T)
 
 \* M-PE-08: a commit for p with an older epoch than that of the member m.
 OlderEpochCommits(m, epoch, p) ==

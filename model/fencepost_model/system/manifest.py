@@ -131,7 +131,7 @@ def read_definitions(module: Path) -> dict[str, str]:
     return {name: " ".join(body.split()) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-_FUNCTION: Final = re.compile(r'\[c \\in Clients \|-> (?:IF c = ("\w*") THEN ("\w*") ELSE )?("\w*")\]')
+_FUNCTION: Final = re.compile(r'\[c \\in Clients \|-> (?:IF c = ("\w*") THEN (.+) ELSE )?(.+)\]')
 
 
 def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] = ()) -> Any:
@@ -145,4 +145,4 @@ def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] =
     if match is None:
         return parse(text)
     chosen, then, otherwise = match.groups()
-    return {client: parse(then if f'"{client}"' == chosen else otherwise) for client in clients}
+    return {client: evaluate(then if f'"{client}"' == chosen else otherwise, definitions) for client in clients}

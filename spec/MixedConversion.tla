@@ -1,0 +1,123 @@
+--------------------------- MODULE MixedConversion --------------------------
+(***************************************************************************)
+(* From a classic group to a consumer group and back (9.2, 9.5), as        *)
+(* functions from a world to a world. A world is what one event has done   *)
+(* so far:                                                                 *)
+(*    g    the group                                                       *)
+(*    out  the replies sent                                                *)
+(*    app  the classic records replicated                                  *)
+(* What a consumer group writes is seen from g.                            *)
+(***************************************************************************)
+EXTENDS MixedTypes
+
+World(g) == [g |-> g, out |-> {}, app |-> << >>]
+
+Reply(w, to, y) == IF to \in Clients THEN [w EXCEPT !.out = @ \cup {y}] ELSE w
+
+(***************************************************************************)
+(* A step of a classic group. What it appends is replicated at once, and   *)
+(* what waited for that happens too (F-RT-04).                             *)
+(***************************************************************************)
+RECURSIVE Replicated(_, _)
+Replicated(v, app) ==
+  IF app = << >> THEN v
+  ELSE LET u == Classic!Replicated(v.g, Head(app))
+       IN Replicated([g |-> u.g, out |-> v.out \cup u.out], Tail(app))
+
+Records(app) == [i \in 1..Len(app) |-> app[i].record]
+
+ClassicWorld(g, v) ==
+  LET u == Replicated([g |-> v.g, out |-> v.out], v.app)
+  IN [g |-> [g EXCEPT !.classic = u.g], out |-> u.out, app |-> Records(v.app)]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Upgrade.                                                                *)
+(***************************************************************************)
+
+\* X-UP-02: the policy; the rest cannot happen here.
+MayUpgrade == Policy \in {"bidirectional", "upgrade"}
+
+\* X-UP-07: nothing has been selected before the first rebalance is over.
+HasNoProtocol(g) == g.initial
+
+\* X-UP-03
+Released(g) ==
+  LET M == DOMAIN g.members
+      Free == [g EXCEPT !.members = [m \in M |->
+                 [@[m] EXCEPT !.awaitingJoin = "no", !.awaitingSync = "no"]]]
+      JoinOf(m) == g.members[m].awaitingJoin
+      SyncOf(m) == g.members[m].awaitingSync
+      ToJoin(m) == Classic!JoinError(JoinOf(m), "REBALANCE_IN_PROGRESS", "")
+      ToSync(m) == Classic!SyncReply(SyncOf(m), "REBALANCE_IN_PROGRESS", {})
+  IN Classic!ReplyAll(Classic!ReplyAll(Classic!World(Free), M, JoinOf, ToJoin),
+                      M, SyncOf, ToSync)
+
+\* X-UP-05
+ConvertedMember(g, m) ==
+  [instanceId |-> g.members[m].instanceId, epoch |-> g.generationId,
+   previousEpoch |-> g.generationId, state |-> "STABLE",
+   assigned |-> [p \in g.members[m].assignment |-> g.generationId],
+   revoking |-> << >>]
+
+\* X-UP-04, X-UP-05, X-UP-08
+Upgraded(g) ==
+  LET M == DOMAIN g.members
+      S == {g.members[m].instanceId : m \in M} \ {""}
+  IN ConsumerGroup(
+       [groupEpoch |-> g.generationId, assignmentEpoch |-> g.generationId,
+        hashed |-> Size,
+        members |-> [m \in M |-> ConvertedMember(g, m)],
+        target |-> [m \in M |-> g.members[m].assignment],
+        instances |-> [i \in S |-> CHOOSE m \in M : g.members[m].instanceId = i],
+        rebalanceTimers |-> << >>, sessionTimers |-> M, blocked |-> FALSE],
+       [m \in M |-> g.members[m].metadata])
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Downgrade.                                                              *)
+(***************************************************************************)
+
+\* X-DOWN-01: everybody but those in L is classic. more: who comes (X-DOWN-20).
+Downgrades(g, L, more) ==
+  LET rest == DOMAIN g.consumer.members \ L
+  IN /\ rest \subseteq DOMAIN g.subscriptions
+     /\ Cardinality(rest) + more > 0
+     /\ Policy \in {"bidirectional", "downgrade"}
+
+\* X-DOWN-04: what a member is assigned is its target.
+ClassicMemberOf(g, m) ==
+  [instanceId |-> g.consumer.members[m].instanceId,
+   metadata |-> g.subscriptions[m],
+   assignment |-> Consumer!Stored(g.consumer, m),
+   isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]
+
+\* X-DOWN-03, X-DOWN-05: the classic group of the members M.
+Stable(g, M, generation) ==
+  [Classic!EmptyGroup EXCEPT
+     !.state = "Stable", !.generationId = generation, !.leader = Classic!First(M),
+     !.members = [m \in M |-> ClassicMemberOf(g, m)],
+     !.sessionTimers = M]
+
+\* X-DOWN-06, X-DOWN-33: which timers of the consumer group stay armed.
+LeftTimers(timers) == IF fault_downgrade_leaves_timers THEN timers ELSE {}
+
+\* X-DOWN-02; stable is the classic group that is logged, w what becomes of it.
+Downgraded(g, stable, w) ==
+  LET v == ClassicWorld([ClassicGroup(stable) EXCEPT
+                           !.joinTimers = LeftTimers(g.joinTimers),
+                           !.syncTimers = LeftTimers(g.syncTimers)], w)
+  IN [v EXCEPT !.app = <<Classic!RecordOf(stable)>> \o @]
+
+\* X-DOWN-06: what the others held is to be shared out.
+DowngradedWithout(g, L) ==
+  LET stable == Stable(g, DOMAIN g.consumer.members \ L, g.consumer.groupEpoch)
+  IN Downgraded(g, stable, Classic!PrepareRebalance(Classic!World(stable)))
+
+\* M-LEAVE-03, X-LEAVE-03..05: m goes, whatever it speaks.
+Gone(g, m) ==
+  IF Downgrades(g, {m}, 0) THEN DowngradedWithout(g, {m})
+  ELSE World([g EXCEPT !.consumer = Consumer!Fenced(@, m, Size),
+                       !.subscriptions = Without(@, {m}),
+                       !.joinTimers = @ \ {m}, !.syncTimers = @ \ {m}])
+=============================================================================

@@ -1,0 +1,191 @@
+----------------------------- MODULE MixedGroup -----------------------------
+(***************************************************************************)
+(* How a group is shared by members of both protocols, and how it is       *)
+(* converted under them: coordinator, clients, network and log as one      *)
+(* closed system. docs/closed-system.md, part three, is its contract;      *)
+(* Fencepost's model builds the same graph from it.                        *)
+(*                                                                         *)
+(* System (MixedSystem) is what the protocols do, Environment what happens *)
+(* to them. Fairness is on System alone.                                   *)
+(***************************************************************************)
+EXTENDS MixedSystem
+
+RunsClassic(c)  == classic[c].state \notin {"down", "stopped"}
+RunsConsumer(c) == consumer[c].state \notin {"down", "stopped"}
+Runs(c) == RunsClassic(c) \/ RunsConsumer(c)
+IsDown(c) == classic[c].state = "down" /\ consumer[c].state = "down"
+
+(***************************************************************************)
+(* Environment: clients come and go.                                       *)
+(***************************************************************************)
+
+\* WHO an operator. WHEN the client is down, and an id is left for a consumer.
+\* DOES start a process of one protocol or the other: so a group is rolled (X-ROLL-02).
+ClientStarts(c, protocol) ==
+  /\ "ClientStarts" \in Allowed
+  /\ protocol \in StartsAs[c]
+  /\ IsDown(c)
+  /\ IF protocol = "classic"
+     THEN /\ classic' = [classic EXCEPT ![c].state = "unjoined"]
+          /\ UNCHANGED <<idsUsed, consumer>>
+     ELSE /\ idsUsed < Len(MemberIds)
+          /\ idsUsed' = idsUsed + 1
+          /\ consumer' = [consumer EXCEPT ![c] =
+                            ConsumerMember!Starting(MemberIds[idsUsed + 1], InstanceOf[c])]
+          /\ UNCHANGED classic
+  /\ UNCHANGED <<broker, net, faultsLeft>>
+
+\* The process of c is no more; more is what it sends at last.
+Ends(c, more) ==
+  /\ classic' = [classic EXCEPT ![c] = ClassicMember!Ended("down")]
+  /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!Ended("down")]
+  /\ StopsWaiting(c, more)
+
+\* WHO a client. WHEN it runs. DOES die without a word.
+ClientCrashes(c) ==
+  /\ Fault("ClientCrashes")
+  /\ Runs(c)
+  /\ Ends(c, {})
+
+\* What c says when it leaves: K-LEAVE-01 (a static one nothing), N-TR-07, N-HB-09.
+Farewell(c) ==
+  CASE RunsConsumer(c) ->
+         {Consumer!LeaveRequest(c, consumer[c], IF InstanceOf[c] = "" THEN -1 ELSE -2)}
+    [] classic[c].memberId # "" /\ InstanceOf[c] = "" ->
+         {Classic!LeaveRequest(c, classic[c].memberId)}
+    [] OTHER -> {}
+
+\* WHO a client. WHEN it runs, and has something to say. DOES leave and end: a
+\* static one of the consumer protocol for a while.
+ClientLeaves(c) ==
+  /\ Fault("ClientLeaves")
+  /\ Runs(c)
+  /\ Farewell(c) # {}
+  /\ Ends(c, Farewell(c))
+
+\* WHO a client. WHEN it waits. DOES lose patience, or its connection.
+ClientGivesUp(c) ==
+  /\ Fault("ClientGivesUp")
+  /\ Waiting(c)
+  /\ GoesOn(c)
+  /\ StopsWaiting(c, {})
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Environment: network, clocks, cluster.                                  *)
+(***************************************************************************)
+
+\* WHO the network. WHEN somebody waits for the answer. DOES lose the request.
+RequestLost ==
+  /\ Fault("RequestLost")
+  /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
+  /\ UNCHANGED <<broker, idsUsed, clients, replies>>
+
+\* WHO the network. DOES deliver a request once more, some time.
+RequestDuplicated ==
+  /\ Fault("RequestDuplicated")
+  /\ \E r \in {q \in requests : q.heard} :
+       requests' = requests \cup {Duplicate(r)}
+  /\ UNCHANGED <<broker, idsUsed, clients, replies>>
+
+\* WHO the network. DOES lose a reply.
+ReplyLost ==
+  /\ Fault("ReplyLost")
+  /\ \E y \in replies : replies' = replies \ {y}
+  /\ UNCHANGED <<broker, idsUsed, clients, requests>>
+
+\* WHO the join timer of a classic group. WHEN a live client is still missing.
+\* DOES not wait for it.
+JoinTimerFiresEarly ==
+  /\ Fault("JoinTimerFiresEarly")
+  /\ group.classic.joinTimer
+  /\ ~JoinTimerIsDue
+  /\ TimerDid(ClassicWorld(group, Classic!JoinExpired(group.classic)))
+
+\* WHO the sync timer of a classic group. WHEN a live client has not synced.
+\* DOES not wait for it.
+SyncTimerFiresEarly ==
+  /\ Fault("SyncTimerFiresEarly")
+  /\ group.classic.syncTimer
+  /\ ~SyncTimerIsDue
+  /\ TimerDid(ClassicWorld(group, Classic!SyncExpired(group.classic)))
+
+\* WHO the session timer of m. WHEN its client lives, but stalls. DOES as when due.
+SessionTimerFiresEarly(m) ==
+  /\ Fault("SessionTimerFiresEarly")
+  /\ m \in SessionTimers(group)
+  /\ ~Abandoned(m)
+  /\ TimerDid(SessionExpired(group, m))
+
+\* WHO the rebalance timer of m. WHEN its client lives, but is slow to revoke.
+RebalanceTimerFiresEarly(m) ==
+  /\ Fault("RebalanceTimerFiresEarly")
+  /\ m \in DOMAIN group.consumer.rebalanceTimers
+  /\ ~Abandoned(m)
+  /\ TimerDid(RebalanceExpired(group, m))
+
+\* WHO the join timer of m. WHEN its client lives, but is slow to join again.
+MemberJoinTimerFiresEarly(m) ==
+  /\ Fault("MemberJoinTimerFiresEarly")
+  /\ m \in group.joinTimers
+  /\ ~Abandoned(m)
+  /\ TimerDid(JoinExpired(group, m))
+
+\* WHO the sync timer of m. WHEN its client lives, but is slow to sync.
+MemberSyncTimerFiresEarly(m) ==
+  /\ Fault("MemberSyncTimerFiresEarly")
+  /\ m \in group.syncTimers
+  /\ ~Abandoned(m)
+  /\ TimerDid(SyncExpired(group, m))
+
+\* WHO the cluster. DOES make another broker the coordinator: all soft state is
+\* lost, and who was parked is told (F-LOAD-01, F-UNLOAD-01).
+CoordinatorFailsOver ==
+  /\ Fault("CoordinatorFailsOver")
+  /\ group' = Loaded(log, group.consumer.blocked)
+  /\ replies' = replies \cup Classic!Unloaded(group.classic).out
+  /\ UNCHANGED <<log, idsUsed, clients, requests>>
+
+-----------------------------------------------------------------------------
+System ==
+  \/ CoordinatorGetsJoin
+  \/ CoordinatorGetsSync
+  \/ CoordinatorGetsLeaveGroup
+  \/ CoordinatorGetsHeartbeat
+  \/ CoordinatorGetsLeave
+  \/ ClientGetsJoinReply
+  \/ ClientGetsSyncReply
+  \/ ClientGetsReply
+  \/ IntervalPasses
+  \/ JoinTimerFires
+  \/ SyncTimerFires
+  \/ \E c \in Clients : ClientSendsJoin(c)
+  \/ \E c \in Clients : ClientHeartbeats(c)
+  \/ \E c \in Clients : ClientSendsHeartbeat(c)
+  \/ \E c \in Clients : ClientReconciles(c)
+  \/ \E c \in Clients : ClientTimesOut(c)
+  \/ \E m \in Ids : SessionTimerFires(m)
+  \/ \E m \in Ids : RebalanceTimerFires(m)
+  \/ \E m \in Ids : MemberJoinTimerFires(m)
+  \/ \E m \in Ids : MemberSyncTimerFires(m)
+
+Environment ==
+  \/ RequestLost
+  \/ RequestDuplicated
+  \/ ReplyLost
+  \/ JoinTimerFiresEarly
+  \/ SyncTimerFiresEarly
+  \/ CoordinatorFailsOver
+  \/ \E c \in Clients, protocol \in Protocol : ClientStarts(c, protocol)
+  \/ \E c \in Clients : ClientCrashes(c)
+  \/ \E c \in Clients : ClientLeaves(c)
+  \/ \E c \in Clients : ClientGivesUp(c)
+  \/ \E m \in Ids : SessionTimerFiresEarly(m)
+  \/ \E m \in Ids : RebalanceTimerFiresEarly(m)
+  \/ \E m \in Ids : MemberJoinTimerFiresEarly(m)
+  \/ \E m \in Ids : MemberSyncTimerFiresEarly(m)
+
+Next == System \/ Environment
+
+Spec == Init /\ [][Next]_vars
+=============================================================================

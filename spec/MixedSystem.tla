@@ -1,0 +1,352 @@
+----------------------------- MODULE MixedSystem ----------------------------
+(***************************************************************************)
+(* The variables, and what the two protocols do by themselves: clients,    *)
+(* coordinator, timers. What happens to them from outside is MixedGroup.   *)
+(***************************************************************************)
+EXTENDS MixedCoordinator, MixedClient, Network
+
+CONSTANTS
+  Faults,  \* how many faults of the environment a run may have
+  Allowed  \* names of the environment actions that may happen
+
+VARIABLE group     \* the coordinator's memory
+TypeGroup == IsGroup(group)
+
+VARIABLE log       \* what is replicated: what a new coordinator loads
+TypeLog == IsLog(log)
+
+VARIABLE idsUsed   \* how many member ids were taken
+TypeIdsUsed == idsUsed \in 0..Len(MemberIds)
+
+VARIABLE classic   \* the processes that speak the classic protocol
+TypeClassic == classic \in [Clients -> ClassicMember!Client]
+
+VARIABLE consumer  \* the processes that speak the consumer protocol; a client runs one at most
+TypeConsumer ==
+  /\ consumer \in [Clients -> ConsumerMember!Client]
+  /\ \A c \in Clients : "down" \in {classic[c].state, consumer[c].state}
+
+VARIABLE requests  \* on their way to the coordinator
+TypeRequests == \A r \in requests : IsRequest(r)
+
+VARIABLE replies   \* on their way to clients
+TypeReplies == \A y \in replies : IsReply(y)
+
+VARIABLE faultsLeft  \* faults that may still happen
+TypeFaultsLeft == faultsLeft \in 0..Faults
+
+vars == <<group, log, idsUsed, classic, consumer, requests, replies, faultsLeft>>
+broker  == <<group, log>>
+clients == <<classic, consumer>>
+net     == <<requests, replies>>
+
+EveryVariableHasItsType ==
+  /\ TypeGroup /\ TypeLog /\ TypeIdsUsed /\ TypeClassic /\ TypeConsumer
+  /\ TypeRequests /\ TypeReplies /\ TypeFaultsLeft
+
+Init ==
+  /\ group = ClassicGroup(NoClassicGroup)
+  /\ log = ClassicLog(Classic!FirstRecord)
+  /\ idsUsed = 0
+  /\ classic = [c \in Clients |-> ClassicMember!Ended("down")]
+  /\ consumer = [c \in Clients |-> ConsumerMember!Ended("down")]
+  /\ requests = {}
+  /\ replies = {}
+  /\ faultsLeft = Faults
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Parts of actions.                                                       *)
+(***************************************************************************)
+LoggedAfter(w) ==
+  CASE w.g.protocol = "consumer" -> ConsumerLog(w.g)
+    [] w.app # << >> -> ClassicLog(w.app[Len(w.app)])
+    [] OTHER -> log
+
+\* The coordinator did w; what it wrote is replicated at once.
+Did(w) ==
+  /\ group' = w.g
+  /\ log' = LoggedAfter(w)
+  /\ replies' = replies \cup w.out
+
+AnswersTo(r, y) == IF r.heard THEN {Consumer!To(r.from, y)} ELSE {}
+
+\* c stops waiting: nothing that is still to come reaches it.
+Deaf(g, c) ==
+  [g EXCEPT !.classic.members = [m \in DOMAIN @ |->
+     [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
+                  !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
+
+StopsWaiting(c, more) ==
+  /\ group' = Deaf(group, c)
+  /\ requests' = GiveUpRequests(requests, c) \cup more
+  /\ replies' = GiveUpReplies(replies, c)
+  /\ UNCHANGED <<log, idsUsed>>
+
+Waiting(c) == classic[c].state \in {"joining", "syncing"} \/ consumer[c].waiting
+
+Parked(c) ==
+  \E m \in DOMAIN group.classic.members :
+    c \in {group.classic.members[m].awaitingJoin, group.classic.members[m].awaitingSync}
+
+\* Somebody could still answer c.
+Expecting(c) ==
+  \/ \E r \in requests : r.from = c /\ r.heard
+  \/ \E y \in replies : y.to = c
+  \/ Parked(c)
+
+\* c after a wait that was in vain (K-ERR-13, N-ERR-06).
+GoesOn(c) ==
+  /\ classic' = [classic EXCEPT ![c].state = IF @ \in {"joining", "syncing"}
+                                             THEN "unjoined" ELSE @]
+  /\ consumer' = [consumer EXCEPT ![c] = IF @.waiting THEN ConsumerMember!AfterSilence(@)
+                                         ELSE @]
+
+(***************************************************************************)
+(* No client holds the id, or will learn it from an answer: nothing will   *)
+(* ever be heard of it again. A timer of an abandoned id is bound to fire; *)
+(* one of a live client fires early, by a fault of the environment.        *)
+(***************************************************************************)
+Abandoned(m) ==
+  /\ \A c \in Clients : classic[c].memberId # m /\ consumer[c].memberId # m
+  /\ \A y \in replies : IsApi(y, "JoinGroup") => y.memberId # m
+  /\ m \in DOMAIN group.classic.members =>
+       /\ group.classic.members[m].awaitingJoin \notin Clients
+       /\ group.classic.members[m].awaitingSync \notin Clients
+
+JoinTimerIsDue ==
+  LET g == group.classic
+  IN \/ g.initial
+     \/ \A m \in (DOMAIN g.members \ Classic!Joined(g)) \cup g.pendingJoin : Abandoned(m)
+SyncTimerIsDue == \A m \in group.classic.pendingSync : Abandoned(m)
+
+Fault(name) ==
+  /\ name \in Allowed
+  /\ faultsLeft > 0
+  /\ faultsLeft' = faultsLeft - 1
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* System: clients of the classic protocol.                                *)
+(***************************************************************************)
+
+\* WHO a classic client. WHEN it runs and waits for nothing.
+\* DOES join prepare (K-CB-02..04), then sends JoinGroup (K-ST-10).
+ClientSendsJoin(c) ==
+  /\ classic[c].state = "unjoined"
+  /\ LET p == ClassicMember!Prepared(classic[c])
+     IN /\ classic' = [classic EXCEPT ![c] = [p EXCEPT !.state = "joining"]]
+        /\ requests' = requests \cup
+             {Classic!JoinRequest(c, p.memberId, ClassicMember!MetadataOf(p))}
+  /\ UNCHANGED <<broker, idsUsed, consumer, replies, faultsLeft>>
+
+\* WHO a classic client. WHEN its JoinGroup is answered.
+\* DOES K-ERR-01..10; with NONE it sends SyncGroup, as leader with an assignment.
+ClientGetsJoinReply ==
+  /\ \E y \in {z \in replies : IsApi(z, "JoinGroup")} :
+       LET c == y.to
+           p == AfterJoinReply(classic[c], y)
+           leads == y.memberId = y.leader /\ ~y.skipAssignment
+           Sync(a) == Classic!SyncRequest(c, p.memberId, p.generation, a)
+       IN /\ replies' = replies \ {y}
+          /\ classic' = [classic EXCEPT ![c] = p]
+          /\ \E a \in IF y.error = "NONE" /\ leads
+                      THEN ClassicMember!Assignments(y.members) ELSE {{}} :
+               requests' = IF y.error = "NONE" THEN requests \cup {Sync(a)} ELSE requests
+  /\ UNCHANGED <<broker, idsUsed, consumer, faultsLeft>>
+
+\* WHO a classic client. WHEN its SyncGroup is answered.
+\* DOES take its assignment (K-ST-12, K-CB-05, 06), or K-ERR-03..08.
+ClientGetsSyncReply ==
+  /\ \E y \in {z \in replies : IsApi(z, "SyncGroup")} :
+       /\ replies' = replies \ {y}
+       /\ classic' = [classic EXCEPT ![y.to] = AfterSyncReply(@, y)]
+  /\ UNCHANGED <<broker, idsUsed, consumer, requests, faultsLeft>>
+
+\* What a heartbeat of the classic client c comes to.
+HeartbeatOf(c) ==
+  Beaten(group, classic[c].memberId, InstanceOf[c], classic[c].generation)
+
+HeartbeatMatters(c) ==
+  /\ classic[c].state = "stable"
+  /\ HeartbeatOf(c).error # "NONE" \/ HeartbeatOf(c).g # group
+
+\* WHO a classic client and the coordinator. WHEN the client is stable, and the
+\* heartbeat changes anything. DOES a whole heartbeat (C-HB-05..12, X-HB-01..05).
+ClientHeartbeats(c) ==
+  /\ HeartbeatMatters(c)
+  /\ group' = HeartbeatOf(c).g
+  /\ classic' = IF HeartbeatOf(c).error = "NONE" THEN classic
+                ELSE [classic EXCEPT ![c] = AfterClassicError(@, HeartbeatOf(c).error)]
+  /\ UNCHANGED <<log, idsUsed, consumer, net, faultsLeft>>
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* System: clients of the consumer protocol.                               *)
+(***************************************************************************)
+
+\* Whether the next heartbeat would bring or change anything now. One that would
+\* not is no step, nor is a join that would only be told to try again (N-ERR-03):
+\* on its way it would be the same as one sent later.
+BringsNews(c) ==
+  LET p == consumer[c]
+      r == ConsumerMember!NextHeartbeat(c, p)
+      settled == p.state = "member" /\ ~p.unsure /\ ~p.unacknowledged
+  IN \E T \in HeartbeatTargets(group, r) :
+       LET h == GetHeartbeat(group, r, T)
+       IN CASE settled -> \/ h.y.error # "NONE" \/ h.y.tells \/ h.y.epoch # p.epoch
+                          \/ LoggedAfter(h.w) # log
+            [] OTHER -> h.y.error # "COORDINATOR_LOAD_IN_PROGRESS" \/ h.w # World(group)
+
+CanSendHeartbeat(c) ==
+  /\ consumer[c].state \in {"joining", "member"}
+  /\ ~consumer[c].waiting
+  /\ BringsNews(c)
+
+\* WHO a consumer client. WHEN it waits for no answer, and there is something to
+\* tell or to learn. DOES send a heartbeat: to join, in full, with what it owns,
+\* or bare.
+ClientSendsHeartbeat(c) ==
+  /\ CanSendHeartbeat(c)
+  /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!AfterSending(@)]
+  /\ requests' = requests \cup {ConsumerMember!NextHeartbeat(c, consumer[c])}
+  /\ UNCHANGED <<broker, idsUsed, classic, replies, faultsLeft>>
+
+\* WHO a consumer client. WHEN its heartbeat is answered. DOES N-TR-02..06, N-ERR.
+ClientGetsReply ==
+  /\ \E y \in {z \in replies : ~IsClassic(z)} :
+       /\ replies' = replies \ {y}
+       /\ consumer' = [consumer EXCEPT ![y.to] = AfterHeartbeatReply(@, y)]
+  /\ UNCHANGED <<broker, idsUsed, classic, requests, faultsLeft>>
+
+\* WHO the application. WHEN an assignment is to be worked on. DOES run the
+\* callbacks: what goes is given up, what comes is taken (N-REC-06..08).
+ClientReconciles(c) ==
+  /\ consumer[c].reconciling
+  /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!AfterCallbacks(@)]
+  /\ UNCHANGED <<broker, idsUsed, classic, net, faultsLeft>>
+
+\* WHO a client of either protocol. WHEN it waits for an answer that cannot come
+\* any more. DOES give up waiting (K-ERR-13, N-ERR-06).
+ClientTimesOut(c) ==
+  /\ Waiting(c)
+  /\ ~Expecting(c)
+  /\ GoesOn(c)
+  /\ StopsWaiting(c, {})
+  /\ UNCHANGED faultsLeft
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* System: coordinator.                                                    *)
+(***************************************************************************)
+
+\* WHO the coordinator. WHEN a JoinGroup arrives, and an id is left if needed.
+\* DOES section 3 of the rules, or 9.3, which may downgrade the group.
+CoordinatorGetsJoin ==
+  /\ \E r \in {q \in requests : IsApi(q, "JoinGroup")} :
+       LET inst == InstanceOf[r.from]
+           new  == IF NeedsId(group, r, inst) THEN 1 ELSE 0
+           fresh == IF new = 1 THEN MemberIds[idsUsed + 1] ELSE ""
+       IN /\ Deliverable(requests, r)
+          /\ idsUsed + new <= Len(MemberIds)
+          /\ idsUsed' = idsUsed + new
+          /\ requests' = requests \ {r}
+          /\ \E T \in JoinTargets(group, r, inst, fresh) :
+               Did(GetJoin(group, r, inst, fresh, T))
+  /\ UNCHANGED <<clients, faultsLeft>>
+
+\* WHO the coordinator. WHEN a SyncGroup arrives. DOES C-SYNC-05..19, X-SYNC.
+CoordinatorGetsSync ==
+  /\ \E r \in {q \in requests : IsApi(q, "SyncGroup")} :
+       /\ Deliverable(requests, r)
+       /\ requests' = requests \ {r}
+       /\ Did(GetSync(group, r, InstanceOf[r.from]))
+  /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
+
+\* WHO the coordinator. WHEN a LeaveGroup arrives. DOES C-LEAVE-12..22, X-LEAVE.
+CoordinatorGetsLeaveGroup ==
+  /\ \E r \in {q \in requests : IsApi(q, "LeaveGroup")} :
+       /\ requests' = requests \ {r}
+       /\ Did(GetLeaveGroup(group, r.memberId))
+  /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
+
+\* WHO the coordinator. WHEN a heartbeat of the consumer protocol arrives.
+\* DOES sections 7.3 to 7.6 of the rules, or converts the group first (9.2).
+CoordinatorGetsHeartbeat ==
+  /\ \E r \in {q \in requests : ~IsClassic(q)} :
+       /\ r.epoch >= 0
+       /\ Deliverable(requests, r)
+       /\ requests' = requests \ {r}
+       /\ \E T \in HeartbeatTargets(group, r) :
+            LET h == GetHeartbeat(group, r, T)
+            IN Did([h.w EXCEPT !.out = @ \cup AnswersTo(r, h.y)])
+  /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
+
+\* WHO the coordinator. WHEN a leave heartbeat arrives. DOES M-LEAVE-01..05,
+\* or downgrades the group (X-DOWN-01..06).
+CoordinatorGetsLeave ==
+  /\ \E r \in {q \in requests : ~IsClassic(q)} :
+       /\ r.epoch < 0
+       /\ requests' = requests \ {r}
+       /\ Did(GetLeave(group, r))
+  /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
+
+\* WHO the clock. WHEN the assignment interval runs. DOES end it (M-TGT-08).
+IntervalPasses ==
+  /\ group.consumer.blocked
+  /\ group' = [group EXCEPT !.consumer.blocked = FALSE]
+  /\ UNCHANGED <<log, idsUsed, clients, net, faultsLeft>>
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* System: timers.                                                         *)
+(***************************************************************************)
+
+\* A timer has run out: the coordinator did w.
+TimerDid(w) == Did(w) /\ UNCHANGED <<idsUsed, clients, requests>>
+
+\* WHO the join timer of a classic group. WHEN everybody still missing is
+\* abandoned, or in the initial delay. DOES complete the join phase (C-JOIN-44).
+JoinTimerFires ==
+  /\ group.classic.joinTimer
+  /\ JoinTimerIsDue
+  /\ TimerDid(ClassicWorld(group, Classic!JoinExpired(group.classic)))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the sync timer of a classic group. WHEN every pending sync is abandoned.
+\* DOES remove them and rebalance (C-SYNC-20).
+SyncTimerFires ==
+  /\ group.classic.syncTimer
+  /\ SyncTimerIsDue
+  /\ TimerDid(ClassicWorld(group, Classic!SyncExpired(group.classic)))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the session timer of m. WHEN m is abandoned. DOES C-TMR-06..09, M-TMR-01.
+SessionTimerFires(m) ==
+  /\ m \in SessionTimers(group)
+  /\ Abandoned(m)
+  /\ TimerDid(SessionExpired(group, m))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the rebalance timer of m. WHEN m is abandoned. DOES M-TMR-02.
+RebalanceTimerFires(m) ==
+  /\ m \in DOMAIN group.consumer.rebalanceTimers
+  /\ Abandoned(m)
+  /\ TimerDid(RebalanceExpired(group, m))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the join timer of m, a classic member of a consumer group. WHEN m is
+\* abandoned. DOES fence it (X-TMR-02).
+MemberJoinTimerFires(m) ==
+  /\ m \in group.joinTimers
+  /\ Abandoned(m)
+  /\ TimerDid(JoinExpired(group, m))
+  /\ UNCHANGED faultsLeft
+
+\* WHO the sync timer of m. WHEN m is abandoned. DOES fence it (X-TMR-03).
+MemberSyncTimerFires(m) ==
+  /\ m \in group.syncTimers
+  /\ Abandoned(m)
+  /\ TimerDid(SyncExpired(group, m))
+  /\ UNCHANGED faultsLeft
+=============================================================================
