@@ -9,35 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graphs import SPEC, compared, dumped
 
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_model.consumer import ConsumerGroupModel, World
 from fencepost_model.explore.search import explore
-from fencepost_model.system.checking import check_python, check_tlc, compare_with_model, explore_entry
+from fencepost_model.system.checking import check_python, check_tlc, explore_entry
 from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.consumer.closed import COUNTERS, GROUP, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
 from fencepost_model.system.consumer.coordinator import Told
 from fencepost_model.system.consumer.translate import NOW, Translation
 from fencepost_model.system.families import CONSUMER
-from fencepost_model.system.manifest import Entry, read_manifest, read_problem
-from fencepost_model.system.mutants import mutated
-from fencepost_model.tlc.compare import Comparison
+from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.tlc.dump import ValueNumbers
-from fencepost_model.tlc.run import TlcMissing, find_jar, find_java, run_tlc
 
-SPEC = Path(__file__).parents[2] / "spec"
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in CONSUMER.modules}
-LARGE = "ConsumerFaults"
-
-
-@pytest.fixture(scope="module")
-def tlc() -> None:
-    try:
-        find_jar()
-        find_java()
-    except TlcMissing as reason:
-        pytest.skip(str(reason))
+LARGE = "ConsumerCopies"
 
 
 # ---- E1 --------------------------------------------------------------------------------------------------------------
@@ -63,26 +51,7 @@ def test_a_large_configuration_is_compared_when_it_is_asked_for_by_name() -> Non
     entry = ENTRIES[LARGE]
     assert entry.e1
     assert entry.size == "large"
-    assert (entry.distinct or 0) >= 200_000
-
-
-def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
-    """TLC's graph of the configuration with constants overridden on the specification's side."""
-    names = {line.split()[0] for line in overrides}
-    lines = entry.cfg.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if not line.strip() or line.split()[0] not in names]
-    constants = kept.index("CONSTANTS")
-    text = "\n".join([*kept[: constants + 1], *overrides, *kept[constants + 1 :]])
-    changed = tmp_path / "Changed.cfg"
-    changed.write_text(text.split("INVARIANTS", maxsplit=1)[0], encoding="utf-8")
-    dump = tmp_path / "graph.dot"
-    run_tlc(SPEC / "MCConsumerMutants.tla", changed, dump=dump)
-    return dump
-
-
-def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
-    with mutated(*mutants):
-        return compare_with_model(entry, dump)
+    assert (entry.distinct or 0) >= 300_000
 
 
 @pytest.mark.tlc
