@@ -3,8 +3,10 @@ libraries of another."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
+from collections.abc import Callable
 
 from .stdout import survive_closed_pipe
 
@@ -25,6 +27,23 @@ def usage() -> str:
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
     return f"usage: fencepost COMMAND [--json] ...\n\n{rows}\n\nfencepost COMMAND --help tells a command's own options."
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command; what ends it from outside is told in a line: Ctrl-C, a full disk, a file that it may not read."""
+
+    @functools.wraps(command)
+    def guarded(*values: object, **options: object) -> None:
+        from .console import CannotRun  # noqa: PLC0415
+
+        try:
+            command(*values, **options)
+        except KeyboardInterrupt:
+            raise CannotRun("interrupted; nothing is said of what was not done") from None
+        except OSError as reason:
+            raise CannotRun(str(reason)) from None
+
+    return guarded
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -58,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         )
         raise SystemExit(2) from None
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name)(getattr(module, name))
+    app.command(name)(_guarded(getattr(module, name)))
     try:
         app(args=rest, prog_name=f"fencepost {name}", standalone_mode=True)
     except CannotRun as reason:

@@ -40,8 +40,10 @@ class Result:
         }
 
 
-def finish(result: Result, *, as_json: bool, table: RenderableType | None = None) -> NoReturn:
-    """Print the result and leave with its status."""
+def finish(
+    result: Result, *, as_json: bool, table: RenderableType | None = None, incomplete: str | None = None
+) -> NoReturn:
+    """Print the result and leave with its status; raise ``CannotRun`` if it is ``incomplete``, and why."""
     if as_json:
         print(json.dumps(result.as_json(), default=str))
     else:
@@ -52,7 +54,11 @@ def finish(result: Result, *, as_json: bool, table: RenderableType | None = None
             console.print(f"[yellow]skipped[/] {name}: {reason}")
         counts = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in result.counts.items())
         verdict = "[green]held[/]" if result.held else "[red]does not hold[/]"
+        if incomplete is not None:
+            verdict = "[yellow]incomplete[/]"
         console.print(f"{result.command}: {verdict}" + (f" ({counts})" if counts else ""))
+    if incomplete is not None:
+        raise CannotRun(incomplete)
     raise SystemExit(0 if result.held else 1)
 
 

@@ -6,7 +6,6 @@ import glob
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from fencepost.protocol.settings import PROFILES
 
 from ..console import CannotRun, progress
+from ..processes import worker_processes
 from .check import check_file
 from .search import Limits
 from .verdict import Verdict
@@ -65,7 +65,7 @@ def _local(plan: Plan) -> Iterator[list[Verdict]]:
     if workers == 1 or size < _WORTH_PROCESSES:
         yield from map(work, plan.files)
         return
-    with ProcessPoolExecutor(workers) as pool:
+    with worker_processes(workers) as pool:
         yield from pool.map(work, plan.files, chunksize=max(1, len(plan.files) // (workers * 8)))
 
 

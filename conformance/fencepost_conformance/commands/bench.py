@@ -11,13 +11,13 @@ from rich.table import Table
 from ..bench.measure import Row
 from ..console import CannotRun, Result, finish, progress
 
-#: Name, and what must be installed for it; each is a function of that name in a module of that name.
+#: Each is a function of that name in a module of that name.
 BENCHES = ("steps", "explorer", "kafka", "recorded", "spark", "assignors")
 
 
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help=f"which: {', '.join(BENCHES)}; all if none")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Measure the cost table again, as ratios in one run. Nothing is asserted: these are measurements."""
     for name in names or ():

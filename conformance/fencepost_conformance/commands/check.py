@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from enum import StrEnum
 from functools import partial
-from multiprocessing import get_context
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from fencepost.protocol.settings import PROFILES, Profile
 from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc
@@ -23,6 +20,11 @@ from fencepost_model.tlc.run import TlcBroke, TlcMissing
 
 from .. import repository
 from ..console import CannotRun, Meter, Result, finish, progress
+from ..processes import worker_processes
+from ..spark_session import started
+
+#: What a row says when Ctrl-C ended its exploration.
+INTERRUPTED = "stopped early: interrupted"
 
 
 class Engine(StrEnum):
@@ -33,16 +35,16 @@ class Engine(StrEnum):
 
 def check(  # noqa: PLR0917
     configs: Annotated[
-        list[str] | None, typer.Argument(help="Names from spec/manifest.json; none: all of --size")
+        list[str] | None, typer.Argument(help="names from spec/manifest.json; none: all of --size")
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="Who explores")] = Engine.python,
+    engine: Annotated[Engine, typer.Option(help="who explores")] = Engine.python,
     profile: Annotated[
-        str | None, typer.Option(help="Explore with this profile's switches instead of their own")
+        str | None, typer.Option(help="explore with this profile's switches instead of their own")
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Cores to use; 0: all")] = 0,
-    size: Annotated[str, typer.Option(help="Largest size of configuration: small, medium or large")] = "small",
-    symmetry: Annotated[bool, typer.Option("--symmetry", help="One state for all that differ in names alone")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="cores to use; 0: all")] = 0,
+    size: Annotated[str, typer.Option(help="largest size of configuration: small, medium or large")] = "small",
+    symmetry: Annotated[bool, typer.Option("--symmetry", help="one state for all that differ in names alone")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Explore every reachable state of each configuration and hold what is found against what it must be."""
     entries = select(configs or [], size, engine)
@@ -52,8 +54,13 @@ def check(  # noqa: PLR0917
             "--profile needs --engine python: the other engines take a configuration's switches as they are"
         )
     cores = workers or os.cpu_count() or 1
+    rows: list[Row] = []
+    interrupted = False
     with progress("checking", len(entries)) as meter:
-        rows = list(run(entries, engine, partial(check_python, profile=chosen, symmetry=symmetry), cores, meter))
+        try:
+            rows.extend(run(entries, engine, partial(check_python, profile=chosen, symmetry=symmetry), cores, meter))
+        except KeyboardInterrupt:
+            interrupted = True  # what was explored until then is told
     rows.sort(key=lambda row: [entry.name for entry in entries].index(row.name))
     counts: dict[str, int | float] = {
         "configurations": len(rows),
@@ -62,10 +69,12 @@ def check(  # noqa: PLR0917
         "graphs_compared": sum(row.compared for row in rows),
     }
     details = {"engine": engine.value, "configurations": [row.as_json() for row in rows]}
-    result = Result("check", held=all(row.held for row in rows), counts=counts, details=details)
+    held = not interrupted and all(row.held for row in rows)
+    result = Result("check", held=held, counts=counts, details=details)
     if not as_json:
         explain(rows, named=bool(configs))
-    finish(result, as_json=as_json, table=table(rows))
+    missing = f"interrupted; {len(rows)} of {len(entries)} configurations were checked" if interrupted else None
+    finish(result, as_json=as_json, table=table(rows), incomplete=missing)
 
 
 def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
@@ -137,27 +146,10 @@ def telling(meter: Meter, entry: Entry, first: str, second: str) -> Callable[[in
 
 def spread_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
     """One configuration after the other, each over all of Spark's cores."""
-    try:
-        from pyspark.errors import PySparkException  # noqa: PLC0415 — optional
-
-        from ..pipeline.spark import spark_session  # noqa: PLC0415 — optional
-    except ModuleNotFoundError as missing:
-        raise CannotRun(
-            f"the Spark engine needs {missing.name}; install it with: pip install 'fencepost[spark]'"
-        ) from None
-    with tempfile.TemporaryDirectory(prefix="fencepost-spark-") as scratch:
-        try:
-            session = spark_session(cores, Path(scratch))
-        except PySparkException as broken:
-            raise CannotRun(f"Spark does not start; it needs a JDK of version 17 or later ({broken})") from None
-        try:
-            for entry in entries:
-                yield check_spark(entry, session, workers=cores, watch=telling(meter, entry, "states", "levels"))
-                meter.advance()
-        except PySparkException as broken:
-            raise CannotRun(f"Spark gave up: {str(broken).splitlines()[0]}") from None
-        finally:
-            session.stop()
+    with started(cores) as (session, _):
+        for entry in entries:
+            yield check_spark(entry, session, workers=cores, watch=telling(meter, entry, "states", "levels"))
+            meter.advance()
 
 
 def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, meter: Meter) -> Iterable[Row]:
@@ -169,23 +161,27 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
             def watch(found: int, expanded: int, generated: int, name: str = entry.name) -> None:
                 meter.update(description=f"{name}: {found:,} states, {found - expanded:,} to expand")
 
-            yield explorer(entry, watch=watch)
+            row = explorer(entry, watch=watch)
+            if INTERRUPTED in row.wrong:  # the explorer ends with what it found; no other one begins
+                raise KeyboardInterrupt
+            yield row
             meter.advance()
         return
-    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+    with worker_processes(cores) as pool:
         pending = {pool.submit(explorer, entry): entry for entry in entries}
-        try:
-            for done in as_completed(pending):
-                meter.update(description=pending[done].name)
-                meter.advance()
-                yield done.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for done in as_completed(pending):
+            meter.update(description=pending[done].name)
+            meter.advance()
+            yield done.result()
 
 
 def table(rows: list[Row]) -> Table:
-    shown = Table("configuration", "expected", "found", "states", "transitions", "depth", "seconds", "")
+    words = (
+        Column("configuration", no_wrap=True),
+        Column("expected", overflow="fold"),
+        Column("found", overflow="fold"),
+    )
+    shown = Table(*words, "states", "transitions", "depth", "seconds", "")
     for row in rows:
         found = ", ".join(row.violated) or ("graph equal" if row.compared and row.held else "holds")
         expected = "holds" if row.expected == "holds" else f"breaks {row.breaks}"

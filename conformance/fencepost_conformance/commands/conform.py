@@ -39,7 +39,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     out: Annotated[Path | None, typer.Option("-o", help="directory for rows, report.html, junit.xml, failures")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
     if engine not in ENGINES:
@@ -48,15 +48,39 @@ def conform(  # noqa: PLR0917 — options of a command line
     protocols = _protocols(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
         raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")
+    if out is not None:
+        _require_folder(out)
+    unwritten: str | None = None
     results: dict[str, Result] = {}
     shown: list[RenderableType] = []
     for each in protocols:
         plan = Plan(Job(target, profile_for(named, profile), steps_per_trace, model, each), seed, traces)
         own = out if out is None or len(protocols) == 1 else out / each
         summary, seconds = _run(plan, engine, workers or os.cpu_count() or 1, own)
+        if own is not None:
+            unwritten = _report(own, summary, seconds) or unwritten
         results[each] = Result("conform", summary.held, counts(summary, seconds), details(summary))
         shown += [f"[bold]{each} groups[/]"] * (len(protocols) > 1) + [tables(summary)]
-    finish(_together(results), as_json=as_json, table=None if as_json else Group(*shown))
+    finish(_together(results), as_json=as_json, table=None if as_json else Group(*shown), incomplete=unwritten)
+
+
+def _require_folder(out: Path) -> None:
+    """Before the work is done, not after it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise CannotRun(f"cannot make the folder {out}: {reason.strerror}") from None
+    if not os.access(out, os.W_OK):
+        raise CannotRun(f"cannot write into {out}")
+
+
+def _report(out: Path, summary: Summary, seconds: float) -> str | None:
+    """Write the report; why it could not be written, if so: what was found is told all the same."""
+    try:
+        write_report(out, summary, seconds)
+    except (OSError, ProcessFault, BrokerFault) as reason:
+        return f"the report could not be written: {reason}"
+    return None
 
 
 def _protocols(name: str) -> list[GroupProtocol]:
@@ -68,17 +92,14 @@ def _protocols(name: str) -> list[GroupProtocol]:
 
 
 def _run(plan: Plan, engine: str, workers: int, out: Path | None) -> tuple[Summary, float]:
-    """The summary of one plan, and how many seconds it took; reports go to ``out``."""
+    """The summary of one plan, and how many seconds it took; ``out``: where an engine may keep its rows."""
     began = time.monotonic()
     try:
         with progress(f"{plan.job.target}, {plan.job.protocol}", total=plan.count) as meter:
             summary = ENGINES[engine](plan, workers, out, meter.advance)
-        seconds = time.monotonic() - began
-        if out is not None:
-            write_report(out, summary, seconds)
     except (ProcessFault, BrokerFault) as fault:
         raise CannotRun(str(fault)) from None
-    return summary, seconds
+    return summary, time.monotonic() - began
 
 
 def _together(results: dict[str, Result]) -> Result:

@@ -29,7 +29,7 @@ def diagram(
     machine: Annotated[str, typer.Argument(help=f"one of: {', '.join(MACHINES)}")],
     form: Annotated[Format, typer.Option("--format", help="what to write")] = Format.MERMAID,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="a file instead of standard output")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="the result as JSON, the picture in it")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object, the picture in it")] = False,
 ) -> None:
     """Draw a state machine, with the rules that state each part of it."""
     spec = MACHINES.get(machine)

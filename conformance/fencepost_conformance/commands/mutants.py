@@ -7,7 +7,7 @@ import time
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..console import CannotRun, Result, finish, progress
 from ..mutants import suite
@@ -21,7 +21,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
     quick: Annotated[bool, typer.Option(help="stop at the first check that finds a fault")] = False,
     workers: Annotated[int, typer.Option(min=0, help="processes; 0: as many as there are cores")] = 0,
     markdown: Annotated[bool, typer.Option(help="print the table of docs/mutants.md")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run the suite against each known fault; each must be found. Without a fault nothing may be found."""
     unknown = [name for name in names or () if name not in MUTANTS]
@@ -43,7 +43,9 @@ def mutants(  # noqa: PLR0917 — options of a command line
         print(as_markdown(verdicts))
         raise typer.Exit(0 if all(verdict.killed for verdict in verdicts) else 1)
     survivors = [verdict.mutant for verdict in verdicts if not verdict.killed]
-    table = Table("mutant", "source", "found by", "property or comparison", "after steps", "in seed")
+    table = Table(
+        Column("mutant", no_wrap=True), "source", "found by", "property or comparison", "after steps", "in seed"
+    )
     for verdict in verdicts:
         table.add_row(*as_row(verdict), style=None if verdict.killed else "red")
     counts = {
@@ -58,7 +60,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
 
 
 def _list(*, as_json: bool) -> None:
-    table = Table("mutant", "side", "source", "what the faulty program does")
+    table = Table(Column("mutant", no_wrap=True), "side", "source", "what the faulty program does")
     for mutant in MUTANTS.values():
         table.add_row(mutant.name, mutant.side.value, mutant.source, mutant.text)
     rows = {

@@ -1,4 +1,4 @@
-"""``fencepost record``."""
+"""``fencepost record``: a proxy that writes down what clients and a broker say about groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def record(  # noqa: PLR0917
     output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
     group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
     broker_version: Annotated[str, typer.Option(help="the broker's release, kept with the trace")] = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Record what clients and a broker say about groups, until Ctrl-C."""
     summary = record_until_stopped(

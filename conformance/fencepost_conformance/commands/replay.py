@@ -42,7 +42,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
     picture: Annotated[Path | None, typer.Option("--svg", help="write the picture alone, of one trace")] = None,
     out: Annotated[Path | None, typer.Option("-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Show one trace step by step."""
     named = parse_target(target)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 
 from .. import repository
 from ..console import CannotRun, Result, finish
@@ -15,10 +15,10 @@ from ..rulebook.standing import COLUMNS, Standing, read_standings
 
 
 def rules(
-    prefix: Annotated[list[str] | None, typer.Argument(help="Only rules whose id starts so, e.g. C-JOIN")] = None,
-    missing: Annotated[bool, typer.Option("--missing", help="Only rules in scope that nothing realises")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Each rule on a line, also those out of scope")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output")] = False,
+    prefix: Annotated[list[str] | None, typer.Argument(help="only rules whose id starts so, e.g. C-JOIN")] = None,
+    missing: Annotated[bool, typer.Option("--missing", help="only rules in scope that nothing realises")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="each rule on a line, also those out of scope")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """For each rule: specified, modelled, implemented, tested, compared with Kafka, seen on the wire."""
     standings = read_standings(repository.root())
@@ -53,7 +53,7 @@ def _as_json(standing: Standing) -> dict[str, object]:
 
 
 def _by_rule(standings: list[Standing]) -> Table:
-    table = Table("rule", *COLUMNS, "note")
+    table = Table(Column("rule", no_wrap=True), *COLUMNS, "note")
     for each in standings:
         marks = ["✓" if each.has(column) else "" for column in COLUMNS]
         table.add_row(each.rule.id, *marks, each.excused or ("missing" if each.missing else ""))
@@ -69,7 +69,13 @@ def _summary(standings: list[Standing]) -> Group:
 
 
 def _by_prefix(standings: list[Standing]) -> Table:
-    table = Table("rules", "in scope", *COLUMNS, "missing", title="How many rules in scope have each kind of evidence")
+    table = Table(
+        Column("rules", no_wrap=True),
+        "in scope",
+        *COLUMNS,
+        "missing",
+        title="How many rules in scope have each kind of evidence",
+    )
     groups: dict[str, list[Standing]] = {}
     for each in standings:
         groups.setdefault(each.rule.id.rpartition("-")[0], []).append(each)

@@ -1,4 +1,4 @@
-"""``fencepost validate``."""
+"""``fencepost validate``: could the model have produced what was recorded?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from ..checker.run import Plan, find_traces, validate_traces
 from ..checker.search import Limits
 from ..checker.verdict import Verdict
-from ..console import CannotRun, Result, finish
+from ..console import Result, finish
 
 
 def _table(verdicts: list[Verdict]) -> Table | None:
@@ -37,9 +37,9 @@ def validate(  # noqa: PLR0917
     traces: Annotated[list[str], typer.Argument(help="trace files, folders of them, or patterns")],
     engine: Annotated[str, typer.Option(help="local (the cores of this machine) or spark")] = "local",
     profile: Annotated[str, typer.Option(help="check against this profile instead of the one a trace names")] = "",
-    slack_ms: Annotated[int, typer.Option(help="how late a timer or an answer may be")] = Limits().slack_ms,
-    workers: Annotated[int, typer.Option(help="processes of the local engine; 0: as many as there are cores")] = 0,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    slack_ms: Annotated[int, typer.Option(min=0, help="how late a timer or an answer may be")] = Limits().slack_ms,
+    workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Decide for each recorded trace whether the model could have produced it."""
     plan = Plan(find_traces(traces), engine, profile, Limits(slack_ms=slack_ms), workers)
@@ -61,14 +61,12 @@ def validate(  # noqa: PLR0917
         },
         details={"verdicts": [verdict.as_json() for verdict in verdicts]},
     )
-    try:
-        finish(result, as_json=as_json, table=_table(verdicts))
-    except SystemExit:
+    unsure = None
+    if unread and "refused" not in outcomes:
         # Nothing was found wrong, but not everything could be looked at: that is neither 0 nor 1.
-        if unread and "refused" not in outcomes:
-            first = unread[0]
-            raise CannotRun(
-                f"{len(unread)} of {len(verdicts)} traces could not be checked; "
-                f"the first is {first.path}:{first.line}: {first.reason}"
-            ) from None
-        raise
+        first = unread[0]
+        unsure = (
+            f"{len(unread)} of {len(verdicts)} traces could not be checked; "
+            f"the first is {first.path}:{first.line}: {first.reason}"
+        )
+    finish(result, as_json=as_json, table=_table(verdicts), incomplete=unsure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ import typer
 from ..checker.check import check_trace
 from ..checker.run import find_traces
 from ..console import CannotRun, progress
+from ..processes import worker_processes
 from ..trace.files import WireTrace, read_traces
 from .falsehoods import KINDS, falsehoods
 
@@ -49,7 +49,7 @@ def falsify(
         raise SystemExit(2) from None
     total: Counter[str] = Counter()
     wrong: list[str] = []
-    with ProcessPoolExecutor(os.cpu_count()) as pool, progress("falsifying", len(files)) as meter:
+    with worker_processes(os.cpu_count() or 1) as pool, progress("falsifying", len(files)) as meter:
         for made, complaints in pool.map(partial(judge, per_kind=per_kind or None), files):
             total += made
             wrong += complaints

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
+from fencepost_conformance.cli import main
+from fencepost_conformance.commands import conform
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import harness
 from fencepost_conformance.pipeline.engines import ENGINES
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.plan import Plan
+from fencepost_conformance.processes import worker_processes
+
+ROOT = Path(__file__).parents[3]
 
 PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
+#: a shell that starts something in the background has it ignore Ctrl-C; this takes it back
+ATTENTIVE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    f"import fencepost_conformance.commands.check; print('ready', flush=True); {PROGRAM}"
+)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["rules"], ["rules", "--json"], ["rules", "--help"]])
@@ -44,3 +59,91 @@ def test_a_missing_component_is_told_before_any_engine_starts(engine: str, monke
         monkeypatch.setattr(spark, "spark_session", started)
     with pytest.raises(CannotRun, match=r"install what runs Kafka 4\.3\.1"):
         ENGINES[engine](Plan(Job("kafka:4.3.1", "kafka-4.3", 10, False), 0, 4), 2, None, lambda _: None)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_ends_a_command_and_its_workers_and_says_what_was_done(workers: str) -> None:
+    words = ["check", "--size", "large", "--workers", workers]  # the better part of a minute
+    with subprocess.Popen(
+        [sys.executable, "-c", ATTENTIVE, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        time.sleep(2)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does it
+        said, complained = running.communicate(timeout=30)
+    assert running.returncode == 2
+    assert re.fullmatch(r"fencepost check: interrupted; \d+ of \d+ configurations were checked\n", complained)
+    assert "check: incomplete" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["conform", "--traces", "2", "-o", "{}/file/out"],
+        ["replay", "1", "--steps", "3", "--html", "{}/none/page.html"],
+        ["replay", "1", "--steps", "3", "--svg", "{}/none/picture.svg"],
+        ["replay", "1", "--steps", "3", "-o", "{}/none/trace.jsonl"],
+        ["diagram", "classic-group", "-o", "{}/none/machine.svg"],
+    ],
+    ids=lambda words: " ".join(words[:-1]),
+)
+def test_what_cannot_be_written_is_told_in_a_line(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        main([word.format(tmp_path) for word in words])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fencepost {words[0]}: ")
+    assert str(tmp_path) in line
+
+
+def test_a_report_that_cannot_be_written_costs_nothing_of_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / "report.html"))
+
+    monkeypatch.setattr(conform, "write_report", full)
+    with pytest.raises(SystemExit) as ended:
+        main(["conform", "--traces", "2", "--steps-per-trace", "5", "-o", str(tmp_path)])
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    assert "conform: incomplete (2 traces" in told.out
+    assert "No space left on device" in told.err
+
+
+def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CannotRun, match="try fewer --workers"), worker_processes(2) as pool:
+        pool.submit(os._exit, 1).result(timeout=30)
+
+
+@pytest.mark.spark
+def test_without_a_jdk_spark_is_told_to_need_one(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="needs PySpark")
+    (tmp_path / "java").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "java").chmod(0o755)
+    surroundings = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    surroundings.pop("JAVA_HOME", None)
+    for words in (
+        ["validate", "--engine", "spark", "tests/corpus/alone-java.jsonl.gz"],
+        ["check", "EagerQuiet", "--engine", "spark"],
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=surroundings,
+            cwd=ROOT,
+        )
+        assert ran.returncode == 2
+        assert "Spark does not start; it needs a JDK of version 17 or later" in ran.stderr
+        assert "Traceback" not in ran.stderr

@@ -1,0 +1,42 @@
+"""Work spread over processes that end with the command.
+
+Ctrl-C reaches every process of a terminal. The workers leave it to the one that started them, which ends them: each may
+be minutes from the end of what it is at, and nobody waits for that any more.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
+
+from .console import CannotRun
+
+
+@contextmanager
+def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of ``count`` processes. If the block ends by an exception they are ended, whatever they are at.
+
+    Raises ``CannotRun`` if one of them was ended from outside, as it is where memory runs out.
+    """
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=leave_interrupts)
+    try:
+        yield pool
+    except BaseException as reason:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in active_children():
+            child.terminate()
+        if isinstance(reason, BrokenProcessPool):
+            raise CannotRun(
+                "a worker process was ended from outside, as for want of memory; try fewer --workers"
+            ) from None
+        raise
+    pool.shutdown()
+
+
+def leave_interrupts() -> None:
+    """For the beginning of a worker process: Ctrl-C is the parent's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
