@@ -261,7 +261,7 @@ class CoordinatorModel:
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
             side.around = side.around._replace(
-                new_topics=side.around.image.version, tasks=(), alarms=(), joins=frozenset()
+                new_topics=side.around.image.version, tasks=(), alarms=(), joins=frozenset(), sessions=frozenset()
             )
             for group_id, group in (load_groups(self.profile, event.records) or {}).items():
                 work.slots[group_id] = Slot(group_id, group)
@@ -271,7 +271,7 @@ class CoordinatorModel:
                     work.loaded(group_id)
         else:
             work.lose()
-            side.around = side.around._replace(tasks=(), alarms=(), joins=frozenset())
+            side.around = side.around._replace(tasks=(), alarms=(), joins=frozenset(), sessions=frozenset())
         go_on(work)
         return side
 

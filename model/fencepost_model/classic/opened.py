@@ -146,7 +146,7 @@ class Opened:
         """Closes the drafts into ``slots``."""
         if self.dropped and self.written is not None and self.written.records:
             before = (*[row for row in self.written.before if row[0] not in dict(self.dropped)], *self.dropped)
-            self.written = self.written._replace(before=before, dropped=frozenset(dict(self.dropped)))
+            self.written = self.written._replace(before=before)
             self.dropped = ()
         for group_id, draft in self.drafts.items():
             group = draft.close()

@@ -23,15 +23,13 @@ class Slot(NamedTuple):
 class Written(NamedTuple):
     """What to take back if the records of the last step turn out not to be appended: groups as they were before.
 
-    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13). ``dropped``: the groups
-    that were out of memory before the step (C-JOIN-15), so that nothing of them can have changed.
+    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13).
     """
 
     records: int
     operation: int
     before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
     cancelled: frozenset[Timer] = frozenset()
-    dropped: frozenset[str] = frozenset()
 
 
 class Shadow(NamedTuple):

@@ -81,6 +81,7 @@ def store(d: Draft, body: SyncGroupRequest) -> None:
     if not d.profile.fault_every_leader_sync_appends and any(
         isinstance(operation.callback, Assigned)
         and operation.group_id == d.group_id
+        and operation.former is None
         and operation.callback.generation == d.generation
         for operation in d.operations
     ):

@@ -201,19 +201,16 @@ class Work(Opened):
         self.undurable -= written.records
         for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
-            group = before
-            same = group_id not in written.dropped
-            if same and isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
-                group = before._replace(refresh=slot.group.refresh)  # M-HB-13
-                if self.profile.fault_failed_deletion_lists_twice:
-                    touched = {member.member_id for member in before.members if member not in slot.group.members}
-                    self.doubled |= {(self.undurable, group_id, member_id) for member_id in touched}
-            cancel = type(group) is not Group and not self.profile.fault_timers_outlive_reverted_group
+            twice = self.profile.fault_failed_deletion_lists_twice
+            if twice and isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
+                touched = {member.member_id for member in before.members if member not in slot.group.members}
+                self.doubled |= {(self.undurable, group_id, member_id) for member_id in touched}
+            cancel = type(before) is not Group and not self.profile.fault_timers_outlive_reverted_group
             if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
                 gone = [JOIN_TIMER, SYNC_TIMER, *(Timer("session", member_id) for member_id in sorted(ids))]
                 self.loose.append((group_id, dict.fromkeys(gone)))
-            self.slots[group_id] = Slot(group_id, group, None if cancel else slot.delay)
+            self.slots[group_id] = Slot(group_id, before, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
         self.formers.comes_back(written.operation, self.operations)
         self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
@@ -231,7 +228,8 @@ class Work(Opened):
                     self.operations[at] = operation._replace(request=None, answered=True)
                     if isinstance(operation.callback, Timed):
                         self.closed.append(operation_id)
-                        self.replies.append((operation_id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
+                        if operation.body is not None:  # else the group answers what it parks (X-DOWN-23, C-JOIN-70)
+                            self.replies.append((operation_id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
                     else:
                         self._release(operation)
                     return

@@ -146,11 +146,16 @@ class Turn:
         for kind in KINDS:
             self.armed[Timer(kind, member_id)] = None
 
-    def bring_back(self, member: Member, cancelled: frozenset[Timer], alarm: int | None) -> None:
-        """M-HB-13 mended: the member is what it was before a step that cancelled these timers, and so are its own, at
-        full length. ``alarm``: the epoch that its rebalance timer was armed with last."""
-        if Timer(SESSION, member.member_id) in cancelled:
+    def arm_own_session(self, member: Member) -> None:
+        """X-TMR-01: that of a classic member is its own."""
+        if member.classic is None:
             self.arm_session(member.member_id)
+        else:
+            self.armed[Timer(SESSION, member.member_id)] = member.classic.session_timeout_ms
+
+    def bring_back(self, member: Member, cancelled: frozenset[Timer], alarm: int | None) -> None:
+        """M-HB-13 mended: the member is what it was before a step that cancelled these timers, and so is its rebalance
+        timer, at full length. ``alarm``: the epoch that it was armed with last."""
         rebalance = Timer(REBALANCE, member.member_id)
         if member.epoch == STATIC_LEAVE_EPOCH:
             return
@@ -246,11 +251,12 @@ class Turn:
             ConsumerGroupTargetAssignmentMetadataValue(epoch, at_ms),
         )
 
-    def write_epoch(self, epoch: int, topics: tuple[Topic, ...]) -> None:
-        """GroupEpoch, after the metadata if the release still keeps them and they changed (F-ORD-06, F-ORD-07)."""
+    def write_epoch(self, epoch: int, topics: tuple[Topic, ...], *, new: bool = False) -> None:
+        """GroupEpoch, after the metadata if the release still keeps them and they changed (F-ORD-06, F-ORD-07) or the
+        group is ``new`` (X-UP-10)."""
         if self.profile.old_partition_metadata:
             rows = tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics])
-            if rows != self.group.metadata:
+            if new or rows != self.group.metadata:
                 self.write(ConsumerGroupPartitionMetadataKey(self.group_id), ConsumerGroupPartitionMetadataValue(rows))
         self.write(ConsumerGroupMetadataKey(self.group_id), ConsumerGroupMetadataValue(epoch, self.hash(topics)))
 

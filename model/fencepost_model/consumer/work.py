@@ -33,7 +33,7 @@ from .derive import group_topics
 from .group import answer, take
 from .observe import Watched
 from .refusal import Refused
-from .state import JOIN, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
+from .state import JOIN, SESSION, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
 from .turn import Around, Turn, World
 
 
@@ -43,6 +43,7 @@ class Surroundings(NamedTuple):
     ``image``: the topics that exist. ``new_topics``: see ``World``. ``configs``: dynamic configuration by group.
     ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02); one that
     was cancelled or ran out may run again (F-RT-17). ``joins``: (group, member) of join timers that run (X-TMR-02).
+    ``sessions``: likewise of session timers, kept where M-HB-13 is mended.
     """
 
     image: Image = Image()
@@ -51,6 +52,7 @@ class Surroundings(NamedTuple):
     tasks: tuple[Resolution, ...] = ()
     alarms: tuple[tuple[str, str, int], ...] = ()
     joins: frozenset[tuple[str, str]] = frozenset()
+    sessions: frozenset[tuple[str, str]] = frozenset()
 
     def config(self, group_id: str) -> GroupConfig | None:
         for name, config in self.configs:
@@ -132,6 +134,8 @@ class Side:
         """A timer of a member runs out. No group of this kind, no effect."""
         if timer.kind == JOIN:
             self.around = self.around._replace(joins=self.around.joins - {(group_id, timer.member_id)})
+        elif timer.kind == SESSION:
+            self.around = self.around._replace(sessions=self.around.sessions - {(group_id, timer.member_id)})
         slot = self.work.slots.get(group_id)
         group = None if slot is None else slot.group
         turn = self.turn(group_id, group if isinstance(group, ConsumerGroup) else None)
@@ -173,6 +177,8 @@ class Side:
             epochs = {member_id: epoch for group, member_id, epoch in self.around.alarms if group == group_id}
             for member in before.members:
                 if now is None or now.member(member.member_id) != member:
+                    if (group_id, member.member_id) not in self.around.sessions:
+                        turn.arm_own_session(member)
                     turn.bring_back(member, written.cancelled, epochs.get(member.member_id))
             self.timers(turn)
 
@@ -203,6 +209,8 @@ class Side:
                 work.formers.leaves(group_id, old, operation.id, work.operations)
             work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry, by))
             cancelled = frozenset(timer for timer, length in turn.armed.items() if length is None)
+            if isinstance(old, ConsumerGroup):
+                old = old._replace(refresh=turn.refresh)  # M-HB-13: it stays
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             if (turn.base or turn.classic is not None) and work.profile.fault_failed_deletion_lists_twice:
                 work.relisted |= {(work.undurable, group_id)}
@@ -238,13 +246,15 @@ class Side:
             self.around = self.around._replace(tasks=(*self.around.tasks, turn.task))
 
     def settle(self) -> None:
-        """X-TMR-02: which join timers run after the step."""
-        joins = set(self.around.joins)
+        """Which timers run after the step, as far as a rule asks (X-TMR-02, M-HB-13)."""
+        joins, sessions = set(self.around.joins), set(self.around.sessions)
+        mended = not self.work.profile.fault_failed_append_loses_timers
         for group_id, timer, length in self.work.armed():
-            if timer.kind == JOIN:
-                (joins.discard if length is None else joins.add)((group_id, timer.member_id))
-        if joins != self.around.joins:
-            self.around = self.around._replace(joins=frozenset(joins))
+            if timer.kind == JOIN or (mended and timer.kind == SESSION):
+                running = joins if timer.kind == JOIN else sessions
+                (running.discard if length is None else running.add)((group_id, timer.member_id))
+        if joins != self.around.joins or sessions != self.around.sessions:
+            self.around = self.around._replace(joins=frozenset(joins), sessions=frozenset(sessions))
 
     def timers(self, turn: Turn) -> None:
         if not turn.armed:

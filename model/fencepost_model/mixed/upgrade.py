@@ -12,7 +12,7 @@ from ..classic.draft import Draft
 from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
 from ..consumer.refusal import Refused
-from ..consumer.state import SESSION, Member, Target, Timer
+from ..consumer.state import Member, Target
 from ..consumer.turn import Turn
 from .embedded import read_assignment, read_subscription
 
@@ -41,22 +41,19 @@ def upgrade(t: Turn, d: Draft) -> None:
     try:
         converted = [_converted(t, d, member) for _, member in sorted(d.members.items())]
     except LengthError:
-        thrown = t.profile.fault_bad_subscription_is_thrown
-        error = ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND
-        raise Refused(error, "X-UP-06") from None
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06") from None
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     shared = [each for _, target in converted for each in target]
     if len(shared) != len(set(shared)):
-        thrown = t.profile.fault_bad_subscription_is_thrown
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06")
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06")
     t.rule("X-UP-04", "X-UP-05", "X-UP-10")
     members = [member for member, _ in converted]
     t.write(GroupMetadataKey(t.group_id), None)
     prefix = len(t.records)
     for member in members:
         t.write_member(member)
-    t.write_epoch(d.generation, t.topics(members))
+    t.write_epoch(d.generation, t.topics(members), new=True)
     for member, target in converted:
         t.write_target(member.member_id, target)
     t.write_target_epoch(d.generation, 0)
@@ -64,8 +61,7 @@ def upgrade(t: Turn, d: Draft) -> None:
         t.write_current(member)
     t.converts(prefix)
     for member in members:
-        assert member.classic is not None
-        t.armed[Timer(SESSION, member.member_id)] = member.classic.session_timeout_ms  # X-UP-08
+        t.arm_own_session(member)  # X-UP-08
 
 
 def release(d: Draft) -> None:
