@@ -10,6 +10,7 @@ EXTENDS MixedProperties
 (***************************************************************************)
 (* Clients. Two are the least that can speak two protocols.                *)
 (***************************************************************************)
+OneClient    == {"c1"}
 TwoClients   == {"c1", "c2"}
 ThreeClients == {"c1", "c2", "c3"}
 
@@ -27,22 +28,44 @@ TwoPartitions == <<"p1", "p2">>
 (***************************************************************************)
 (* Who is static.                                                          *)
 (***************************************************************************)
-AllDynamic  == [c \in Clients |-> ""]
-FirstStatic == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
-AllStatic   == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE "i2"]
+AllDynamic   == [c \in Clients |-> ""]
+FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
 
 (***************************************************************************)
-(* Which protocols processes of a client speak.                            *)
+(* Which protocols processes of a client speak. Risk of one each: nobody   *)
+(* changes; of AllRoll: none, but the graph is large.                      *)
 (***************************************************************************)
 AnyProtocol == {"classic", "consumer"}
 OneOfEach   == [c \in Clients |-> IF c = "c1" THEN {"classic"} ELSE {"consumer"}]
 FirstRolls  == [c \in Clients |-> IF c = "c1" THEN AnyProtocol ELSE {"classic"}]
+AllClassic  == [c \in Clients |-> {"classic"}]
 AllRoll     == [c \in Clients |-> AnyProtocol]
 
 (***************************************************************************)
-(* What the environment may do.                                            *)
+(* What the environment may do. Risk of a short list: none of the other    *)
+(* faults combines with those listed.                                      *)
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
-Leaves     == {"ClientStarts", "ClientLeaves"}
-Crashes    == {"ClientStarts", "ClientCrashes"}
+
+WhatClientsDo == {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp"}
+
+WhatTimersDo == {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly",
+                 "RebalanceTimerFiresEarly", "MemberJoinTimerFiresEarly",
+                 "MemberSyncTimerFiresEarly"}
+
+WhatTheNetworkDoes == {"RequestLost", "RequestDuplicated", "ReplyLost"}
+
+EverythingButCopies ==
+  WhatClientsDo \cup WhatTimersDo \cup {"RequestLost", "ReplyLost", "CoordinatorFailsOver"}
+
+Everything ==
+  WhatClientsDo \cup WhatTimersDo \cup WhatTheNetworkDoes \cup {"CoordinatorFailsOver"}
+
+\* Faults of one kind, where the point of a configuration is that kind.
+Leaves   == {"ClientStarts", "ClientLeaves"}
+Crashes  == {"ClientStarts", "ClientCrashes"}
+Endings  == {"ClientStarts", "ClientLeaves", "ClientCrashes"}
+Losses   == {"ClientStarts", "RequestLost", "ReplyLost"}
+Copies   == {"ClientStarts", "RequestDuplicated"}
+FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
 =============================================================================

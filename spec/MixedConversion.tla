@@ -53,24 +53,34 @@ Released(g) ==
   IN Classic!ReplyAll(Classic!ReplyAll(Classic!World(Free), M, JoinOf, ToJoin),
                       M, SyncOf, ToSync)
 
+\* X-UP-04
+UpgradedEpoch(g) == g.generationId
+
+\* X-UP-05: who is converted, and with what; zero bytes count as nothing (X-UP-06).
+Converted(g) == DOMAIN g.members
+Brought(g, m) == g.members[m].assignment
+
+\* X-UP-08
+TimersOf(M) == M
+
 \* X-UP-05
 ConvertedMember(g, m) ==
-  [instanceId |-> g.members[m].instanceId, epoch |-> g.generationId,
-   previousEpoch |-> g.generationId, state |-> "STABLE",
-   assigned |-> [p \in g.members[m].assignment |-> g.generationId],
+  [instanceId |-> g.members[m].instanceId, epoch |-> UpgradedEpoch(g),
+   previousEpoch |-> UpgradedEpoch(g), state |-> "STABLE",
+   assigned |-> [p \in Brought(g, m) |-> UpgradedEpoch(g)],
    revoking |-> << >>]
 
 \* X-UP-04, X-UP-05, X-UP-08
 Upgraded(g) ==
-  LET M == DOMAIN g.members
+  LET M == Converted(g)
       S == {g.members[m].instanceId : m \in M} \ {""}
   IN ConsumerGroup(
-       [groupEpoch |-> g.generationId, assignmentEpoch |-> g.generationId,
+       [groupEpoch |-> UpgradedEpoch(g), assignmentEpoch |-> UpgradedEpoch(g),
         hashed |-> Size,
         members |-> [m \in M |-> ConvertedMember(g, m)],
-        target |-> [m \in M |-> g.members[m].assignment],
+        target |-> [m \in M |-> Brought(g, m)],
         instances |-> [i \in S |-> CHOOSE m \in M : g.members[m].instanceId = i],
-        rebalanceTimers |-> << >>, sessionTimers |-> M, blocked |-> FALSE],
+        rebalanceTimers |-> << >>, sessionTimers |-> TimersOf(M), blocked |-> FALSE],
        [m \in M |-> g.members[m].metadata])
 
 -----------------------------------------------------------------------------
@@ -78,12 +88,15 @@ Upgraded(g) ==
 (* Downgrade.                                                              *)
 (***************************************************************************)
 
+\* X-DOWN-01, by the policy.
+MayDowngrade == Policy \in {"bidirectional", "downgrade"}
+
 \* X-DOWN-01: everybody but those in L is classic. more: who comes (X-DOWN-20).
 Downgrades(g, L, more) ==
   LET rest == DOMAIN g.consumer.members \ L
   IN /\ rest \subseteq DOMAIN g.subscriptions
      /\ Cardinality(rest) + more > 0
-     /\ Policy \in {"bidirectional", "downgrade"}
+     /\ MayDowngrade
 
 \* X-DOWN-04: what a member is assigned is its target.
 ClassicMemberOf(g, m) ==
@@ -109,10 +122,16 @@ Downgraded(g, stable, w) ==
                            !.syncTimers = LeftTimers(g.syncTimers)], w)
   IN [v EXCEPT !.app = <<Classic!RecordOf(stable)>> \o @]
 
+\* X-DOWN-01, X-DOWN-03: who stays when L go, and in which generation.
+Rest(g, L) == DOMAIN g.consumer.members \ L
+DowngradedEpoch(g) == g.consumer.groupEpoch
+
 \* X-DOWN-06: what the others held is to be shared out.
+Redistributed(stable) == Classic!PrepareRebalance(Classic!World(stable))
+
 DowngradedWithout(g, L) ==
-  LET stable == Stable(g, DOMAIN g.consumer.members \ L, g.consumer.groupEpoch)
-  IN Downgraded(g, stable, Classic!PrepareRebalance(Classic!World(stable)))
+  LET stable == Stable(g, Rest(g, L), DowngradedEpoch(g))
+  IN Downgraded(g, stable, Redistributed(stable))
 
 \* M-LEAVE-03, X-LEAVE-03..05: m goes, whatever it speaks.
 Gone(g, m) ==

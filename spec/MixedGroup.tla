@@ -188,4 +188,36 @@ Environment ==
 Next == System \/ Environment
 
 Spec == Init /\ [][Next]_vars
+
+\* A JoinGroup can be handled: there is an id for it if it needs one.
+HasAnId(r) == ~NeedsId(group, r, InstanceOf[r.from]) \/ idsUsed < Len(MemberIds)
+
+IsLeave(r) == IF IsClassic(r) THEN r.api = "LeaveGroup" ELSE r.epoch < 0
+
+\* ENABLED <<System>>_vars, written out guard by guard: TLC works that out by
+\* trial, which takes it a second a state. MCMixedFairness holds the two equal.
+SystemCanMove ==
+  \/ \E r \in requests :
+       IsLeave(r) \/ (Deliverable(requests, r) /\ (IsApi(r, "JoinGroup") => HasAnId(r)))
+  \/ replies # {}
+  \/ group.consumer.blocked
+  \/ group.classic.joinTimer /\ JoinTimerIsDue
+  \/ group.classic.syncTimer /\ SyncTimerIsDue
+  \/ \E c \in Clients :
+       \/ classic[c].state = "unjoined"
+       \/ HeartbeatMatters(c)
+       \/ CanSendHeartbeat(c)
+       \/ consumer[c].reconciling
+       \/ Waiting(c) /\ ~Expecting(c)
+  \/ \E m \in SessionTimers(group) \cup DOMAIN group.consumer.rebalanceTimers
+             \cup group.joinTimers \cup group.syncTimers : Abandoned(m)
+
+(***************************************************************************)
+(* As long as the system can do something, it does something: WF(System)   *)
+(* with its ENABLED written out. Nothing is fair about the environment,    *)
+(* and nothing chooses between steps of the system. A heartbeat that       *)
+(* brings no news is no step, so members that are content do not keep the  *)
+(* others waiting.                                                         *)
+(***************************************************************************)
+FairSpec == Spec /\ ([]<>~SystemCanMove \/ []<><<System>>_vars)
 =============================================================================

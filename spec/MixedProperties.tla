@@ -6,11 +6,249 @@
 (***************************************************************************)
 EXTENDS MixedGroup
 
+IsConsumerGroup == group.protocol = "consumer"
+IsClassicGroup  == group.protocol = "classic"
+
+\* Members of a consumer group, of either protocol.
 Present == DOMAIN group.consumer.members
+Live    == {m \in Present : group.consumer.members[m].epoch >= 0}
+Member(m) == group.consumer.members[m]
+Running == {c \in Clients : Runs(c)}
+
+IdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
+
+\* What the application of c believes to own. Only one process runs.
+Owned(c) == classic[c].owned \cup consumer[c].owned
+
+(***************************************************************************)
+(* c is in step: what it owns came with the epoch that its member has now, *)
+(* so its next request is not refused for its age. Written again from the  *)
+(* rules C-HB-08, X-HB-01, M-FENCE-04, 06. Who is not in step is fenced:   *)
+(* NOT-01 speaks of it.                                                    *)
+(***************************************************************************)
+ClassicInStep(c) ==
+  LET p == classic[c]
+  IN IF IsClassicGroup
+     THEN /\ p.memberId \in DOMAIN group.classic.members
+          /\ p.ownedGeneration = group.classic.generationId
+     ELSE /\ p.memberId \in DOMAIN group.subscriptions
+          /\ p.ownedGeneration = Member(p.memberId).epoch
+
+ConsumerInStep(c) ==
+  LET p == consumer[c]
+  IN /\ p.memberId \in Present
+     /\ \/ p.epoch = Member(p.memberId).epoch
+        \/ /\ p.epoch = Member(p.memberId).previousEpoch
+           /\ p.owned \subseteq DOMAIN Member(p.memberId).assigned
+
+InStep(c) ==
+  \/ RunsClassic(c) /\ classic[c].owned # {} /\ ClassicInStep(c)
+  \/ RunsConsumer(c) /\ ConsumerInStep(c)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Ownership.                                                              *)
+(***************************************************************************)
 
 \* INV-KIP-01
 NoPartitionHasTwoHolders ==
   \A m, n \in Present :
-    m # n => Consumer!Holding(group.consumer.members[m])
-             \cap Consumer!Holding(group.consumer.members[n]) = {}
+    m # n => Consumer!Holding(Member(m)) \cap Consumer!Holding(Member(n)) = {}
+
+\* Over all that members of both protocols may still believe to own.
+NoPartitionHasTwoOwners ==
+  \A c, d \in Clients :
+    c # d /\ InStep(c) /\ InStep(d) => Owned(c) \cap Owned(d) = {}
+
+\* INV-KIP-09, for the world outside: what one member is given no other one has
+\* any more, unless it was fenced.
+NoPartitionIsGivenBeforeItIsGivenUp ==
+  \A c \in Clients : InStep(c) =>
+    \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
+
+\* X-SYNC-06: a classic member is told what it holds, by whomever it is asked.
+AClassicMemberIsToldWhatItHolds ==
+  [][\A y \in replies' \ replies :
+       /\ IsConsumerGroup
+       /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
+       => y.assignment = DOMAIN Member(classic[y.to].memberId).assigned]_vars
+
+\* A commit of c for p, sent now: K-OFF-02, O-COMMIT-25..28, 30..33, M-PE-08.
+EpochCommits(m, epoch, p) ==
+  \/ epoch = m.epoch
+  \/ epoch < m.epoch /\ Consumer!OlderEpochCommits(m, epoch, p)
+
+ClassicCommits(c, p) ==
+  LET me == classic[c]
+  IN /\ me.state \in {"stable", "unjoined"}
+     /\ me.generation = me.ownedGeneration
+     /\ IF IsClassicGroup
+        THEN Classic!CommitError(group.classic, me.memberId, InstanceOf[c],
+                                 me.generation) = "NONE"
+        ELSE me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.generation, p)
+
+ConsumerCommits(c, p) ==
+  LET me == consumer[c]
+  IN me.epoch > 0 /\ me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.epoch, p)
+
+CommitIsAccepted(c, p) ==
+  \/ RunsClassic(c) /\ ClassicCommits(c, p)
+  \/ RunsConsumer(c) /\ ConsumerCommits(c, p)
+
+\* Fencing: whatever clients believe (NOT-01), commits of one get through.
+NoPartitionHasTwoCommitters ==
+  \A c, d \in Clients : \A p \in Owned(c) \cap Owned(d) :
+    CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Epochs.                                                                 *)
+(***************************************************************************)
+
+\* INV-KIP-03
+EpochsKeepTheirOrder ==
+  /\ group.consumer.assignmentEpoch <= group.consumer.groupEpoch
+  /\ \A m \in Live : Member(m).epoch <= group.consumer.assignmentEpoch
+
+EpochOf(g) ==
+  IF g.protocol = "classic" THEN g.classic.generationId ELSE g.consumer.groupEpoch
+
+\* X-UP-01, X-DOWN-01: a group with members changes its protocol.
+IsUpgrade   == IsClassicGroup /\ DOMAIN group.classic.members # {}
+               /\ group'.protocol = "consumer"
+IsDowngrade == IsConsumerGroup /\ Present # {} /\ group'.protocol = "classic"
+
+\* INV-CONV-01, X-UP-04, X-DOWN-03: generation and group epoch are one count.
+AConversionKeepsTheEpoch ==
+  [][IsUpgrade \/ IsDowngrade => EpochOf(group') >= EpochOf(group)]_vars
+
+\* X-UP-15 mended: whoever is there is asked to take part in a new target.
+AnUpgradeMovesTheEpoch == [][IsUpgrade => EpochOf(group') > EpochOf(group)]_vars
+
+\* X-JOIN-15, X-DOWN-23: with the generation that a JoinGroup is told, a SyncGroup
+\* would pass now.
+AJoinAnswerIsNoTrap ==
+  [][\A y \in replies' \ replies :
+       IsApi(y, "JoinGroup") /\ y.error = "NONE" =>
+         y.generation = IF group'.protocol = "classic" THEN group'.classic.generationId
+                        ELSE group'.consumer.members[y.memberId].epoch]_vars
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Conversions.                                                            *)
+(***************************************************************************)
+
+\* INV-CONV-01, X-UP-05. Who is replaced goes with its instance id (X-UP-13).
+AnUpgradeKeepsEveryMember ==
+  [][IsUpgrade =>
+       \A m \in DOMAIN group.classic.members :
+         LET before == group.classic.members[m]
+             after == group'.consumer.members[m]
+         IN \/ /\ m \in DOMAIN group'.subscriptions
+               /\ after.instanceId = before.instanceId
+               /\ Consumer!Holding(after) = before.assignment
+               /\ group'.subscriptions[m] = before.metadata
+            \/ /\ before.instanceId \in DOMAIN group'.consumer.instances
+               /\ group'.consumer.instances[before.instanceId] # m]_vars
+
+\* INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with
+\* their targets.
+ADowngradeKeepsEveryOtherMember ==
+  [][IsDowngrade =>
+       /\ Cardinality(Present \ DOMAIN group'.classic.members) = 1
+       /\ \A m \in Present \cap DOMAIN group'.classic.members :
+            /\ group'.classic.members[m].instanceId = Member(m).instanceId
+            /\ group'.classic.members[m].metadata = group.subscriptions[m]
+            /\ group'.classic.members[m].assignment = group.consumer.target[m]]_vars
+
+\* X-POL-01..04
+NoConversionIsAgainstThePolicy ==
+  [][/\ IsUpgrade => Policy \in {"bidirectional", "upgrade"}
+     /\ IsDowngrade => Policy \in {"bidirectional", "downgrade"}]_vars
+
+\* X-UP-03 mended: who is refused has done nothing to anybody.
+ARefusedJoinDisturbsNobody ==
+  [][\A y \in replies' \ replies :
+       ~IsClassic(y) /\ y.error # "NONE" => replies' \ replies = {y} /\ group' = group]_vars
+
+\* X-UP-07 mended: whoever comes while the group is made is asked to wait.
+NobodyIsRefusedWithoutAReason ==
+  \A y \in replies : y.error # "UNKNOWN_SERVER_ERROR"
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Requests of classic clients, waits and timers.                          *)
+(***************************************************************************)
+
+\* LIV-01 as safety, for networks that neither lose nor duplicate: whoever
+\* waits is known to somebody who will answer (X-UP-03, X-JOIN-14).
+NobodyWaitsForNothing == \A c \in Clients : Waiting(c) => Expecting(c)
+
+\* X-SYNC-01..03, INV-KIP-17; the left side repeats the rules.
+AStaleSyncChangesNothing ==
+  [][\A r \in requests \ requests' :
+       /\ IsConsumerGroup /\ Present # {}
+       /\ IsApi(r, "SyncGroup")
+       /\ \/ r.memberId \notin DOMAIN group.subscriptions
+          \/ r.generation # Member(r.memberId).epoch
+       => group' = group /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
+
+\* M-TMR-01, X-TMR-01
+EveryMemberHasItsSessionTimer == group.consumer.sessionTimers = Present
+
+\* X-TMR-02, X-DOWN-33 mended: nobody is fenced for not doing what it was not told.
+OnlyWhoIsToJoinAgainHasAJoinTimer ==
+  \A m \in group.joinTimers : m \in Present /\ IsToRejoin(group, m)
+
+\* X-TMR-03
+OnlyWhoIsToSyncHasASyncTimer == group.syncTimers \subseteq DOMAIN group.subscriptions
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Liveness, under FairSpec. The environment has finitely many faults, so  *)
+(* it is quiet in the end. LIV-05..08, X-ROLL-02.                          *)
+(***************************************************************************)
+ClassicSettled(c) ==
+  LET p == classic[c]
+      m == Member(p.memberId)
+  IN /\ p.state = "stable"
+     /\ IF IsClassicGroup
+        THEN /\ group.classic.state = "Stable"
+             /\ p.memberId \in DOMAIN group.classic.members
+             /\ p.generation = group.classic.generationId
+        ELSE /\ p.memberId \in Present
+             /\ m.state = "STABLE"
+             /\ p.generation = m.epoch /\ m.epoch = group.consumer.assignmentEpoch
+             /\ p.owned = DOMAIN m.assigned
+
+ConsumerSettled(c) ==
+  LET p == consumer[c]
+      m == Member(p.memberId)
+  IN /\ p.state = "member"
+     /\ p.memberId \in Present
+     /\ m.state = "STABLE"
+     /\ p.epoch = m.epoch /\ m.epoch = group.consumer.assignmentEpoch
+     /\ p.owned = DOMAIN m.assigned
+     /\ ~p.reconciling /\ ~p.unacknowledged /\ ~p.waiting
+
+Settled(c) == IF RunsConsumer(c) THEN ConsumerSettled(c) ELSE ClassicSettled(c)
+
+Everybody == IF IsClassicGroup THEN DOMAIN group.classic.members ELSE Present
+
+\* With the policy for it, a group of one protocol is a group of that protocol.
+OfOneProtocol ==
+  Policy = "bidirectional" =>
+    (IsConsumerGroup <=> \E c \in Running : RunsConsumer(c))
+
+Content ==
+  /\ Everybody = {IdOf(c) : c \in Running}
+  /\ \A c \in Running : Settled(c)
+  /\ Running # {} =>
+       /\ OfOneProtocol
+       /\ group.consumer.assignmentEpoch = group.consumer.groupEpoch
+       /\ UNION {Owned(c) : c \in Running} = Parts
+
+TheGroupConverges == <>[]Content
+
+EveryWaitEnds == \A c \in Clients : Waiting(c) ~> ~Waiting(c)
 =============================================================================
