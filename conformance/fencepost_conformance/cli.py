@@ -7,6 +7,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from .stdout import survive_closed_pipe
 
@@ -21,6 +22,8 @@ COMMANDS = {
     "diagram": "Draw a state machine",
     "bench": "Measure the cost table again",
 }
+
+INTERRUPTED = "interrupted; nothing is said of what was not done"
 
 
 def usage() -> str:
@@ -39,7 +42,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*values, **options)
         except KeyboardInterrupt:
-            raise CannotRun("interrupted; nothing is said of what was not done") from None
+            raise CannotRun(INTERRUPTED) from None
         except OSError as reason:
             raise CannotRun(str(reason)) from None
 
@@ -70,19 +73,24 @@ def main(arguments: list[str] | None = None) -> None:
 
         module = importlib.import_module(f"{__package__}.commands.{name}")
     except ModuleNotFoundError as missing:
-        print(
-            f"fencepost {name}: the Python package {missing.name!r} is not installed; "
+        _cannot(
+            name,
+            f"the Python package {missing.name!r} is not installed; "
             "install the suite with: pip install 'fencepost[suite]' (Spark: 'fencepost[spark]')",
-            file=sys.stderr,
         )
-        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        _cannot(name, INTERRUPTED)
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(name)(_guarded(getattr(module, name)))
     try:
         app(args=rest, prog_name=f"fencepost {name}", standalone_mode=True)
     except CannotRun as reason:
-        print(f"fencepost {name}: {reason}", file=sys.stderr)
-        raise SystemExit(2) from None
+        _cannot(name, str(reason))
+
+
+def _cannot(name: str, reason: str) -> NoReturn:
+    print(f"fencepost {name}: {reason}", file=sys.stderr)
+    raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

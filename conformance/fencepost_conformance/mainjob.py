@@ -29,7 +29,7 @@ GRAPHS = ("EagerQuiet", "EagerFaults", "KafkaTwoOwners", "ConsumerQuiet", "Consu
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One command of the main job."""
+    """One command of the main job; ``words`` are its arguments."""
 
     title: str
     words: tuple[str, ...]
@@ -38,6 +38,9 @@ class Stage:
 
 @dataclass(slots=True)
 class Finding:
+    """What became of a stage. ``verdict``: held, does not hold, could not run, skipped or interrupted; ``result``: what
+    the command printed as JSON."""
+
     stage: Stage
     verdict: str
     seconds: float = 0.0
@@ -101,7 +104,11 @@ def main() -> None:
             findings.append(Finding(stage, "skipped"))
             continue
         console.print(f"[bold]{number}. {stage.title}[/]  fencepost {' '.join(stage.words)}")
-        findings.append(run_stage(stage, root))
+        try:
+            findings.append(run_stage(stage, root))
+        except KeyboardInterrupt:
+            findings.append(Finding(stage, "interrupted"))
+            break
     console.print(table_of(findings))
     for each in findings:
         if each.verdict == "skipped":
@@ -112,7 +119,15 @@ def main() -> None:
     ]
     (out / "summary.json").write_text(json.dumps(summary, indent=1, default=str), encoding="utf-8")
     console.print(f"report: {out.relative_to(root)}/ (summary.json, and a report.html for each Spark run)")
-    raise SystemExit(0 if all(each.verdict in ("held", "skipped") for each in findings) else 1)
+    raise SystemExit(status_of(findings))
+
+
+def status_of(findings: list[Finding]) -> int:
+    """1 if something was found, else 2 if something could not run, else 0."""
+    verdicts = {each.verdict for each in findings}
+    if "does not hold" in verdicts:
+        return 1
+    return 0 if verdicts <= {"held", "skipped"} else 2
 
 
 if __name__ == "__main__":
