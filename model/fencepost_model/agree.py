@@ -1,7 +1,8 @@
 """Whether an observation agrees with a step of the model, and where it does not.
 
-Orders that nobody promises do not count: rows of members and groups, answers within one event (NOT-10). A null protocol
-name and an empty one are the same (G-WIRE-20), and the words of an error message are the target's own (C-ADM-02).
+Orders that nobody promises do not count: rows of members and groups, answers within one event (NOT-10), topics within
+an assignment. A null protocol name and an empty one are the same (G-WIRE-20), and the words of an error message are the
+target's own (C-ADM-02).
 """
 
 from __future__ import annotations
@@ -9,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatResponse,
+    DescribedConsumerMember,
+    NamedTopicPartitions,
+    TopicPartitions,
+)
 from fencepost.protocol.consumer_records import (
+    AssignedPartitions,
     ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
 )
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Event, Reply, TimerFired, TimerKey
@@ -26,8 +36,9 @@ from fencepost.protocol.messages import (
     JoinGroupResponse,
     ListGroupsResponse,
     ResponseBody,
+    SyncGroupResponse,
 )
-from fencepost.protocol.records import Record
+from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupView
 
@@ -38,6 +49,7 @@ from .consumer.state import ConsumerGroup
 from .consumer.view import shows as consumer_shows
 from .consumer.view import view as consumer_view
 from .deadlines import TimerChanges
+from .mixed.embedded import in_order
 from .versions import carried
 
 if TYPE_CHECKING:
@@ -102,11 +114,18 @@ def plain(body: ResponseBody) -> ResponseBody:
         if len(body.members) > 1:
             body = replace(body, members=tuple(sorted(body.members, key=lambda row: row.member_id)))
         return body
+    if isinstance(body, SyncGroupResponse):
+        return replace(body, assignment=in_order(body.assignment))
     if isinstance(body, DescribeGroupsResponse):
         groups = (
             replace(
                 group,
-                members=tuple(sorted(group.members, key=lambda row: row.member_id)),
+                members=tuple(
+                    sorted(
+                        [replace(row, member_assignment=in_order(row.member_assignment)) for row in group.members],
+                        key=lambda row: row.member_id,
+                    )
+                ),
                 error_message=None if group.error_message is None else "",
             )
             for group in body.groups
@@ -117,14 +136,43 @@ def plain(body: ResponseBody) -> ResponseBody:
     if isinstance(body, DeleteGroupsResponse):
         return DeleteGroupsResponse(tuple(sorted(body.results, key=lambda row: row.group_id)))  # C-ADM-09
     if isinstance(body, ConsumerGroupHeartbeatResponse):
-        return replace(body, error_message=None)
+        given = None if body.assignment is None else _ascending(body.assignment)
+        return replace(body, error_message=None, assignment=given)
     if isinstance(body, ConsumerGroupDescribeResponse):
         described = [
-            replace(row, error_message=None, members=tuple(sorted(row.members, key=lambda member: member.member_id)))
+            replace(
+                row,
+                error_message=None,
+                members=tuple(sorted([_plain_row(member) for member in row.members], key=lambda each: each.member_id)),
+            )
             for row in body.groups
         ]
         return ConsumerGroupDescribeResponse(tuple(sorted(described, key=lambda row: row.group_id)))
     return body
+
+
+def _plain_row(row: DescribedConsumerMember) -> DescribedConsumerMember:
+    def by_name(rows: Sequence[NamedTopicPartitions]) -> tuple[NamedTopicPartitions, ...]:
+        ordered = [replace(each, partitions=tuple(sorted(each.partitions))) for each in rows]
+        return tuple(sorted(ordered, key=lambda each: each.topic_name))
+
+    return replace(row, assignment=by_name(row.assignment), target_assignment=by_name(row.target_assignment))
+
+
+_Rows = TypeVar("_Rows", TopicPartitions, AssignedPartitions)
+
+
+def _ascending(rows: Sequence[_Rows]) -> tuple[_Rows, ...]:
+    """The rows by topic, each with its partitions, and what goes with them, ascending."""
+    return tuple(sorted([_sorted_row(row) for row in rows], key=lambda row: row.topic_id))
+
+
+def _sorted_row(row: _Rows) -> _Rows:
+    if isinstance(row, AssignedPartitions) and row.assignment_epochs is not None:
+        pairs = sorted(zip(row.partitions, row.assignment_epochs, strict=True))
+        numbers, epochs = tuple([number for number, _ in pairs]), tuple([epoch for _, epoch in pairs])
+        return replace(row, partitions=numbers, assignment_epochs=epochs)
+    return replace(row, partitions=tuple(sorted(row.partitions)))
 
 
 def _records(expected: Sequence[Record], observed: Sequence[Record], found: list[Mismatch]) -> None:
@@ -164,10 +212,16 @@ def _within(record: Record) -> str:
 
 
 def _plain_record(record: Record) -> Record:
-    value = record.group_metadata
-    if value is None or len(value.members) < 2:
+    value = record.value
+    if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
+        return Record(record.key, replace(value, topic_partitions=_ascending(value.topic_partitions)))
+    if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
+        own, gone = _ascending(value.assigned_partitions), _ascending(value.partitions_pending_revocation)
+        return Record(record.key, replace(value, assigned_partitions=own, partitions_pending_revocation=gone))
+    if not isinstance(value, GroupMetadataValue):
         return record
-    return Record(record.key, replace(value, members=tuple(sorted(value.members, key=lambda row: row.member_id))))
+    rows = [replace(row, assignment=in_order(row.assignment)) for row in value.members]
+    return Record(record.key, replace(value, members=tuple(sorted(rows, key=lambda row: row.member_id))))
 
 
 def _key(record: Record) -> str:
@@ -196,7 +250,7 @@ def _groups(
 ) -> None:
     for group_id, seen in observed.items():
         group = after.group(group_id)
-        if not (seen is None if group is None else seen is not None and shows(seen, group_id, group)):
+        if not (seen is None if group is None else seen is not None and _shows(seen, group_id, group)):
             found.append(Mismatch(f"group {group_id}", _seen(group_id, group), seen))
     if before.slots is after.slots:
         return
@@ -206,6 +260,14 @@ def _groups(
         was, is_ = old.get(group_id), new.get(group_id)
         if was is not is_ and group_id not in observed and _seen(group_id, was) != _seen(group_id, is_):
             found.append(Mismatch(f"group {group_id}", _seen(group_id, is_), _UNCHANGED))
+
+
+def _shows(seen: GroupView, group_id: str, group: Group) -> bool:
+    return shows(seen, group_id, group) or _plain_view(seen) == _plain_view(view(group_id, group))
+
+
+def _plain_view(group: GroupView) -> GroupView:
+    return replace(group, members=tuple([replace(row, assignment=in_order(row.assignment)) for row in group.members]))
 
 
 def _consumer_groups(
