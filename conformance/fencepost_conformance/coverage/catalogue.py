@@ -13,6 +13,7 @@ from fencepost.protocol.view import GroupState
 from ..generate.plan import GroupProtocol
 from .rules import RULES, UNREACHED_RULES
 from .rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
+from .rules_of_group import MIXED_RULES, UNREACHED_MIXED_RULES
 
 _STATES = tuple(state.value for state in GroupState)
 _TRANSITIONS = {
@@ -73,6 +74,7 @@ _EVENTS = (
 _CONSUMER_EVENTS = (*_EVENTS, "TaskDone", "TopicsChanged", "GroupConfigChanged")
 _TIMERS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION, TimerKind.OPERATION)
 _CONSUMER_TIMERS = (TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE, TimerKind.OPERATION)
+_MIXED_TIMERS = (TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SYNC)
 _CONSUMER_STATES = tuple(state.value for state in ConsumerGroupState)
 #: every state is worked out anew from the group's data, so that any may follow any (M-ST-06)
 _CONSUMER_TRANSITIONS = tuple(
@@ -108,6 +110,7 @@ def _classic_features() -> Iterable[str]:
     yield from (f"event {name}" for name in _EVENTS)
     yield from (f"state {name}" for name in _STATES)
     yield from (f"transition {source} → {target}" for source, targets in _TRANSITIONS.items() for target in targets)
+    yield from ("record GroupMetadata", "tombstone GroupMetadata")
     yield from _of_versions(_ERRORS)
     yield from _of_timers(_TIMERS)
     yield from (f"rule {rule}" for rule in sorted((*RULES, *UNREACHED_RULES)))
@@ -126,17 +129,25 @@ def _consumer_features() -> Iterable[str]:
     yield from (f"rule {rule}" for rule in sorted((*CONSUMER_RULES, *UNREACHED_CONSUMER_RULES)))
 
 
-#: what traces of each protocol can reach
+def _mixed_features() -> Iterable[str]:
+    """Beside those of either protocol."""
+    yield from (f"conversion {state} → consumer" for state in _STATES)
+    yield from (f"conversion consumer → {state}" for state in _STATES)
+    yield from (f"conversion Empty consumer → {state}" for state in _STATES)
+    yield from _of_timers(_MIXED_TIMERS)
+    yield from (f"rule {rule}" for rule in sorted((*MIXED_RULES, *UNREACHED_MIXED_RULES)))
+
+
+#: what there is for traces of each protocol
 OF_PROTOCOL: dict[GroupProtocol, tuple[str, ...]] = {
     GroupProtocol.CLASSIC: tuple(_classic_features()),
     GroupProtocol.CONSUMER: tuple(_consumer_features()),
-    GroupProtocol.MIXED: tuple(dict.fromkeys([*_classic_features(), *_consumer_features()])),
+    GroupProtocol.MIXED: tuple(dict.fromkeys([*_classic_features(), *_consumer_features(), *_mixed_features()])),
 }
 FEATURES: tuple[str, ...] = OF_PROTOCOL[GroupProtocol.MIXED]
 PLACE: dict[str, int] = {name: place for place, name in enumerate(FEATURES)}
 
-#: why a feature is not reached, or need not be
-REASONS: dict[str, str] = {
+_REASONS: dict[str, str] = {
     "state Dead": "a group is Dead only while the partition is unloaded, when no request and no view reaches it",
     **{
         f"transition {source} → Dead": "happens inside Unload, after which the group is gone (C-ST-16)"
@@ -148,7 +159,36 @@ REASONS: dict[str, str] = {
         f"member-transition UNKNOWN → {state}": "comes from a log that another program wrote (M-MS-04); rare"
         for state in ("UNREVOKED_PARTITIONS",)
     },
-    **{f"rule {rule}": reason for rule, reason in (UNREACHED_RULES | UNREACHED_CONSUMER_RULES).items()},
+    "rule X-SYNC-07": "needs a SyncGroup that is sent again after an upgrade without a bump, by a member whose first "
+    "protocol says nothing; rare",
+    "timer CONSUMER_JOIN moved": "armed only where none is running (X-TMR-02)",
+    **dict.fromkeys(
+        ("conversion Dead → consumer", "conversion consumer → Dead", "conversion Empty consumer → Dead"),
+        "a group is Dead only while the partition is unloaded",
+    ),
+    **dict.fromkeys(
+        ("conversion consumer → Empty", "conversion consumer → CompletingRebalance"),
+        "a downgrade leaves the group Stable, or begins a rebalance (X-DOWN-03, X-DOWN-06)",
+    ),
+    **dict.fromkeys(
+        ("conversion Empty consumer → CompletingRebalance", "conversion Empty consumer → Stable"),
+        "the classic group that takes its place is a new one (C-JOIN-10)",
+    ),
+    **{
+        f"rule {rule}": reason
+        for rule, reason in (UNREACHED_RULES | UNREACHED_CONSUMER_RULES | UNREACHED_MIXED_RULES).items()
+    },
+}
+#: rules of groups of one kind that the other kind is needed for
+_ONLY_MIXED = {f"rule {rule}" for rule in MIXED_RULES if not rule.startswith("X-")}
+#: why a feature is not reached by traces of that protocol, or need not be
+REASONS: dict[GroupProtocol, dict[str, str]] = {
+    protocol: {
+        name: reason
+        for name, reason in _REASONS.items()
+        if name in features and not (protocol is GroupProtocol.MIXED and name in _ONLY_MIXED)
+    }
+    for protocol, features in OF_PROTOCOL.items()
 }
 
 

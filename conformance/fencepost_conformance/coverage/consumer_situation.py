@@ -8,17 +8,25 @@ from typing import Any
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import consumer_records as r
 from fencepost.protocol import events as ev
+from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Settings
+from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
+from .situation import LeaderSync
 
 
 class ConsumerSituation:
     """One step. ``before`` and ``after`` are the views of the group that the event is about, ``member`` and ``now`` the
-    member that it names; ``answers`` the heartbeat answers given, each with its request; ``error`` of the request's own
-    answer, if it came at once."""
+    member that it names; ``answers`` the heartbeat answers given, each with its request; ``answer`` and ``error`` are
+    those of the request itself, if they came at once.
+
+    Where classic groups are beside: ``classic_before`` and ``classic_after`` are the views of the classic group under
+    the same id, ``told`` the answers given to requests of the classic protocol that met a consumer group,
+    ``downgraded_at`` the generation at which a downgrade began the classic group that stands there, and
+    ``leader_syncs`` what leaders of classic groups wrote that is not replicated."""
 
     def __init__(
         self,
@@ -29,6 +37,10 @@ class ConsumerSituation:
         armed: Mapping[ev.TimerKey, int],
         *,
         requests: Mapping[int, ev.Request],
+        met: Mapping[int, ev.Request],
+        classic: Mapping[str, GroupView],
+        downgrades: Mapping[str, int],
+        leader_syncs: Sequence[LeaderSync],
     ) -> None:
         self.settings = settings
         self.event = event
@@ -40,14 +52,26 @@ class ConsumerSituation:
         self.group_id, self.member_id = self._subject()
         self.before = groups.get(self.group_id)
         self.after = seen.consumer_groups.get(self.group_id, self.before)
+        self.classic_before = classic.get(self.group_id)
+        self.classic_after = seen.groups.get(self.group_id, self.classic_before)
+        self.downgraded_at = downgrades.get(self.group_id)
+        self.leader_syncs = leader_syncs
+        self.told: Sequence[tuple[ev.Request, m.ResponseBody]] = [
+            (met[reply.request_id], reply.body) for reply in seen.replies if reply.request_id in met
+        ]
         self.answers: Sequence[tuple[ev.Request, c.ConsumerGroupHeartbeatResponse]] = [
             (requests[reply.request_id], reply.body)
             for reply in seen.replies
             if isinstance(reply.body, c.ConsumerGroupHeartbeatResponse) and reply.request_id in requests
         ]
-        self.error: ErrorCode | None = next((body.error_code for asked, body in self.answers if asked is event), None)
-        if isinstance(self.body, c.ConsumerGroupHeartbeatRequest) and not self.member_id and self.after is not None:
-            had = {row.member_id for row in self.before.members} if self.before else set()
+        self.answer: Any = None
+        if isinstance(event, ev.Request):
+            self.answer = next((reply.body for reply in seen.replies if reply.request_id == event.id), None)
+        self.error: ErrorCode | None = getattr(self.answer, "error_code", None)
+        joins = isinstance(self.body, c.ConsumerGroupHeartbeatRequest | m.JoinGroupRequest)
+        if joins and not self.member_id and self.after is not None:
+            old = self.before or self.classic_before
+            had = {row.member_id for row in old.members} if old else set()
             self.member_id = next((row.member_id for row in self.after.members if row.member_id not in had), "")
         self.member = member_of(self.before, self.member_id)
         self.now = member_of(self.after, self.member_id)
@@ -58,6 +82,25 @@ class ConsumerSituation:
         if isinstance(self.event, ev.TimerFired | ev.TaskDone):
             return self.event.key.group_id, getattr(self.event.key, "member_id", "")
         return "", ""
+
+    @property
+    def upgraded(self) -> bool:
+        """A classic group with members became this consumer group (X-UP-01)."""
+        old = self.classic_before
+        return old is not None and bool(old.members) and self.before is None and self.after is not None
+
+    @property
+    def downgraded(self) -> bool:
+        """The consumer group, which had members, became a classic one (X-DOWN-01, X-DOWN-20)."""
+        old = self.before
+        return old is not None and bool(old.members) and self.after is None and self.classic_after is not None
+
+    @property
+    def gone(self) -> list[ConsumerMemberView]:
+        """Members of the group that the step removed."""
+        stands = self.after or self.classic_after
+        left = {row.member_id for row in stands.members} if stands else set()
+        return [row for row in self.before.members if row.member_id not in left] if self.before else []
 
     @property
     def accepted(self) -> bool:

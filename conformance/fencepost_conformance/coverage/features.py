@@ -16,8 +16,10 @@ from ..targets.base import Observation
 from .catalogue import PLACE
 from .consumer_situation import ConsumerSituation
 from .rules import rules_of
-from .rules_consumer import consumer_rules_of
+from .rules_of_group import consumer_rules_of
 from .situation import LeaderSync, Situation
+
+_OF_CLASSIC = (m.JoinGroupRequest, m.SyncGroupRequest, m.HeartbeatRequest, m.LeaveGroupRequest)
 
 
 def features_of(settings: Settings, events: Sequence[ev.Event], observations: Sequence[Observation]) -> set[str]:
@@ -37,6 +39,8 @@ class Watcher:
         self._consumer_groups: dict[str, ConsumerGroupView] = {}
         self._armed: dict[ev.TimerKey, int] = {}
         self._open: dict[int, ev.Request] = {}
+        self._met: dict[int, ev.Request] = {}  # likewise, those of the classic protocol that met a consumer group
+        self._downgrades: dict[str, int] = {}
         self._rules: set[str] = set()
         self._loading = False
         self._start = self._end = 0  # of the log, before and after the last step
@@ -45,12 +49,23 @@ class Watcher:
 
     def feed(self, event: ev.Event, seen: Observation) -> None:
         """One step more."""
+        met = self._meets(event)
         if isinstance(event, ev.Request):
-            self._open[event.id] = event
-        self.reached.update(name for name in self._step(event, seen) if name in PLACE)
+            (self._met if met else self._open)[event.id] = event
+        elif isinstance(event, ev.TimerFired):
+            self._armed.pop(event.key, None)
+        self.reached.update(name for name in self._step(event, seen, met=met) if name in PLACE)
         self._follow(event, seen)
 
-    def _step(self, event: ev.Event, seen: Observation) -> Iterator[str]:
+    def _meets(self, event: ev.Event) -> bool:
+        """Whether a request of the classic protocol meets a consumer group; for a JoinGroup an empty one is as good as
+        none (C-JOIN-10)."""
+        if not isinstance(event, ev.Request) or not isinstance(event.body, _OF_CLASSIC):
+            return False
+        group = self._consumer_groups.get(event.body.group_id)
+        return group is not None and (bool(group.members) or not isinstance(event.body, m.JoinGroupRequest))
+
+    def _step(self, event: ev.Event, seen: Observation, *, met: bool) -> Iterator[str]:
         yield f"event {type(event).__name__}"
         if isinstance(event, ev.Request):
             yield f"version {type(event.body).__name__.removesuffix('Request')} {event.version}"
@@ -64,10 +79,15 @@ class Watcher:
         for key, deadline in seen.timers.items():
             what = "cancelled" if deadline is None else "moved" if key in self._armed else "set"
             yield f"timer {key.kind.name} {what}"
+        for record in seen.records:
+            name = type(record.key).__name__.removesuffix("Key")
+            yield f"tombstone {name}" if record.value is None else f"record {name}"
         of_groups = {
             name for group_id, view in seen.groups.items() for name in transitions(self._groups.get(group_id), view)
         }
         yield from of_groups
+        if isinstance(event, ev.Request | ev.TimerFired):  # what takes a conversion back is none
+            yield from self._conversions(seen)
         situation = Situation(
             self._settings,
             event,
@@ -78,22 +98,40 @@ class Watcher:
             loading=self._loading,
             leader_syncs=self._leader_syncs,
         )
-        for rule in rules_of(situation, of_groups, self._rules):
+        for rule in rules_of(situation, of_groups, self._rules, met=met):
             self._rules.add(rule)
             yield f"rule {rule}"
         if self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request):
-            yield from self._of_consumers(event, seen)
+            yield from self._of_consumers(event, seen, met=met)
 
-    def _of_consumers(self, event: ev.Event, seen: Observation) -> Iterator[str]:
-        for record in seen.records:
-            name = type(record.key).__name__.removesuffix("Key")
-            yield f"tombstone {name}" if record.value is None else f"record {name}"
+    def _conversions(self, seen: Observation) -> Iterator[str]:
+        """Groups that were of one kind and are of the other."""
+        for group_id, view in seen.consumer_groups.items():
+            classic, consumers = self._groups.get(group_id), self._consumer_groups.get(group_id)
+            now = seen.groups.get(group_id)
+            if view is not None and classic is not None:
+                yield f"conversion {classic.state.value} → consumer"
+            elif view is None and consumers is not None and now is not None:
+                if consumers.members:
+                    self._downgrades[group_id] = now.generation_id
+                yield f"conversion {'consumer' if consumers.members else 'Empty consumer'} → {now.state.value}"
+
+    def _of_consumers(self, event: ev.Event, seen: Observation, *, met: bool) -> Iterator[str]:
         for group_id, view in seen.consumer_groups.items():
             yield from consumer_transitions(self._consumer_groups.get(group_id), view)
         situation = ConsumerSituation(
-            self._settings, event, seen, self._consumer_groups, self._armed, requests=self._open
+            self._settings,
+            event,
+            seen,
+            self._consumer_groups,
+            self._armed,
+            requests=self._open,
+            met=self._met,
+            classic=self._groups,
+            downgrades=self._downgrades,
+            leader_syncs=self._leader_syncs,
         )
-        for rule in consumer_rules_of(situation, self._rules):
+        for rule in consumer_rules_of(situation, self._rules, met=met):
             self._rules.add(rule)
             yield f"rule {rule}"
 
@@ -103,11 +141,10 @@ class Watcher:
                 self._armed.pop(key, None)
             else:
                 self._armed[key] = deadline
-        if isinstance(event, ev.TimerFired):
-            self._armed.pop(event.key, None)
         for group_id, view in seen.groups.items():
             if view is None:
                 self._groups.pop(group_id, None)
+                self._downgrades.pop(group_id, None)
             else:
                 self._groups[group_id] = view
         for group_id, consumers in seen.consumer_groups.items():
@@ -117,6 +154,7 @@ class Watcher:
                 self._consumer_groups[group_id] = consumers
         for reply in seen.replies:
             self._open.pop(reply.request_id, None)
+            self._met.pop(reply.request_id, None)
         self._follow_log(event, seen)
 
     def _follow_log(self, event: ev.Event, seen: Observation) -> None:

@@ -1,7 +1,8 @@
 """The rules of the classic protocol that a trace can show, and the reasons why others are not shown by any.
 
-A rule counts as reached by a step in which it decides what happens. That the core did what the rule says is not this
-module's matter: the comparison of the same step says so.
+Where there are consumer groups too, those of ``rules_of_group`` are shown. A rule counts as reached by a step in which
+it decides what happens. That the core did what the rule says is not this module's matter: the comparison of the same
+step says so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
+from fencepost.protocol.records import GroupMetadataKey
 
 from .rules_join import JOIN
 from .rules_rest import ANY, APPENDED, DELETE, DESCRIBE, FAILED, HEARTBEAT, LEAVE, LIST, SYNC, TIMER, Rules
@@ -37,6 +39,8 @@ _OF_TRANSITION = {
     "transition PreparingRebalance → Empty": "C-ST-14",
     "transition CompletingRebalance → Stable": "C-ST-15",
 }
+#: of consumer groups the others are
+_TIMERS = (ev.TimerKind.JOIN, ev.TimerKind.SYNC, ev.TimerKind.SESSION, ev.TimerKind.OPERATION)
 _OF_EVENT = ("C-ST-07", "C-ST-16", "C-ST-17")
 
 RULES: tuple[str, ...] = tuple(
@@ -74,11 +78,12 @@ UNREACHED_RULES: dict[str, str] = {
 }  # fmt: skip
 
 
-def rules_of(situation: Situation, features: set[str], known: set[str]) -> Iterator[str]:
+def rules_of(situation: Situation, features: set[str], known: set[str], *, met: bool) -> Iterator[str]:
     """The rules that decided in this step; ``features`` are its states and transitions. Rules that are ``known`` to
-    have been reached may be left out: most are reached early, and asking is not free."""
+    have been reached may be left out: most are reached early, and asking is not free. ``met``: the request met a
+    consumer group, so that nothing is decided here."""
     yield from (_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION)
-    for table in _tables(situation):
+    for table in _tables(situation, met=met):
         for rule, holds in table.items():
             if rule not in known and holds(situation):
                 yield rule
@@ -87,19 +92,19 @@ def rules_of(situation: Situation, features: set[str], known: set[str]) -> Itera
         yield "C-ST-07"
     elif isinstance(event, ev.Unload) and situation.groups:
         yield "C-ST-16"
-    elif any(record.value is None for record in seen.records):
+    elif any(record.value is None and isinstance(record.key, GroupMetadataKey) for record in seen.records):
         yield "C-ST-17"
 
 
-def _tables(situation: Situation) -> Iterator[Rules]:
+def _tables(situation: Situation, *, met: bool) -> Iterator[Rules]:
     event, body = situation.event, situation.body
-    if body is not None:
+    if body is not None and not met:
         yield _OF_BODY.get(type(body), {})
         if situation.answer is not None:
             yield _OF_ANSWER.get(type(body), {})
         if isinstance(body, m.DeleteGroupsRequest):
             yield DELETE
-    elif isinstance(event, ev.TimerFired):
+    elif isinstance(event, ev.TimerFired) and event.key.kind in _TIMERS:
         yield TIMER
         yield FAILED
     elif isinstance(event, ev.AppendFailed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import consumer_records as r
@@ -10,6 +10,7 @@ from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.events import TimerKind
+from fencepost.protocol.messages import LeaveGroupRequest
 
 from .consumer_situation import ConsumerSituation as S
 from .consumer_situation import pending
@@ -71,7 +72,7 @@ HEARTBEAT: _Rules = {
     "M-VAL-14": lambda s: _invalid(s, s.body.member_epoch < c.STATIC_LEAVE_EPOCH),
     "M-VAL-15": lambda s: s.error is E.UNSUPPORTED_ASSIGNOR,
     "M-VAL-20": lambda s: s.error is E.GROUP_ID_NOT_FOUND and s.body.member_epoch > 0,
-    "M-VAL-21": lambda s: s.before is None and s.now is not None,
+    "M-VAL-21": lambda s: s.before is None and s.classic_before is None and s.now is not None,
     "M-VAL-25": lambda s: s.error is E.GROUP_MAX_SIZE_REACHED,
     "M-VAL-26": lambda s: not s.body.member_id and s.accepted,
     "M-VAL-28": lambda s: s.error is E.GROUP_MAX_SIZE_REACHED and _instance_known(s),
@@ -187,7 +188,7 @@ ANY: _Rules = {
         for asked, body in s.answers
     ),
     "M-RSP-04": lambda s: any(body.member_epoch < 0 for _, body in s.answers),
-    "M-EPOCH-04": lambda s: s.fenced,
+    "M-EPOCH-04": lambda s: s.fenced and not isinstance(s.body, LeaveGroupRequest),
     "M-LEAVE-03": lambda s: s.fenced,
     "M-LEAVE-04": lambda s: s.fenced and s.after is not None and not s.after.members,
     "M-TGT-07": lambda s: s.fenced and bool(s.wrote(r.ConsumerGroupTargetAssignmentMemberKey, removed=True)),
@@ -267,18 +268,3 @@ UNREACHED_CONSUMER_RULES: dict[str, str] = {
     "M-PE-08": "concerns commits of offsets, which these traces do not hold",
     "M-LEAVE-06": "cannot occur: M-VAL-13 needs an instance id, which must be known",
 }
-
-
-def consumer_rules_of(situation: S, known: set[str]) -> Iterator[str]:
-    """The rules that decided in this step, but for those that are ``known`` to have been reached."""
-    tables = [ANY]
-    if isinstance(situation.body, c.ConsumerGroupHeartbeatRequest):
-        tables.append(HEARTBEAT)
-    for table in tables:
-        for rule, holds in table.items():
-            if rule not in known and holds(situation):
-                yield rule
-    for view in situation.seen.consumer_groups.values():
-        if view is not None:
-            yield OF_STATE[view.state]
-            yield from (OF_MEMBER_STATE[row.state] for row in view.members)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView, MemberView
@@ -142,11 +143,13 @@ class Situation:
 
     @property
     def failed(self) -> list[tuple[ev.Request, m.ResponseBody]]:
-        """Requests of earlier steps that this step answered with an error: the request and its answer."""
+        """Requests of earlier steps, to groups of this protocol, that this step answered with an error: the request and
+        its answer."""
         return [
             (self.requests[reply.request_id], reply.body)
             for reply in self.seen.replies
             if reply.request_id in self.requests
             and getattr(reply.body, "error_code", ErrorCode.NONE) is not ErrorCode.NONE
             and reply.body is not self.answer
+            and not isinstance(reply.body, ConsumerGroupHeartbeatResponse)
         ]

@@ -11,6 +11,7 @@ from . import consumer_hostile, consumer_preload, hostile
 from .classic_steps import ClassicSteps
 from .clients import Client
 from .consumer_clients import ConsumerClient, ConsumerPhase
+from .mixed_clients import MixedClient
 from .steps import Steps, Weighted
 from .topics import Topics
 from .world import World
@@ -45,6 +46,7 @@ class ConsumerSteps(Steps):
             (1, self._configure),
             (mood.admin, self._admin),
             (mood.fail_over, self._fail_over),
+            *([(2, self._classic.untold)] if self._classic is not None else []),
         ]
 
     def _begin(self) -> None:
@@ -151,7 +153,11 @@ class ConsumerSteps(Steps):
         self._tell_topics()
 
     def _tell_topics(self) -> None:
-        self._world.feed(TopicsChanged(self._world.now, self._topics.image(), self._topics.version))
+        image = self._topics.image()
+        for client in self._classic.clients if self._classic is not None else ():
+            if isinstance(client, MixedClient):
+                client.sizes = {topic.name: topic.partitions for topic in image}
+        self._world.feed(TopicsChanged(self._world.now, image, self._topics.version))
 
     def _configure(self) -> None:
         """A group's dynamic configuration is set, in range or not, or taken away (M-CFG-01)."""

@@ -23,6 +23,7 @@ from .consumer_clients import ConsumerClient
 from .consumer_plan import draw_consumer_plan
 from .consumer_steps import ConsumerSteps
 from .java_order import JavaOrder
+from .mixed_clients import mixed_client
 from .plan import GroupProtocol, draw_plan
 from .steps import Steps
 from .world import CoreRaised, Session, World
@@ -61,13 +62,14 @@ def generate(
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
     ``session`` makes the coordinator that the trace is played against."""
+    mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
         plan = draw_plan(rng)
     else:
         rng = Random(f"{protocol} {seed}")
-        plan = draw_consumer_plan(rng, mixed=protocol is GroupProtocol.MIXED)
-    classic = [Client(client) for client in plan.clients]
+        plan = draw_consumer_plan(rng, mixed=mixed)
+    classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
     failure = None

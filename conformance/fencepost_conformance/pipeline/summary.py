@@ -61,18 +61,18 @@ class Summary:
 
     def coverage(self) -> dict[str, Any]:
         """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
-        features = catalogue.OF_PROTOCOL[self.job.protocol]
+        features, reasons = catalogue.OF_PROTOCOL[self.job.protocol], catalogue.REASONS[self.job.protocol]
         reached = set(catalogue.names(self.reached)) & set(features)
         missing = [name for name in features if name not in reached]
         kinds: dict[str, list[int]] = {}
         for name in features:
             seen = kinds.setdefault(name.split()[0], [0, 0])
             seen[0] += name in reached
-            seen[1] += name not in catalogue.REASONS
+            seen[1] += name not in reasons
         return {
             "reached": len(reached),
             "features": len(features),
             "kinds": {kind: {"reached": got, "reachable": of} for kind, (got, of) in kinds.items()},
-            "unreached": [name for name in missing if name not in catalogue.REASONS],
-            "with_reason": {name: catalogue.REASONS[name] for name in missing if name in catalogue.REASONS},
+            "unreached": [name for name in missing if name not in reasons],
+            "with_reason": {name: reasons[name] for name in missing if name in reasons},
         }

@@ -78,7 +78,16 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
         case ConsumerGroupHeartbeatRequest():
             return ConsumerGroupHeartbeatResponse(error, _WHY.get(error))
         case ConsumerGroupDescribeRequest() as body:
-            return ConsumerGroupDescribeResponse(tuple(_undescribed(error, name) for name in body.group_ids))
+            # M-DESC-01: who may see a group is asked before who coordinates it, but after whether there are such groups
+            unseen = frozenset[str]() if error is ErrorCode.UNSUPPORTED_VERSION else request.denied
+            denied = [name for name in body.group_ids if name in unseen]
+            rest = [name for name in body.group_ids if name not in unseen]
+            return ConsumerGroupDescribeResponse(
+                (
+                    *(DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name) for name in denied),
+                    *(_undescribed(error, name) for name in rest),
+                )
+            )
 
 
 def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencepost_conformance.coverage import catalogue
 from fencepost_conformance.coverage.rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
-from fencepost_conformance.generate.plan import GroupProtocol
 
 BOOK = Path(__file__).resolve().parents[3] / "docs" / "rules" / "04-consumer.md"
 
@@ -16,9 +14,3 @@ def test_each_rule_is_in_the_catalogue_or_has_a_reason() -> None:
     found = set(re.findall(r"^(?:\| |- \*\*)(M-[A-Z]+-\d+)", BOOK.read_text(), re.MULTILINE))
     assert found == {*CONSUMER_RULES, *UNREACHED_CONSUMER_RULES}
     assert not {*CONSUMER_RULES} & {*UNREACHED_CONSUMER_RULES}
-
-
-def test_mixed_traces_can_reach_what_either_kind_can() -> None:
-    both = {*catalogue.OF_PROTOCOL[GroupProtocol.CLASSIC], *catalogue.OF_PROTOCOL[GroupProtocol.CONSUMER]}
-    assert both == {*catalogue.FEATURES}
-    assert {*catalogue.REASONS} <= both

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .base import GroupSpec, Target, partitions_of
+from .base import AssignorError, GroupSpec, Target, partitions_of
 
 PASSES = 16
 NOBODY = -1
@@ -47,6 +47,8 @@ class _Work:
                 if topic_id in member.topic_ids:  # A-UHET-01
                     owners = self.owners[topic_id]
                     for number in numbers:
+                        if not 0 <= number < len(owners):  # the topic was made anew, and smaller (X-UP-05)
+                            raise AssignorError("a member has a partition that does not exist")
                         owners[number] = place
                     self.loads[place] += len(numbers)
 
