@@ -152,6 +152,19 @@ def test_a_replacement_that_rebalances_waits_for_the_others_if_mended() -> None:
     assert scene.joined(other).generation_id == epoch + 2
 
 
+@pytest.mark.parametrize(
+    ("profile", "error"), [(KAFKA_4_3, ErrorCode.UNKNOWN_SERVER_ERROR), (INTENDED, ErrorCode.NONE)]
+)
+def test_a_member_of_another_name_now_is_taken_for_one_that_stays(profile: Profile, error: ErrorCode) -> None:
+    """X-DOWN-20, M-STATIC-13: Kafka converts everybody who is not called like the joiner, and cannot."""
+    scene = alone(profile, "a")
+    scene.ok("m1", 0, ("a",), {}, timeout=30_000, instance="i2")
+    count = len(scene.records)
+    ask = scene.join("", instance="i1", data=wants("a"))
+    assert scene.joined(ask).error_code is error
+    assert (len(scene.records) == count) == (error is not ErrorCode.NONE)
+
+
 def test_before_4_3_only_the_subscription_counts() -> None:
     """V-65."""
     scene = alone(KAFKA_4_2, "a")

@@ -92,7 +92,10 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
             written.append(records.current_assignment(name, joiner, profile))
     new_id = joiner.member_id
     written += records.removed_group(group, {done.old.member_id: new_id})
-    members = [_classic(member) for member in group.members.values() if member.member_id != done.old.member_id]
+    others = [member for member in group.members.values() if member.instance_id != joiner.instance_id]
+    if any(member.classic is None for member in others):
+        raise InternalError  # the replaced one is called by another instance id now (M-STATIC-13)
+    members = [_classic(member) for member in others]
     epoch = group.epoch if profile.fault_downgrade_loses_bump else done.epoch  # X-DOWN-23
     draft = _group(step, group, [*members, _classic(joiner)], epoch, {new_id: done.old.member_id})
     _exchange(step, group, draft, written)
