@@ -84,8 +84,9 @@ def test_what_a_classic_request_does_to_a_consumer_group_is_no_rule_of_classic_g
         for event, seen in zip(trace.events, trace.observations, strict=True):
             before = {*watcher.reached}
             watcher.feed(event, seen)
-            group = groups.get(getattr(event.body, "group_id", "")) if isinstance(event, Request) else None
-            if group is not None and group.members and isinstance(event.body, JoinGroupRequest | HeartbeatRequest):
+            body = event.body if isinstance(event, Request) else None
+            group = groups.get(body.group_id) if isinstance(body, JoinGroupRequest | HeartbeatRequest) else None
+            if group is not None and group.members:
                 met += 1
                 rules = {name.removeprefix("rule ") for name in watcher.reached - before}
                 assert not {rule for rule in rules if re.match(r"C-(JOIN|HB)-", rule)} - {*MIXED_RULES}
