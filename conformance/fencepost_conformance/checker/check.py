@@ -162,7 +162,6 @@ def check_trace(
     limits, profile = limits or Limits(), profile or trace.profile
     began = time.perf_counter()
     refusals: list[Refusal] = []
-    notes: list[str] = []
     steps = events = 0
     outcome: Outcome = "accepted"
     line, reason = 0, ""
@@ -202,7 +201,6 @@ def check_trace(
         events,
         steps,
         time.perf_counter() - began,
-        tuple(notes),
     )
 
 

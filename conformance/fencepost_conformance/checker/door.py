@@ -12,6 +12,7 @@ from fencepost.protocol.messages import (
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    LeaveGroupRequest,
     LeaveGroupResponse,
     RequestBody,
     ResponseBody,
@@ -24,8 +25,14 @@ from fencepost_model.classic.state import Group
 from .answers import SYNC_PROTOCOL, seen
 from .history import NOT_HERE, Answer
 
-#: The host's authorizer is not seen: whoever is refused, is refused (C-JOIN-02, C-SYNC-02, C-HB-01, C-LEAVE-01).
+#: The host's authorizer is not seen: whoever is refused, is refused.
 _DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
+_DENIED_BY: Final[dict[type, str]] = {
+    JoinGroupRequest: "C-JOIN-02",
+    SyncGroupRequest: "C-SYNC-02",
+    HeartbeatRequest: "C-HB-01",
+    LeaveGroupRequest: "C-LEAVE-01",
+}
 
 
 def _invalid(settings: Settings, version: int, body: RequestBody) -> tuple[ResponseBody, str] | None:
@@ -68,7 +75,7 @@ def at_the_door(
     """
     error = getattr(answer, "error_code", None)
     if answer is not None and error is _DENIED:
-        return answer, "C-JOIN-02"
+        return answer, _DENIED_BY[type(body)]
     if answer is not None and error in NOT_HERE and group is None:
         return answer, "F-RT-02"
     if loading and group is None and isinstance(body, HeartbeatRequest) and answer == _BEAT_WHILE_LOADING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 Outcome: TypeAlias = Literal["accepted", "refused", "broken", "undecided"]
@@ -42,7 +42,6 @@ class Verdict:
     events: int = 0
     steps: int = 0
     seconds: float = 0.0
-    notes: tuple[str, ...] = field(default=())
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -55,7 +54,6 @@ class Verdict:
             "events": self.events,
             "steps": self.steps,
             "seconds": round(self.seconds, 4),
-            "notes": list(self.notes),
             "refusals": [
                 {
                     "group": refusal.group_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from .produce import Made, produce, takes
 def corpus(
     names: Annotated[list[str] | None, typer.Argument(help="only traces whose name begins so")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="folder for the traces")] = Path("tests/corpus"),
-    jobs: Annotated[int, typer.Option(help="scenarios at a time")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="scenarios at a time")] = 4,
 ) -> None:
     """Play every scenario with real clients on a real broker and record it."""
 
@@ -27,14 +28,18 @@ def corpus(
         print(f"{made.name}: {state}, {made.lines} events", flush=True)
 
     try:
+        wanted = takes(names or ())
         java = java_member(DEFAULT_VERSION)
-        made = asyncio.run(produce(takes(names or ()), output, java=java, jobs=jobs, tell=tell))
+        made = asyncio.run(produce(wanted, output, java=java, jobs=jobs, tell=tell))
     except CannotRun as reason:
         print(f"corpus: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
-    missing = [each for each in made if each.problem is not None or not each.accepted]
-    print(f"{len(made) - len(missing)} of {len(made)} recorded and accepted")
-    raise SystemExit(1 if missing else 0)
+    except PackageNotFoundError as missing:
+        print(f"corpus: {missing.name} is not installed; pip install '.[clients]' in the checkout", file=sys.stderr)
+        raise SystemExit(2) from None
+    wanting = [each for each in made if each.problem is not None or not each.accepted]
+    print(f"{len(made) - len(wanting)} of {len(made)} recorded and accepted")
+    raise SystemExit(1 if wanting else 0)
 
 
 if __name__ == "__main__":

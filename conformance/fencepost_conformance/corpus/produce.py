@@ -9,6 +9,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 from ..checker.check import check_file
+from ..console import CannotRun
 from ..record.addresses import Address
 from ..record.run import parse_address, record
 from ..targets.broker import DEFAULT_VERSION, HOST, Broker
@@ -53,9 +54,15 @@ class Made:
 
 
 def takes(names: Iterable[str] = (), *, java: bool = True) -> list[Take]:
-    """All takes, or those whose name begins with one of ``names``; without Java only those that need none."""
+    """All takes, or those whose name begins with one of ``names``; without Java only those that need none.
+
+    Raises CannotRun for a name that no take begins with.
+    """
     every = [Take(scenario, library) for scenario in SCENARIOS.values() for library in scenario.libraries]
     wanted = tuple(names)
+    for name in wanted:
+        if not any(take.name.startswith(name) for take in every):
+            raise CannotRun(f"no trace begins with {name!r}; docs/recording.md lists the scenarios")
     return [
         take
         for take in every

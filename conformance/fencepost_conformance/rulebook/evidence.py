@@ -100,11 +100,15 @@ def main() -> None:
     root = repository.root()
     folder = evidence_folder(root)
     folder.mkdir(parents=True, exist_ok=True)
-    traces = int(sys.argv[1]) if len(sys.argv) > 1 else TRACES
+    words = sys.argv[1:] or [str(TRACES)]
     try:
+        if len(words) > 1 or not words[0].isdigit():
+            raise CannotRun(f"{' '.join(words)!r} is no number of traces")
+        traces = int(words[0])
         found = {"wire.json": wire(find_traces([str(root / "tests" / "corpus")])), "lockstep.json": lockstep(traces)}
     except CannotRun as reason:
-        raise SystemExit(f"evidence: {reason}") from None
+        print(f"evidence: {reason}", file=sys.stderr)
+        raise SystemExit(2) from None
     for name, content in found.items():
         (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         print(f"{name}: {len(content['rules'])} rules")

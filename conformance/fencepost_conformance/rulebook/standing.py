@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..console import CannotRun
 from .book import Rule, citations, read_book
 from .scope import out_of_scope
 
@@ -49,7 +50,10 @@ def evidence_folder(root: Path) -> Path:
 
 
 def read_standings(root: Path) -> list[Standing]:
-    """Every rule of the book below ``root``, in the order of the book, with its evidence."""
+    """Every rule of the book below ``root``, in the order of the book, with its evidence.
+
+    Raises ``CannotRun`` if a file of evidence is not what ``rulebook.evidence`` writes.
+    """
     book = read_book(root / "docs" / "rules")
     cited: dict[str, dict[str, list[str]]] = {}
     for column, folders, endings in CITED:
@@ -63,7 +67,12 @@ def read_standings(root: Path) -> list[Standing]:
     for column, file in OBSERVED:
         path = evidence_folder(root) / file
         if path.is_file():
-            for rule_id, steps in json.loads(path.read_text(encoding="utf-8"))["rules"].items():
+            try:
+                counted: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["rules"]
+            except (ValueError, KeyError, TypeError) as reason:
+                again = "make it again: python -m fencepost_conformance.rulebook.evidence"
+                raise CannotRun(f"{path} is no file of evidence ({type(reason).__name__}: {reason}); {again}") from None
+            for rule_id, steps in counted.items():
                 observed.setdefault(rule_id, {})[column] = steps
     return [
         Standing(

@@ -187,7 +187,7 @@ def _sync(d: MemberDraft, sent: InFlight, body: SyncGroupResponse) -> None:
 
 
 def _heartbeat(d: MemberDraft, sent: InFlight, error: ErrorCode) -> None:
-    """Heartbeat column of 8.2. Whether the session timer restarts is the caller's clock: see ``good_heartbeat``."""
+    """Heartbeat column of 8.2. The session timer (K-ERR-01, 04…06) is with the caller, who has the clock."""
     if error in _GONE:
         d.rule("K-ERR-03")
         d.forget_coordinator()
@@ -201,14 +201,6 @@ def _heartbeat(d: MemberDraft, sent: InFlight, error: ErrorCode) -> None:
             d.reset(_because(error), keep_id=error is ErrorCode.ILLEGAL_GENERATION)
             if error is ErrorCode.FENCED_INSTANCE_ID:
                 d.set(failure=error.name, thread=False, beating=False)
-
-
-def good_heartbeat(sent_generation: Generation, stored: Generation, error: ErrorCode) -> bool:
-    """Whether an answer restarts the session timer (K-ERR-01, 04…06); every other is a failed heartbeat."""
-    if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
-        return True
-    ignorable = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
-    return error in ignorable and sent_generation != stored
 
 
 def _commit(d: MemberDraft, sent: InFlight, error: ErrorCode) -> None:

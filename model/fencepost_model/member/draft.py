@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fencepost.protocol.messages import LeaveGroupMember, LeaveGroupRequest
 
 from ..machines import M_COMPLETING, M_PREPARING, UNJOINED
-from ..table import MEMBER_TABLE, step
+from ..table import MEMBER_TABLE
+from .base import AnyDraft
 from .inputs import CloseOption, Partition
-from .outputs import Callback, MemberOutput, MemberRequest, Raise, Send
+from .outputs import Callback, MemberRequest, Raise, Send
 from .state import NO_GENERATION, Generation, InFlight, Joined, MemberConfig, MemberState
 
 
@@ -17,26 +16,16 @@ class Thrown(Exception):
     """An exception leaves the call of the application; what was done before stays."""
 
 
-class MemberDraft:
-    """The state as attribute ``now``, replaced field by field; what is done goes to ``outputs``."""
+class MemberDraft(AnyDraft[MemberState]):
+    """A classic member's; ``throws`` names the listeners that throw in this input (K-CB-09)."""
 
-    __slots__ = ("config", "now", "outputs", "rules", "throws")
+    __slots__ = ("config", "throws")
+    table = MEMBER_TABLE
 
     def __init__(self, config: MemberConfig, state: MemberState, throws: frozenset[str] = frozenset()) -> None:
+        super().__init__(state)
         self.config = config
-        self.now = state
         self.throws = throws
-        self.outputs: list[MemberOutput] = []
-        self.rules: list[str] = []
-
-    def set(self, **fields: Any) -> None:
-        self.now = self.now._replace(**fields)
-
-    def rule(self, *ids: str) -> None:
-        self.rules.extend(ids)
-
-    def go(self, trigger: str) -> None:
-        self.set(state=step(MEMBER_TABLE, self.now.state, trigger))
 
     # ---- requests -----------------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ class InFlight(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """How the join under way ended: an assignment, or an error (a code's name or ``Unexpected``)."""
+    """How the join under way ended: an assignment, or an error (a code's name, or an exception's)."""
 
     assignment: bytes = b""
     error: str = ""

@@ -153,7 +153,7 @@ def _member_part(known: Knowledge, op: Op, member: Member | None, generation: in
     """X-SYNC-01…03, 05 and X-HB-01…03."""
     before = known.before[op.id]
     answered = error in (E.NONE, E.REBALANCE_IN_PROGRESS)
-    if member is None or before.newcomer or (member is not None and not member.classic and before.surely_in):
+    if member is None or before.newcomer or (not member.classic and before.surely_in):
         if answered or error is E.ILLEGAL_GENERATION:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-HB-01", "X-SYNC-01", "X-SYNC-02")
         return

@@ -37,6 +37,8 @@ class Before:
 
 @dataclass(slots=True)
 class Knowledge:
+    """At the moment ``now``, the time of line ``line``. ``before``: by request, what was known when it was sent."""
+
     settings: Settings
     profile: Profile
     limits: Limits

@@ -36,7 +36,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.settings import Profile, Settings
 
 from ..commits import Commit
-from ..history import NEVER, Event, History, Op
+from ..history import Event, History, Op
 from ..search import Limits
 from . import classic, heartbeat, others
 from .coverage import Coverage
@@ -223,6 +223,3 @@ def _joins(op: Op) -> bool:
     body = op.body
     joins = isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch == JOIN_EPOCH
     return joins or isinstance(body, JoinGroupRequest)
-
-
-__all__ = ["NEVER", "first_consumer_event", "watch"]

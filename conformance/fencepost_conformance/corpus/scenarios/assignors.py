@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..stage import Stage
 from .scenario import ALL, COOPERATIVE, STICKY, leader_and_follower, quiet, scenario
 
@@ -46,11 +48,10 @@ async def cooperative_crash(stage: Stage) -> None:
     await members[0].close()
 
 
-@scenario(libraries=("mixed",), assignors=("cooperative-sticky",))
-async def cooperative_of_each(stage: Stage) -> None:
-    """Cooperative members of different libraries in one group."""
+async def _one_after_the_other(stage: Stage, libraries: Sequence[str]) -> None:
+    """A member of each library comes, and each goes again, the first one first."""
     members = []
-    for library in COOPERATIVE:
+    for library in libraries:
         members.append(await stage.member(library, library=library))
         await stage.settled(*members)
     await quiet()
@@ -59,21 +60,18 @@ async def cooperative_of_each(stage: Stage) -> None:
         members.remove(member)
         if members:
             await stage.settled(*members)
+
+
+@scenario(libraries=("mixed",), assignors=("cooperative-sticky",))
+async def cooperative_of_each(stage: Stage) -> None:
+    """Cooperative members of different libraries in one group."""
+    await _one_after_the_other(stage, COOPERATIVE)
 
 
 @scenario(libraries=("mixed",))
 async def one_of_each(stage: Stage) -> None:
     """A member of each library in one group."""
-    members = []
-    for library in ALL:
-        members.append(await stage.member(library, library=library))
-        await stage.settled(*members)
-    await quiet()
-    for member in list(members):
-        await member.close()
-        members.remove(member)
-        if members:
-            await stage.settled(*members)
+    await _one_after_the_other(stage, ALL)
 
 
 @scenario(libraries=("mixed",))

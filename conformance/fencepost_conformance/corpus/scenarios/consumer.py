@@ -1,20 +1,23 @@
-"""The consumer protocol (KIP-848): joining, leaving, crashing, stopping, and being slow."""
+"""The consumer protocol (KIP-848): joining, leaving, crashing, stopping, and being slow.
+
+Where members do the same as in a scenario of the classic protocol, that one is played.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
 from ..stage import Stage
+from .crashes import crash_of_last
+from .delays import freeze, stall
+from .membership import alone
 from .scenario import CONSUMER, leader_and_follower, quiet, scenario
 
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_alone(stage: Stage) -> None:
     """One member joins, stays a while, and leaves."""
-    one = await stage.member("one")
-    await stage.settled(one)
-    await quiet(3)
-    await one.close()
+    await alone(stage)
 
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
@@ -60,13 +63,7 @@ async def consumer_crash(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_crash_of_last(stage: Stage) -> None:
     """The only member is killed; another comes when the group is empty."""
-    one = await stage.member("one")
-    await stage.settled(one)
-    one.crash()
-    await asyncio.sleep(8)
-    two = await stage.member("two")
-    await stage.settled(two)
-    await two.close()
+    await crash_of_last(stage)
 
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
@@ -98,24 +95,13 @@ async def consumer_crash_while_revoking(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_freeze(stage: Stage) -> None:
     """One of two members is stopped past its session timeout, goes on, and finds itself unknown."""
-    one, two = await leader_and_follower(stage)
-    two.freeze()
-    await stage.settled(one)
-    two.thaw()
-    await stage.settled(one, two)
-    await two.close()
-    await one.close()
+    await freeze(stage)
 
 
 @scenario(("java",), ("uniform",), protocol="consumer")
 async def consumer_stall(stage: Stage) -> None:
     """One of two members does not poll for longer than its poll interval, then goes on."""
-    one, two = await leader_and_follower(stage, poll_interval_ms=6_000)
-    await two.say("stall 9")
-    await stage.settled(one)
-    await stage.settled(one, two)
-    await two.close()
-    await one.close()
+    await stall(stage)
 
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from ..stage import Stage
-from .scenario import CONSUMER, quiet, scenario
+from .scenario import CONSUMER, quiet, scenario, static_pair
+from .static import admin_removal
 
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_restart(stage: Stage) -> None:
     """A static member closes and restarts within its session timeout; nobody else notices."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     await two.close()
     again = await stage.member("again", instance_id="s2")
     await stage.settled(one, again)
@@ -41,9 +40,7 @@ async def consumer_static_all_restart(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_away_too_long(stage: Stage) -> None:
     """A static member closes and stays away for longer than its session timeout, then comes back."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     await two.close()
     await stage.settled(one)
     again = await stage.member("again", instance_id="s2")
@@ -55,9 +52,7 @@ async def consumer_static_away_too_long(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_unreleased(stage: Stage) -> None:
     """A static member is killed; its successor is refused until the session of the dead one ends."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     two.crash()
     again = await stage.member("again", instance_id="s2")
     await quiet(2)
@@ -73,9 +68,7 @@ async def consumer_static_unreleased(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_thief(stage: Stage) -> None:
     """A second process wants the instance id of a live one, and is refused."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     thief = await stage.member("thief", instance_id="s2")
     await quiet(3)
     thief.crash()
@@ -88,9 +81,7 @@ async def consumer_static_thief(stage: Stage) -> None:
 async def consumer_static_new_topics(stage: Stage) -> None:
     """A static member restarts with another subscription."""
     both = list(stage.topics)[:2]
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     await two.close()
     again = await stage.member("again", instance_id="s2", topics=both)
     await stage.settled(one, again, topics=both)
@@ -102,11 +93,4 @@ async def consumer_static_new_topics(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_admin_removal(stage: Stage) -> None:
     """An administrator removes a static member that is alive; it joins again."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
-    await stage.administer("remove", stage.group, "s2")
-    await quiet(3)
-    await stage.settled(one, two)
-    await two.close()
-    await one.close()
+    await admin_removal(stage)

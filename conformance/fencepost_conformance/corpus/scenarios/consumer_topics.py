@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..stage import Stage
+from .rejoining import unsubscribe
 from .scenario import CONSUMER, leader_and_follower, quiet, scenario
 
 
@@ -31,16 +32,7 @@ async def consumer_subscription_change(stage: Stage) -> None:
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_unsubscribe(stage: Stage) -> None:
     """A member unsubscribes, stays alive, and subscribes again."""
-    one = await stage.member("one")
-    two = await stage.member("two")
-    await stage.settled(one, two)
-    await two.say("unsubscribe")
-    await stage.settled(one)
-    await quiet()
-    await two.say(f"subscribe {stage.topic}")
-    await stage.settled(one, two)
-    await two.close()
-    await one.close()
+    await unsubscribe(stage)
 
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")

@@ -13,12 +13,9 @@ def _library(stage: Stage, place: int) -> str:
     return stage.library if stage.library != "mixed" else ("java", "confluent-kafka", "java")[place % 3]
 
 
-async def _roll(stage: Stage, first: str, second: str, back: bool = False, **settings: object) -> None:
+async def _roll(stage: Stage, first: str, second: str, *, back: bool = False) -> None:
     """Three members of one protocol are closed and restarted one by one with the other."""
-    members = [
-        await stage.member(f"{first}-{n}", protocol=first, library=_library(stage, n), **settings)  # type: ignore[arg-type]
-        for n in range(3)
-    ]
+    members = [await stage.member(f"{first}-{n}", protocol=first, library=_library(stage, n)) for n in range(3)]
     await stage.settled(*members)
     await quiet()
     for turn, protocol in enumerate((second, first) if back else (second,)):

@@ -21,6 +21,8 @@ CONSUMER = ("confluent-kafka", "java")
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
+    """``play`` under the name of its function, with each of ``libraries``; ``about`` stands in the traces' headers."""
+
     name: str
     play: Callable[[Stage], Awaitable[None]]
     libraries: tuple[str, ...]
@@ -44,6 +46,8 @@ def scenario(
     initial_delay_ms: int = 500,
     protocol: str = "classic",
 ) -> Callable[[_Play], _Play]:
+    """Registers the function below it as a scenario."""
+
     def register(play: _Play) -> _Play:
         name = getattr(play, "__name__", "")
         about = (play.__doc__ or "").strip().removesuffix(".")
@@ -63,5 +67,13 @@ async def leader_and_follower(stage: Stage, **settings: Any) -> tuple[Player, Pl
     one = await stage.member("one", **settings)
     await stage.settled(one)
     two = await stage.member("two", **settings)
+    await stage.settled(one, two)
+    return one, two
+
+
+async def static_pair(stage: Stage) -> tuple[Player, Player]:
+    """Two static members that come at once, with instance ids s1 and s2."""
+    one = await stage.member("one", instance_id="s1")
+    two = await stage.member("two", instance_id="s2")
     await stage.settled(one, two)
     return one, two

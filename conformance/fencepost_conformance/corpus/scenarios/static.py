@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from ..stage import Stage
-from .scenario import quiet, scenario
+from .scenario import quiet, scenario, static_pair
 
 
 @scenario()
 async def static_restart(stage: Stage) -> None:
     """A static member restarts within its session timeout; no rebalance follows."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     await two.close()
     again = await stage.member("again", instance_id="s2")
     await stage.settled(one, again)
@@ -57,9 +55,7 @@ async def static_all_restart(stage: Stage) -> None:
 @scenario()
 async def static_away_too_long(stage: Stage) -> None:
     """A static member stays away for longer than its session timeout, then comes back."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     two.crash()
     await stage.settled(one)
     again = await stage.member("again", instance_id="s2")
@@ -71,9 +67,7 @@ async def static_away_too_long(stage: Stage) -> None:
 @scenario()
 async def static_fenced(stage: Stage) -> None:
     """A second process takes the instance id of a live one, which finds itself fenced."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     thief = await stage.member("thief", instance_id="s2")
     await thief.owns()
     await asyncio.sleep(3)
@@ -100,9 +94,7 @@ async def static_crash_while_joining(stage: Stage) -> None:
 @scenario(libraries=("confluent-kafka", "aiokafka", "java"))
 async def admin_removal(stage: Stage) -> None:
     """An administrator removes a static member that is alive; it joins again."""
-    one = await stage.member("one", instance_id="s1")
-    two = await stage.member("two", instance_id="s2")
-    await stage.settled(one, two)
+    one, two = await static_pair(stage)
     await stage.administer("remove", stage.group, "s2")
     await quiet(3)
     await stage.settled(one, two)

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...machines import FATAL, FENCED, IN_GROUP, RECONCILING, STALE
-from ...table import CONSUMER_CLIENT_TABLE, step
-from ..outputs import MemberOutput
+from ...table import CONSUMER_CLIENT_TABLE
+from ..base import AnyDraft
 from .state import ClientConfig, ClientState, Task, Told
 
 
-class ClientDraft:
-    """The state as attribute ``now``, replaced field by field; what is done goes to ``outputs``."""
+class ClientDraft(AnyDraft[ClientState]):
+    """A KIP-848 member's."""
 
-    __slots__ = ("config", "now", "outputs", "rules")
+    __slots__ = ("config",)
+    table = CONSUMER_CLIENT_TABLE
 
     def __init__(self, config: ClientConfig, state: ClientState) -> None:
+        super().__init__(state)
         self.config = config
-        self.now = state
-        self.outputs: list[MemberOutput] = []
-        self.rules: list[str] = []
-
-    def set(self, **fields: Any) -> None:
-        self.now = self.now._replace(**fields)
-
-    def rule(self, *ids: str) -> None:
-        self.rules.extend(ids)
-
-    def go(self, trigger: str) -> None:
-        self.set(state=step(CONSUMER_CLIENT_TABLE, self.now.state, trigger))
 
     @property
     def in_group(self) -> bool:

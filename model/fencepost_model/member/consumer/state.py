@@ -73,10 +73,15 @@ class Task(NamedTuple):
 class ClientState(NamedTuple):
     """One member.
 
-    ``had``: ids of what is owned (N-HB-05). ``known_member``: it has had an epoch, and commits in its name (N-CMT-01).
-    ``due``: no interval or back-off holds back a heartbeat; ``failing``: a back-off after a failure does. ``call``: the
-    call of the application that has not returned. ``batch``: what that call still has to do of what it took from
-    ``queue``. ``leaving``: an unsubscribe or close waits for the leave to be over.
+    ``known``: topics as the client has them; ``cache``: those of the last target (N-REC-02). ``target``, ``current``:
+    the assignment received last, and the one reconciled last. ``owned``, and by ids ``had`` (N-HB-05): what the
+    application has; of that ``blocked`` is about to be given up (N-REC-04), and ``fresh`` not yet told (N-REC-07).
+    ``flying``: the heartbeat that holds back the next; ``goodbye``: it is the leave; the answers to ``late`` ones come
+    from before a leave (N-HB-11), those to ``ignored`` ones count for nothing (N-TR-09). ``known_member``: it has had
+    an epoch, and commits in its name (N-CMT-01). ``due``: no interval or back-off holds back a heartbeat; ``failing``:
+    a back-off after a failure does. ``call``: the call of the application that has not returned. ``batch``: what that
+    call still has to do of what it took from ``queue``. ``leaving``: an unsubscribe or close waits for the leave to be
+    over.
     """
 
     state: str = UNSUBSCRIBED

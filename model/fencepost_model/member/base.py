@@ -1,0 +1,42 @@
+"""What a member of either protocol is while one input is dealt with."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from ..table import Table, step
+from .outputs import MemberOutput
+
+
+class HasState(Protocol):
+    """A named tuple with the name of the machine's state in it."""
+
+    @property
+    def state(self) -> str: ...
+
+
+S = TypeVar("S", bound=HasState)
+
+
+class AnyDraft(Generic[S]):
+    """The state as attribute ``now``, replaced field by field; what is done goes to ``outputs``."""
+
+    __slots__ = ("now", "outputs", "rules")
+    table: ClassVar[Table]
+
+    def __init__(self, state: S) -> None:
+        self.now = state
+        self.outputs: list[MemberOutput] = []
+        self.rules: list[str] = []
+
+    def set(self, **fields: Any) -> None:
+        now: Any = self.now  # a named tuple; no protocol can say so
+        self.now = now._replace(**fields)
+
+    def rule(self, *ids: str) -> None:
+        """The rules that decide here."""
+        self.rules.extend(ids)
+
+    def go(self, trigger: str) -> None:
+        """Raises ``IllegalTransition`` if the machine does not have it."""
+        self.set(state=step(self.table, self.now.state, trigger))
