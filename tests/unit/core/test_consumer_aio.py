@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 from fencepost.aio import GroupCoordinator
 from fencepost.protocol import consumer_messages as c
@@ -67,3 +71,16 @@ def test_a_regex_is_resolved_behind_the_requests_that_wait() -> None:
             assert plain(answer.assignment or ()) == {A: (0, 1, 2, 3), B: (0, 1)}
 
     asyncio.run(main())
+
+
+def test_the_example_runs_and_never_has_two_owners() -> None:
+    source = Path(__file__).parents[3] / "examples" / "embed_consumer.py"
+    assert len(source.read_text().splitlines()) < 60
+    ran = subprocess.run([sys.executable, source], capture_output=True, text=True, timeout=60, check=True)
+    owned: dict[str, list[int]] = {}
+    for line in ran.stdout.splitlines():
+        name, share = line.partition(": ")[2].split(" works on ")
+        owned[name] = json.loads(share)
+        taken = [part for parts in owned.values() for part in parts]
+        assert len(taken) == len(set(taken)), line
+    assert "ada works on [0, 1, 2, 3, 4, 5]\nepoch -1: ada" in ran.stdout

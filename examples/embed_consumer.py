@@ -1,0 +1,57 @@
+"""The work of ``embed.py``, shared by a consumer group (KIP-848): the coordinator assigns the partitions itself.
+
+Run it with ``python examples/embed_consumer.py``. Nothing but Fencepost and asyncio is needed.
+"""
+
+import asyncio
+from uuid import uuid4
+
+from fencepost.aio import GroupCoordinator
+from fencepost.protocol.consumer_messages import LEAVE_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import Settings
+from fencepost.store import MemoryStore
+
+GROUP, TOPIC = "orders", Topic("orders", uuid4().bytes, partitions=6)
+QUICK = Settings(group_consumer_heartbeat_interval_ms=50, group_consumer_assignment_interval_ms=0)
+
+
+async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:
+    epoch, owned = 0, tuple[TopicPartitions, ...]()
+    while not leaving.is_set():
+        joins = epoch == 0
+        answer = await groups.consumer_heartbeat(
+            ConsumerGroupHeartbeatRequest(
+                GROUP,
+                name,
+                epoch,
+                rebalance_timeout_ms=10_000 if joins else -1,  # -1 and None: as before
+                subscribed_topic_names=(TOPIC.name,) if joins else None,
+                topic_partitions=owned,
+            )
+        )
+        if answer.error_code is not ErrorCode.NONE:  # fenced: stop all work, and join again
+            epoch, owned = 0, ()
+            continue
+        epoch = answer.member_epoch
+        if answer.assignment is not None:  # what it lacks is given up, and the next heartbeat says so
+            owned = answer.assignment
+            print(f"epoch {epoch}: {name} works on {[part for row in owned for part in row.partitions]}", flush=True)
+        await asyncio.sleep(answer.heartbeat_interval_ms / 1_000)
+    print(f"epoch {LEAVE_EPOCH}: {name} works on []", flush=True)
+    await groups.consumer_heartbeat(ConsumerGroupHeartbeatRequest(GROUP, name, LEAVE_EPOCH))
+
+
+async def main() -> None:
+    async with GroupCoordinator(MemoryStore(), QUICK) as groups:
+        groups.set_topics([TOPIC])
+        leaving = {name: asyncio.Event() for name in ("ada", "bob", "cyd")}
+        workers = [asyncio.create_task(work(groups, *each)) for each in leaving.items()]
+        for name in ("cyd", "bob", "ada"):
+            await asyncio.sleep(0.7)
+            leaving[name].set()
+        await asyncio.gather(*workers)
+
+
+asyncio.run(main())
