@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from types import NoneType
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from ..explore.graph import Graph
 from ..machines import EMPTY, PREPARING
 from ..tlc.dump import LabelledGraph, ValueNumbers
 from ..tlc.values import TlaValue, function, record
-from .closed import COUNTERS, FIRST_LANE, GROUP, LOG, ClosedSystem
+from .closed import COUNTERS, GROUP, LOG, ClosedSystem
 from .config import DELAY_MS
 from .coordinator import NOBODY, existing
 from .values import (
@@ -28,82 +28,43 @@ from .values import (
     decode_metadata,
     decode_partitions,
 )
+from .variables import Makers, each_client, graph_over, under_way, values_in
 
 VARIABLES: Final = ("group", "log", "unreplicated", "idsUsed", "client", "requests", "replies", "faultsLeft")
 
 
+def _makers(system: ClosedSystem) -> Makers:
+    names, lanes = system.config.clients, tuple(system.lanes)
+    return {
+        "group": ((GROUP,), lambda group: group_value(names, group)),
+        "log": ((LOG,), lambda log: record_value(log.replicated)),
+        "unreplicated": ((GROUP, LOG), lambda group, log: unreplicated_value(group, log.open)),
+        "idsUsed": ((COUNTERS,), lambda counters: counters.ids_used),
+        "client": (lanes, each_client(names, lambda lane: client_value(lane.client))),
+        "requests": (lanes, under_way(names, "requests", request_value)),
+        "replies": (lanes, under_way(names, "replies", reply_value)),
+        "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
+    }
+
+
 def abstract(system: ClosedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """The values of the specification's variables in this state."""
-    group, log, counters, lanes = state[GROUP], state[LOG], state[COUNTERS], state[FIRST_LANE:]
-    names = system.config.clients
-    return {
-        "group": group_value(system, group),
-        "log": record_value(log.replicated),
-        "unreplicated": unreplicated_value(group, log.open),
-        "idsUsed": counters.ids_used,
-        "client": function((name, client_value(lane.client)) for name, lane in zip(names, lanes, strict=True)),
-        "requests": frozenset(
-            request_value(name, each) for name, lane in zip(names, lanes, strict=True) for each in lane.requests
-        ),
-        "replies": frozenset(
-            reply_value(name, each) for name, lane in zip(names, lanes, strict=True) for each in lane.replies
-        ),
-        "faultsLeft": counters.faults_left,
-    }
+    return values_in(_makers(system), state)
 
 
 def abstract_graph(system: ClosedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """The explored graph over the specification's variables; needs the transitions."""
-    columns = [column.view.tolist() for column in graph.columns]
-    values = graph.tables.values
-    lanes = range(FIRST_LANE, len(columns))
-    names = system.config.clients
-    place = {name: number for number, name in enumerate(VARIABLES)}
-
-    def variable(name: str, reads: tuple[int, ...], value: Callable[..., TlaValue]) -> list[int]:
-        """The variable's number in each state, worked out once for each combination of what it is made of."""
-        known: dict[tuple[int, ...], int] = {}
-        found = []
-        for key in zip(*(columns[component] for component in reads), strict=True):
-            number = known.get(key)
-            if number is None:
-                made = value(*(values[component][each] for component, each in zip(reads, key, strict=True)))
-                number = known[key] = numbers.number(place[name], made)
-            found.append(number)
-        return found
-
-    def union(of: Callable[[str, Any], TlaValue], what: str) -> Callable[..., TlaValue]:
-        return lambda *each: frozenset(
-            of(name, message) for name, lane in zip(names, each, strict=True) for message in getattr(lane, what)
-        )
-
-    rows = {
-        "group": variable("group", (GROUP,), lambda group: group_value(system, group)),
-        "log": variable("log", (LOG,), lambda log: record_value(log.replicated)),
-        "unreplicated": variable("unreplicated", (GROUP, LOG), lambda group, log: unreplicated_value(group, log.open)),
-        "idsUsed": variable("idsUsed", (COUNTERS,), lambda counters: counters.ids_used),
-        "client": variable(
-            "client",
-            (*lanes,),
-            lambda *each: function((n, client_value(lane.client)) for n, lane in zip(names, each, strict=True)),
-        ),
-        "requests": variable("requests", (*lanes,), union(request_value, "requests")),
-        "replies": variable("replies", (*lanes,), union(reply_value, "replies")),
-        "faultsLeft": variable("faultsLeft", (COUNTERS,), lambda counters: counters.faults_left),
-    }
-    states = list(zip(*(rows[name] for name in VARIABLES), strict=True))
-    edges = {(source, label[0], target) for source, label, _, target in graph.transitions()}
-    return LabelledGraph(numbers, states, {*range(graph.initial)}, edges)
+    return graph_over(_makers(system), graph, numbers)
 
 
-def group_value(system: ClosedSystem, state: GroupState) -> TlaValue:
+def group_value(names: Sequence[str], state: GroupState) -> TlaValue:
     group = existing(state)
     return record(
         state=group.state,
         initial=group.state == PREPARING and group.previous == EMPTY,
         generationId=group.generation,
         leader=group.leader or "",
-        members=function((member.member_id, member_value(system, member)) for member in group.members),
+        members=function((member.member_id, member_value(names, member)) for member in group.members),
         pendingJoin=group.pending_join,
         pendingSync=group.pending_sync,
         newMemberAdded=group.new_member_added,
@@ -114,21 +75,21 @@ def group_value(system: ClosedSystem, state: GroupState) -> TlaValue:
     )
 
 
-def member_value(system: ClosedSystem, member: Member) -> TlaValue:
+def member_value(names: Sequence[str], member: Member) -> TlaValue:
     return record(
         instanceId=member.instance or "",
         metadata=metadata_value(decode_metadata(member.protocols[0].metadata)),
         assignment=decode_partitions(member.assignment),
         isNew=member.is_new,
-        awaitingJoin=_future(system, member.join),
-        awaitingSync=_future(system, member.sync),
+        awaitingJoin=_future(names, member.join),
+        awaitingSync=_future(names, member.sync),
     )
 
 
-def _future(system: ClosedSystem, request: int | None) -> str:
+def _future(names: Sequence[str], request: int | None) -> str:
     if request is None:
         return "no"
-    return system.config.clients[request - 1] if request > NOBODY else "nobody"
+    return names[request - 1] if request > NOBODY else "nobody"
 
 
 def metadata_value(metadata: Metadata) -> TlaValue:

@@ -68,9 +68,9 @@ def _join_reply(config: Config, lane: Lane, reply: JoinReply) -> Iterator[Lane]:
             yield lane._replace(client=client._replace(state="unjoined", member_id=reply.member_id, generation=-1))
         case "UNKNOWN_MEMBER_ID":  # K-ERR-04
             yield lane._replace(client=reset(client))
-        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE":  # K-ERR-03
+        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE" | "REBALANCE_IN_PROGRESS":  # K-ERR-03, K-ERR-06
             yield lane._replace(client=client._replace(state="unjoined"))
-        case "FENCED_INSTANCE_ID" | "GROUP_MAX_SIZE_REACHED":  # K-ERR-08, K-ERR-10
+        case "FENCED_INSTANCE_ID" | "INCONSISTENT_GROUP_PROTOCOL" | "GROUP_MAX_SIZE_REACHED":  # K-ERR-08…10
             yield lane._replace(client=STOPPED)
         case other:
             raise ValueError(f"no client expects {other} to JoinGroup here")

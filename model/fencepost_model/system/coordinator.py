@@ -170,7 +170,7 @@ class Coordinator:
                 records.clear()
             records.extend(successor.output.records)
         heartbeat = [body.error_code.name for _, body in answers if isinstance(body, HeartbeatResponse)]
-        replies = tuple((to - 1, _reply(body)) for to, body in answers if NOBODY < to < LATE and _is_future(body))
+        replies = tuple((to - 1, reply_of(body)) for to, body in answers if NOBODY < to < LATE and _is_future(body))
         stimuli = tuple((type(each).__name__, each) for each in inputs)
         return Result(stimuli, settled(group), tuple(records), replies, heartbeat[0] if heartbeat else None)
 
@@ -205,7 +205,7 @@ def _is_future(body: ResponseBody) -> bool:
     return isinstance(body, JoinGroupResponse | SyncGroupResponse)
 
 
-def _reply(body: ResponseBody) -> Reply:
+def reply_of(body: ResponseBody) -> Reply:
     """The answer as the contract has it: an error that is not NONE carries nothing but a new member id."""
     if isinstance(body, JoinGroupResponse):
         error = body.error_code
@@ -236,7 +236,7 @@ def settled(state: GroupState) -> GroupState:
         state = state._replace(group=group._replace(previous=DEAD))
     group = existing(state)
     if any(LATE in (member.join, member.sync) for member in group.members):
-        state = state._replace(group=_renumbered(group, LATE))
+        state = state._replace(group=renumbered(group, LATE))
     if not state.operations and state.written is None:
         return state
     operations = tuple(
@@ -281,10 +281,10 @@ def forget(state: GroupState, client: int) -> GroupState:
     operations = tuple(
         operation._replace(id=NOBODY) if operation.id == client + 1 else operation for operation in state.operations
     )
-    return state._replace(group=_renumbered(existing(state), client + 1), operations=operations)
+    return state._replace(group=renumbered(existing(state), client + 1), operations=operations)
 
 
-def _renumbered(group: Group, request: int) -> Group:
+def renumbered(group: Group, request: int) -> Group:
     """The group in which nobody waits for the request any more."""
     members = tuple(
         member._replace(

@@ -14,6 +14,10 @@ from .consumer import abstraction as consumer_abstraction
 from .consumer import closed as consumer_closed
 from .consumer import config as consumer_config
 from .consumer import properties as consumer_properties
+from .mixed import abstraction as mixed_abstraction
+from .mixed import closed as mixed_closed
+from .mixed import config as mixed_config
+from .mixed import properties as mixed_properties
 
 if TYPE_CHECKING:
     from .manifest import Problem
@@ -21,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """``modules``: those of the specification; the first defines the ``operators`` that configurations assign to
-    constants by name. ``build`` and the like take what ``from_constants`` gives."""
+    """``modules``: those of the specification; ``definitions``: those that define the ``operators`` that configurations
+    assign to constants by name. ``build`` and the like take what ``from_constants`` gives."""
 
     modules: tuple[str, ...]
+    definitions: tuple[str, ...]
     operators: tuple[str, ...]
     config: type[Any]
     from_constants: Callable[[Mapping[str, Any]], Any]
@@ -36,6 +41,7 @@ class Family:
 
 CLASSIC: Final = Family(
     modules=("MCClassicGroup", "MCMutants"),
+    definitions=("MCClassicGroup",),
     operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "Allowed"),
     config=config.Config,
     from_constants=config.from_constants,
@@ -47,6 +53,7 @@ CLASSIC: Final = Family(
 
 CONSUMER: Final = Family(
     modules=("MCConsumerGroup", "MCConsumerMutants"),
+    definitions=("MCConsumerGroup",),
     operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "NewInstanceOf", "Allowed"),
     config=consumer_config.ConsumerConfig,
     from_constants=consumer_config.from_constants,
@@ -56,7 +63,19 @@ CONSUMER: Final = Family(
     abstract_graph=consumer_abstraction.abstract_graph,
 )
 
-FAMILIES: Final = (CLASSIC, CONSUMER)
+MIXED: Final = Family(
+    modules=("MCMixedGroup", "MCMixedMutants"),
+    definitions=("MixedTypes", "MCMixedGroup"),
+    operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "StartsAs", "Allowed"),
+    config=mixed_config.MixedConfig,
+    from_constants=mixed_config.from_constants,
+    build=mixed_closed.MixedSystem,
+    properties_of=mixed_properties.properties_of,
+    variables=mixed_abstraction.VARIABLES,
+    abstract_graph=mixed_abstraction.abstract_graph,
+)
+
+FAMILIES: Final = (CLASSIC, CONSUMER, MIXED)
 
 
 def family_of_module(module: str) -> Family:

@@ -106,7 +106,9 @@ def _problem(entry: Entry) -> Problem:
         if words:
             found[section].append(words)
     family = family_of_module(entry.module.stem)
-    definitions = read_definitions(entry.module.with_name(f"{family.modules[0]}.tla"))
+    definitions: dict[str, str] = {}
+    for module in family.definitions:
+        definitions |= read_definitions(entry.module.with_name(f"{module}.tla"))
     constants: dict[str, Any] = {}
     mutants: list[str] = []
     for assignment in (*found["CONSTANTS"], *found["CONSTANT"]):

@@ -6,7 +6,11 @@ different kinds are never equal.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from fencepost.protocol import embedded
+from fencepost.protocol.partitions import TopicPartition
 
 Partitions: TypeAlias = frozenset[str]
 NO_PARTITIONS: Final[Partitions] = frozenset()
@@ -80,18 +84,48 @@ class Lane(NamedTuple):
     replies: frozenset[Reply] = frozenset()
 
 
+# ---- the bytes of messages, as consumers write them (10.1) ----------------------------------------------------------
+
+TOPIC: Final = "t"  #: the one topic that all read
+_TELLS_GENERATION: Final = 2  #: the first version of a subscription that has room for one (A-EMB-02)
+
+
+def number_of(partition: str) -> int:
+    """Partition "p1" is number 0."""
+    return int(partition[1:]) - 1
+
+
+def named(number: int) -> str:
+    return f"p{number + 1}"
+
+
+@lru_cache
 def encode_partitions(partitions: Partitions) -> bytes:
-    return ",".join(sorted(partitions)).encode()
+    """An assignment; none of nothing, as the coordinator has it of who was assigned nothing."""
+    return embedded.encode_assignment(embedded.Assignment(_listed(partitions))) if partitions else b""
 
 
+@lru_cache
 def decode_partitions(data: bytes) -> Partitions:
-    return frozenset(data.decode().split(",")) if data else NO_PARTITIONS
+    return _set(embedded.decode_assignment(data).partitions) if data else NO_PARTITIONS
 
 
+@lru_cache
 def encode_metadata(metadata: Metadata) -> bytes:
-    return b"%d:%s" % (metadata.generation, encode_partitions(metadata.owned))
+    """A subscription."""
+    subscription = embedded.Subscription((TOPIC,), None, _listed(metadata.owned), metadata.generation)
+    return embedded.encode_subscription(subscription, _TELLS_GENERATION)
 
 
+@lru_cache
 def decode_metadata(data: bytes) -> Metadata:
-    generation, _, owned = data.partition(b":")
-    return Metadata(decode_partitions(owned), int(generation))
+    found = embedded.decode_subscription(data)
+    return Metadata(_set(found.owned_partitions), found.generation_id)
+
+
+def _listed(partitions: Partitions) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(TOPIC, number) for number in sorted(map(number_of, partitions)))
+
+
+def _set(partitions: tuple[TopicPartition, ...]) -> Partitions:
+    return frozenset(named(each.partition) for each in partitions)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from ...explore.graph import Graph
 from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
+from ..variables import Makers, each_client, graph_over, under_way, values_in
 from .closed import COUNTERS, GROUP, LOG, ConsumerSystem
 from .state import NO_PARTITIONS, Beat, Client, Group, Hard, Log, Member, Reply
 
@@ -24,55 +24,29 @@ VARIABLES: Final = (
 )
 
 
-def _makers(system: ConsumerSystem) -> dict[str, tuple[tuple[int, ...], Callable[..., TlaValue]]]:
-    """For each variable the components it is made of, and how."""
-    names = system.config.clients
-    lanes = tuple(system.lanes)
-
-    def union(of: Callable[[str, Any], TlaValue], what: str) -> Callable[..., TlaValue]:
-        return lambda *each: frozenset(
-            of(name, message) for name, lane in zip(names, each, strict=True) for message in getattr(lane, what)
-        )
-
+def _makers(system: ConsumerSystem) -> Makers:
+    names, lanes = system.config.clients, tuple(system.lanes)
     return {
         "group": ((GROUP,), group_value),
         "log": ((LOG,), lambda log: record(**hard_fields(log.replicated))),
         "unreplicated": ((LOG,), lambda log: open_value(names, log)),
         "existing": ((COUNTERS,), lambda counters: counters.existing),
         "idsUsed": ((COUNTERS,), lambda counters: counters.ids_used),
-        "client": (
-            lanes,
-            lambda *each: function((n, client_value(lane.client)) for n, lane in zip(names, each, strict=True)),
-        ),
-        "requests": (lanes, union(request_value, "requests")),
-        "replies": (lanes, union(reply_value, "replies")),
+        "client": (lanes, each_client(names, lambda lane: client_value(lane.client))),
+        "requests": (lanes, under_way(names, "requests", request_value)),
+        "replies": (lanes, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
 
 
 def abstract(system: ConsumerSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """The values of the specification's variables in this state."""
-    return {name: make(*(state[each] for each in reads)) for name, (reads, make) in _makers(system).items()}
+    return values_in(_makers(system), state)
 
 
 def abstract_graph(system: ConsumerSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """The explored graph over the specification's variables; needs the transitions."""
-    columns = [column.view.tolist() for column in graph.columns]
-    values = graph.tables.values
-    rows = []
-    for place, (reads, make) in enumerate(_makers(system).values()):
-        known: dict[tuple[int, ...], int] = {}
-        row = []
-        for key in zip(*(columns[component] for component in reads), strict=True):
-            number = known.get(key)
-            if number is None:
-                made = make(*(values[component][each] for component, each in zip(reads, key, strict=True)))
-                number = known[key] = numbers.number(place, made)
-            row.append(number)
-        rows.append(row)
-    states = list(zip(*rows, strict=True))
-    edges = {(source, label[0], target) for source, label, _, target in graph.transitions()}
-    return LabelledGraph(numbers, states, {*range(graph.initial)}, edges)
+    return graph_over(_makers(system), graph, numbers)
 
 
 def member_value(member: Member) -> TlaValue:

@@ -49,7 +49,7 @@ def silence(client: Client) -> Client:
 
 
 def get_reply(client: Client, reply: Reply) -> Client:
-    """N-TR-02…06, N-ERR-01…04."""
+    """N-TR-02…06, N-ERR-01…05."""
     match reply.error:
         case "NONE":
             told = reply.assignment
@@ -63,9 +63,9 @@ def get_reply(client: Client, reply: Reply) -> Client:
             )
         case "FENCED_MEMBER_EPOCH" | "UNKNOWN_MEMBER_ID":
             return starting(client.member_id, client.instance)
-        case "FENCED_INSTANCE_ID" | "UNRELEASED_INSTANCE_ID":
+        case "FENCED_INSTANCE_ID" | "UNRELEASED_INSTANCE_ID" | "GROUP_ID_NOT_FOUND" | "UNKNOWN_SERVER_ERROR":
             return STOPPED
-        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE":
+        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE" | "COORDINATOR_LOAD_IN_PROGRESS":
             return silence(client)
         case other:
             raise ValueError(f"no client expects {other} here")

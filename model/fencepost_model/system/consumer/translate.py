@@ -39,8 +39,9 @@ _NAMES: Final[dict[str, MemberState]] = {state: name for name, state in _STATES.
 class Translation:
     """Between the two, for the partitions of a configuration."""
 
-    def __init__(self, partitions: tuple[str, ...]) -> None:
+    def __init__(self, partitions: tuple[str, ...], rebalance_ms: int = REBALANCE_MS) -> None:
         self._names = partitions
+        self._rebalance_ms = rebalance_ms
         self._numbers = {name: number for number, name in enumerate(partitions)}
 
     def image(self, existing: int) -> Image:
@@ -78,7 +79,7 @@ class Translation:
         return MachineMember(
             member_id=name,
             instance=member.instance or None,
-            rebalance_timeout=REBALANCE_MS,
+            rebalance_timeout=self._rebalance_ms,
             names=NAMES,
             epoch=member.epoch,
             previous=member.previous,
@@ -117,7 +118,7 @@ class Translation:
             member_id=beat.member_id,
             member_epoch=beat.epoch,
             instance_id=beat.instance or None,
-            rebalance_timeout_ms=REBALANCE_MS if beat.full else -1,
+            rebalance_timeout_ms=self._rebalance_ms if beat.full else -1,
             subscribed_topic_names=NAMES if beat.full else None,
             topic_partitions=None if beat.owned is None else self._rows(beat.owned),
         )

@@ -1,0 +1,282 @@
+"""The closed mixed group as the explorer sees it: components, actions, updates.
+
+Components: 0 the coordinator's memory, 1 the log, 2 the counters (ids taken, faults left), then one lane a client. What
+the coordinator does is ``coordinator``'s, what a client does ``client``'s; here are the guards of the contract, and who
+gets what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, Final
+
+from fencepost.protocol.events import TimerKind
+
+from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from ..consumer.state import Beat
+from ..consumer.state import Reply as BeatReply
+from ..values import Client as ClassicClient
+from ..values import JoinReply, JoinRequest, LeaveRequest, SyncReply, SyncRequest
+from . import client as clients
+from .config import MixedConfig
+from .coordinator import Coordinator, Done, armed, is_due, needs_id
+from .machine import FIRST_LOG, Log, Memory, compacted, forget, interval_passes, parked
+from .state import Counters, Lane, Request
+
+GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
+FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
+
+#: Timers, by action.
+TIMERS: Final = {
+    "JoinTimerFires": TimerKind.JOIN,
+    "SyncTimerFires": TimerKind.SYNC,
+    "SessionTimerFires": TimerKind.SESSION,
+    "RebalanceTimerFires": TimerKind.CONSUMER_REBALANCE,
+    "MemberJoinTimerFires": TimerKind.CONSUMER_JOIN,
+    "MemberSyncTimerFires": TimerKind.CONSUMER_SYNC,
+}
+_ACTIONS: Final[dict[type, str]] = {
+    JoinRequest: "CoordinatorGetsJoin",
+    SyncRequest: "CoordinatorGetsSync",
+    LeaveRequest: "CoordinatorGetsLeaveGroup",
+}
+
+
+class MixedSystem:
+    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+
+    def __init__(self, config: MixedConfig, properties: Properties | None = None) -> None:
+        self.config = config
+        self.coordinator = Coordinator(config)
+        self.properties = properties or Properties()
+        self._classic, self._consumer = config.classic, config.consumer
+        count = len(config.clients)
+        self.lanes = range(FIRST_LANE, FIRST_LANE + count)
+        self.components: Sequence[str] = ("group", "log", "counters", *config.clients)
+        self.ids_used = FIRST_LANE + count
+        first = self.ids_used + 1
+        self.held, self.requests, self.classics, self.processes, self.parked = (
+            range(first + at * count, first + (at + 1) * count) for at in range(5)
+        )
+        self.group = self.parked.stop
+        self.views: Sequence[View] = (
+            View(COUNTERS, lambda counters: counters.ids_used),
+            *(View(lane, clients.held_ids) for lane in self.lanes),
+            *(View(lane, partial(clients.deliverable, config.reorder)) for lane in self.lanes),
+            *(View(lane, lambda lane: lane.classic) for lane in self.lanes),
+            *(View(lane, lambda lane: lane.process) for lane in self.lanes),
+            *(View(GROUP, partial(_parked, number)) for number in range(count)),
+            View(GROUP, lambda memory: memory.group),
+        )
+
+    def initial(self) -> Iterable[State]:
+        memory = self.coordinator.machine.load(FIRST_LOG)
+        return [(memory, FIRST_LOG, Counters(0, self.config.faults), *(Lane() for _ in self.config.clients))]
+
+    @property
+    def symmetry(self) -> Sequence[Permutation]:
+        """None is used: member ids are taken in the order in which clients come."""
+        return ()
+
+    # ---- updates ------------------------------------------------------------------------------------------------
+
+    def update(self, component: int, value: Any, token: Any) -> Value | None:
+        if component == GROUP:
+            return forget(value, token)
+        if component == LOG:
+            return compacted(value, token)
+        if component == COUNTERS:
+            if token == "id":
+                return Counters(value.ids_used + 1, value.faults_left)
+            return Counters(value.ids_used, value.faults_left - 1) if value.faults_left else None
+        lane: Lane = value
+        for kind, what in token:
+            if kind == "take":
+                lane = lane._replace(requests=lane.requests - {what})
+            elif kind == "reply":
+                lane = lane._replace(replies=lane.replies | {what})
+            else:
+                lane = clients.get_heartbeat_reply(lane, what)
+        return lane
+
+    def _did(
+        self,
+        label: Label,
+        done: Done,
+        *more: tuple[int, Value],
+        tokens: dict[int, list[tuple[str, Any]]] | None = None,
+    ) -> Outcome:
+        """The coordinator did this: what it wrote is replicated, what it answered is under way."""
+        tokens = tokens or {}
+        for to, reply in done.replies:
+            tokens.setdefault(to, []).append(("reply", reply))
+        updates: list[tuple[int, Value]] = [(FIRST_LANE + to, tuple(each)) for to, each in sorted(tokens.items())]
+        if done.records:
+            updates.append((LOG, done.records))
+        return Outcome(label, ((GROUP, done.memory),), (*updates, *more), done.events)
+
+    # ---- actions ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def actions(self) -> Sequence[Action]:
+        found: list[Action] = []
+        if self.config.interval:
+            found.append(Action("IntervalPasses", (GROUP,), _interval_passes))
+        for number in range(len(self.config.clients)):
+            found += self._of_client(number)
+        for name, kind in TIMERS.items():
+            found.append(Action(name, (GROUP, *self.held), partial(self._fire, name, kind)))
+        if "CoordinatorFailsOver" in self.config.allowed:
+            found.append(Action("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
+        return tuple(found)
+
+    def _of_client(self, number: int) -> Iterator[Action]:
+        config, lane, name = self.config, self.lanes[number], self.config.clients[number]
+
+        def own(action: str, step: Callable[[Lane], Iterable[Lane | None]], *more: tuple[int, Value]) -> Action:
+            """The client's own step, or the network's on what is under way to and from it."""
+
+            def outcomes(before: Lane) -> Iterator[Outcome]:
+                for after in step(before):
+                    if after is not None:
+                        yield Outcome((action, name), ((lane, after),), more)
+
+            return Action(action, (lane,), outcomes)
+
+        yield own("ClientSendsJoin", lambda before: [clients.send_join(self._classic, before)])
+        yield Action("ClientGetsReply", (lane,), partial(self._get_replies, number))
+        yield own("ClientReconciles", clients.reconcile)
+        yield Action("ClientHeartbeats", (GROUP, self.classics[number]), partial(self._heartbeat, number))
+        yield Action("ClientSendsHeartbeat", (GROUP, lane), partial(self._send_beat, number))
+        yield Action("ClientTimesOut", (self.parked[number], lane), partial(self._time_out, number))
+        getting = (GROUP, self.ids_used, self.requests[number])
+        yield Action("CoordinatorGetsRequest", getting, partial(self._get_requests, number))
+        if "ClientStarts" in config.allowed:
+            yield Action("ClientStarts", (self.ids_used, lane), partial(self._start, number))
+        for action in clients.STOPS:
+            if action in config.allowed:
+                yield Action(action, (self.parked[number], lane), partial(self._stop, number, action))
+        for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
+            if action in config.allowed:
+                yield own(action, step, FAULT)
+
+    # ---- clients ------------------------------------------------------------------------------------------------
+
+    def _get_replies(self, number: int, before: Lane) -> Iterator[Outcome]:
+        for reply in before.replies:
+            action = "ClientGetsReply"
+            if isinstance(reply, JoinReply | SyncReply):
+                action = "ClientGetsJoinReply" if isinstance(reply, JoinReply) else "ClientGetsSyncReply"
+            label = (action, self.config.clients[number], reply.error)
+            for after in clients.get_reply(self._classic, before, reply):
+                yield Outcome(label, ((self.lanes[number], after),))
+
+    def _heartbeat(self, number: int, memory: Memory, client: ClassicClient) -> Iterator[Outcome]:
+        """A whole heartbeat of the classic protocol, if it changes anything."""
+        if client.state != "stable":
+            return
+        done, error = self.coordinator.heartbeat(memory, number, client)
+        if error != "NONE" or done.memory != memory:
+            label = ("ClientHeartbeats", self.config.clients[number], error)
+            yield self._did(label, done, tokens={number: [("heartbeat", error)]})
+
+    def _send_beat(self, number: int, memory: Memory, lane: Lane) -> Iterator[Outcome]:
+        beat = clients.next_beat(self._consumer, lane)
+        if beat is not None and self._brings_news(number, memory, lane, beat):
+            label = ("ClientSendsHeartbeat", self.config.clients[number])
+            yield Outcome(label, ((self.lanes[number], clients.send_beat(lane, beat)),))
+
+    def _brings_news(self, number: int, memory: Memory, lane: Lane, beat: Beat) -> bool:
+        """Whether the heartbeat, handled now, would bring or change anything. A join that is only told to try again
+        would not (N-ERR-03)."""
+        for done in self.coordinator.get(memory, number, beat, ""):
+            answer = dict(done.replies)[number]
+            if clients.has_settled(lane.consumer):
+                if answer != BeatReply("NONE", lane.consumer.epoch) or done.memory.group != memory.group:
+                    return True
+            elif answer.error != "COORDINATOR_LOAD_IN_PROGRESS" or len(done.replies) > 1 or done.memory != memory:
+                return True
+        return False
+
+    def _start(self, number: int, ids_used: int, lane: Lane) -> Iterator[Outcome]:
+        name, config = self.config.clients[number], self.config
+        if not clients.is_down(lane):
+            return
+        speaks = config.speaks(number)
+        if "classic" in speaks:
+            yield Outcome(("ClientStarts", name, "classic"), ((self.lanes[number], clients.start_classic(lane)),))
+        if "consumer" in speaks and ids_used < len(config.member_ids):
+            after = clients.start_consumer(lane, config.member_ids[ids_used], config.instance(number))
+            yield Outcome(("ClientStarts", name, "consumer"), ((self.lanes[number], after),), ((COUNTERS, "id"),))
+
+    def _time_out(self, number: int, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
+        if clients.waits(lane) and not clients.expecting(lane, is_parked):
+            yield from self._stopped(number, "ClientTimesOut", is_parked, clients.give_up(lane))
+
+    def _stop(self, number: int, action: str, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
+        after = clients.STOPS[action](lane, self.config.instance(number))
+        return self._stopped(number, action, is_parked, after, FAULT)
+
+    def _stopped(
+        self, number: int, action: str, is_parked: bool, after: Lane | None, *more: tuple[int, Value]
+    ) -> Iterator[Outcome]:
+        if after is not None:
+            forgotten = ((GROUP, number),) if is_parked else ()
+            yield Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*forgotten, *more))
+
+    # ---- coordinator --------------------------------------------------------------------------------------------
+
+    def _get_requests(
+        self, number: int, memory: Memory, ids_used: int, requests: tuple[Request, ...]
+    ) -> Iterator[Outcome]:
+        ids = self.config.member_ids
+        for request in requests:
+            new_id = ""
+            more: tuple[tuple[int, Value], ...] = ()
+            if isinstance(request, JoinRequest) and needs_id(self.config, memory, request):
+                if ids_used == len(ids):
+                    continue
+                new_id, more = ids[ids_used], ((COUNTERS, "id"),)
+            label = (_getting(request), self.config.clients[number], *(() if request.heard else ("late",)))
+            for done in self.coordinator.get(memory, number, request, new_id):
+                yield self._did(label, done, *more, tokens={number: [("take", request)]})
+
+    def _fire(self, action: str, kind: TimerKind, memory: Memory, *held: frozenset[str]) -> Iterator[Outcome]:
+        for timer, name in armed(memory, kind):
+            due = is_due(memory, timer, name, frozenset[str]().union(*held))
+            if due or f"{action}Early" in self.config.allowed:
+                label = (action if due else f"{action}Early", *([name] if name else []))
+                for done in self.coordinator.fire(memory, timer, name):
+                    yield self._did(label, done, *(() if due else (FAULT,)))
+
+    def _fail_over(self, memory: Memory, log: Log) -> Iterator[Outcome]:
+        yield self._did(("CoordinatorFailsOver",), self.coordinator.fail_over(memory, log), FAULT)
+
+
+def _getting(request: Request) -> str:
+    if isinstance(request, Beat):
+        return "CoordinatorGetsLeave" if request.epoch < 0 else "CoordinatorGetsHeartbeat"
+    return _ACTIONS[type(request)]
+
+
+def _parked(number: int, memory: Memory) -> bool:
+    return parked(memory, number)
+
+
+def _interval_passes(memory: Memory) -> Iterator[Outcome]:
+    after = interval_passes(memory)
+    if after is not None:
+        yield Outcome(("IntervalPasses",), ((GROUP, after),))
+
+
+def _lose(lane: Lane) -> Iterator[Lane]:
+    return (lane._replace(requests=lane.requests - {each}) for each in lane.requests if each.heard)
+
+
+def _duplicate(lane: Lane) -> Iterator[Lane]:
+    return (lane._replace(requests=lane.requests | {r._replace(heard=False)}) for r in lane.requests if r.heard)
+
+
+def _lose_reply(lane: Lane) -> Iterator[Lane]:
+    return (lane._replace(replies=lane.replies - {reply}) for reply in lane.replies)

@@ -1,0 +1,124 @@
+"""A configuration of the closed mixed group: the constants of the contract, part three."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal
+
+from fencepost.protocol.settings import INTENDED, MigrationPolicy, Profile
+
+from ..config import Config
+from ..consumer.config import ConsumerConfig
+
+ENVIRONMENT: Final = (
+    "ClientStarts",
+    "ClientCrashes",
+    "ClientLeaves",
+    "ClientGivesUp",
+    "RequestLost",
+    "RequestDuplicated",
+    "ReplyLost",
+    "JoinTimerFiresEarly",
+    "SyncTimerFiresEarly",
+    "SessionTimerFiresEarly",
+    "RebalanceTimerFiresEarly",
+    "MemberJoinTimerFiresEarly",
+    "MemberSyncTimerFiresEarly",
+    "CoordinatorFailsOver",
+)
+
+#: The faults that only a group of both protocols shows; those of one alone are shown in its own closed system.
+SWITCHES: Final = (
+    "fault_upgrade_without_protocol",
+    "fault_upgrade_answers_before_checks",
+    "fault_upgrade_without_bump",
+    "fault_classic_members_starve",
+    "fault_downgrade_loses_bump",
+    "fault_downgrade_leaves_timers",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MixedConfig:
+    """Names as in the contract, in snake case; ``profile`` holds the switches."""
+
+    clients: tuple[str, ...] = ("c1", "c2")
+    member_ids: tuple[str, ...] = ("m1", "m2")
+    partitions: tuple[str, ...] = ("p1", "p2")
+    instance_of: tuple[str, ...] = ()  #: by client; shorter than ``clients``: the rest is dynamic
+    starts_as: tuple[frozenset[str], ...] = ()  #: by client; shorter than ``clients``: the rest speaks either protocol
+    cooperative: bool = False
+    metadata_tells_generation: bool = False
+    assignor: Literal["range", "uniform"] = "range"
+    interval: bool = False
+    policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    faults: int = 0
+    reorder: bool = False
+    allowed: frozenset[str] = frozenset({"ClientStarts"})
+    profile: Profile = field(default=INTENDED)
+
+    def __post_init__(self) -> None:
+        if unknown := self.allowed - {*ENVIRONMENT}:
+            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+
+    def instance(self, client: int) -> str:
+        return self.instance_of[client] if client < len(self.instance_of) else ""
+
+    def speaks(self, client: int) -> frozenset[str]:
+        return self.starts_as[client] if client < len(self.starts_as) else frozenset({"classic", "consumer"})
+
+    def with_profile(self, profile: Profile) -> MixedConfig:
+        return replace(self, profile=profile)
+
+    @property
+    def classic(self) -> Config:
+        """What a client of the classic protocol has to know."""
+        return Config(
+            clients=self.clients,
+            member_ids=self.member_ids,
+            partitions=self.partitions,
+            instance_of=self.instance_of,
+            cooperative=self.cooperative,
+            metadata_tells_generation=self.metadata_tells_generation,
+            max_size=len(self.member_ids),
+            reorder=self.reorder,
+        )
+
+    @property
+    def consumer(self) -> ConsumerConfig:
+        """What a client of the consumer protocol has to know."""
+        return ConsumerConfig(
+            clients=self.clients,
+            member_ids=self.member_ids,
+            partitions=self.partitions,
+            instance_of=self.instance_of,
+            first_parts=len(self.partitions),
+            reorder=self.reorder,
+        )
+
+
+def from_constants(constants: Mapping[str, Any]) -> MixedConfig:
+    """The configuration that assigns these values to the specification's constants."""
+    clients = tuple(sorted(constants["Clients"]))
+    known = {each.name for each in fields(Profile)}
+    switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
+    if unknown := {*switches} - known:
+        raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
+    instances, speaks = dict(constants["InstanceOf"]), dict(constants["StartsAs"])
+    return MixedConfig(
+        clients=clients,
+        member_ids=tuple(constants["MemberIds"]),
+        partitions=tuple(constants["Partitions"]),
+        instance_of=tuple(instances[client] for client in clients),
+        starts_as=tuple(frozenset(speaks[client]) for client in clients),
+        cooperative=bool(constants["Cooperative"]),
+        metadata_tells_generation=bool(constants["MetadataTellsGeneration"]),
+        assignor=constants["Assignor"],
+        interval=bool(constants["Interval"]),
+        policy=MigrationPolicy(constants["Policy"]),
+        faults=int(constants["Faults"]),
+        reorder=bool(constants["Reorder"]),
+        allowed=frozenset(constants["Allowed"]),
+        profile=replace(INTENDED, name=INTENDED.name, **switches),
+    )

@@ -1,0 +1,266 @@
+"""The coordinator of one group of either kind, as a function of flat values: what the closed mixed group drives.
+
+DRIVEN here is ``fencepost_model.classic.coordinator.CoordinatorModel``: every change of the group, from one kind to the
+other as well, is one of its steps. It is given one group, one topic, a clock that stands still, and a log that takes
+everything at once: each step that writes is followed by the event that its records are replicated. What is kept between
+steps is a ``Memory``, which holds no more than the future depends on (``settled``). Timers, which the coordinator only
+asks for, are kept there as a set.
+
+Request ids: client number i waits under id i + 1; what nobody waits for has id ``LATE`` in the step in which it arrives
+and 0 from then on, and its answers are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Final, NamedTuple
+
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from fencepost.protocol.events import Appended, Event, Load, SetTimer, TimerFired, TimerKey, TimerKind, Topic, Unload
+from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
+from fencepost.protocol.settings import Settings
+
+from ...classic.coordinator import ACTIVE, LOADING, CoordinatorModel, CoordinatorState
+from ...classic.slots import Slot
+from ...classic.state import Group
+from ...consumer.observe import UNSEEN, Seen
+from ...consumer.rows import target_rows
+from ...consumer.state import ConsumerGroup, Image
+from ...consumer.work import Surroundings
+from ...machines import DEAD, EMPTY, PREPARING
+from ..config import DELAY_MS
+from ..consumer.coordinator import INTERVAL_MS
+from ..consumer.translate import NOW, TOPIC_ID
+from ..coordinator import GROUP_ID, LATE, renumbered
+from ..values import NO_PARTITIONS, TOPIC, decode_partitions
+from .config import MixedConfig
+
+Timers = frozenset[tuple[TimerKind, str]]
+
+CLASSIC_TIMERS: Final = frozenset({TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION})
+#: Timers of classic members of a consumer group (X-TMR-02, 03).
+MEMBER_TIMERS: Final = frozenset({TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SYNC})
+
+
+class Memory(NamedTuple):
+    """What the coordinator has of the group between two steps.
+
+    ``delay``: what the join timer of a classic group stands for (C-JOIN-43). ``timers``: (kind, member id, or "" of a
+    group's own). ``alarms``: (member id, its epoch as its rebalance timer was armed) (M-TMR-02).
+    """
+
+    group: Group | ConsumerGroup
+    delay: tuple[int, int] | None = None
+    timers: Timers = frozenset()
+    alarms: tuple[tuple[str, int], ...] = ()
+
+
+#: What is replicated: of each key the last record, in the order of ``_rank``.
+Log = tuple[Record, ...]
+
+#: The record of the group as it was created before the system starts.
+FIRST_LOG: Final[Log] = (Record(GroupMetadataKey(GROUP_ID), GroupMetadataValue("", 0, None, None, NOW)),)
+
+
+class Result(NamedTuple):
+    """What a step came to: the memory, what was replicated, the answers by request id, and what the coordinator was
+    given."""
+
+    memory: Memory
+    records: tuple[Record, ...]
+    replies: tuple[tuple[int, ResponseBody], ...]
+    events: tuple[Event, ...]
+
+
+class Machine:
+    """The coordinator for a configuration."""
+
+    def __init__(self, config: MixedConfig) -> None:
+        # The initial delay is as long as the rebalance timeout, so it is never extended (C-JOIN-43).
+        self.settings = Settings(
+            group_initial_rebalance_delay_ms=DELAY_MS,
+            group_max_size=len(config.member_ids),
+            group_consumer_assignors=(config.assignor,),
+            group_consumer_assignment_interval_ms=INTERVAL_MS if config.interval else 0,
+            group_consumer_migration_policy=config.policy,
+        )
+        self._config = config
+        self._model = CoordinatorModel(self.settings, config.profile)
+        topics = (Topic(TOPIC, TOPIC_ID, len(config.partitions)),)
+        self._around = Surroundings(image=Image(topics, 1), new_topics=1)
+        self._hashes = ((topics, len(config.partitions)),)
+        self._known: dict[tuple[Memory, Event, str], tuple[Result, ...]] = {}
+
+    # ---- steps --------------------------------------------------------------------------------------------------
+
+    def step(self, memory: Memory, event: Event, new_id: str = "") -> tuple[Result, ...]:
+        """What may come of a request or of a timer that runs out: one result for each target that the assignor may
+        choose. Of other choices the first is taken (contract, section 1)."""
+        key = (memory, event, new_id)
+        found = self._known.get(key)
+        if found is None:
+            each = (self._run(memory, event, new_id, seen) for seen in self._targets())
+            found = self._known[key] = tuple(dict.fromkeys(each))
+        return found
+
+    def fire(self, memory: Memory, kind: TimerKind, member_id: str = "") -> tuple[Result, ...]:
+        """A timer runs out."""
+        fired = memory._replace(timers=memory.timers - {(kind, member_id)})
+        return self.step(fired, TimerFired(NOW, TimerKey(kind, GROUP_ID, member_id)))
+
+    def fail_over(self, memory: Memory, log: Log) -> Result:
+        """The old coordinator lets go of the group, a new one loads it (F-UNLOAD-01, F-LOAD-01)."""
+        unload, load = Unload(NOW, None), Load(NOW, 1, log)
+        old = self._model.successors(self._state(memory), unload)[0]
+        replies = tuple((reply.request_id, reply.body) for reply in old.outcome.replies)
+        return Result(self.load(log, blocked=blocked(memory)), (), replies, (unload, load))
+
+    def load(self, log: Log, *, blocked: bool = False) -> Memory:
+        """What a new coordinator makes of the log. Whether the interval runs is a matter of the clock."""
+        start = CoordinatorState(phase=LOADING, around=self._around)
+        step = self._model.successors(start, Load(NOW, 1, log))[0]
+        timers = frozenset((c.key.kind, c.key.member_id) for c in step.outcome.timers if isinstance(c, SetTimer))
+        memory = self._settled(step.state, timers)
+        if isinstance(memory.group, ConsumerGroup):
+            memory = memory._replace(group=memory.group._replace(timestamp=NOW if blocked else 0))
+        return memory
+
+    def _targets(self) -> Iterator[Seen]:
+        """What the assignor might be seen to choose. Where it may not, or is not asked, this is not looked at."""
+        if self._config.assignor == "range":
+            yield UNSEEN
+            return
+        names = self._config.member_ids
+        for owners in product(names, repeat=len(self._config.partitions)):
+            yield Seen(records=tuple(_target_records(names, owners)))
+
+    def _run(self, memory: Memory, event: Event, new_id: str, seen: Seen) -> Result:
+        step = self._model.successors(self._state(memory), event, new_id, seen)[0]
+        state, commands = step.state, step.outcome.timers
+        events: tuple[Event, ...] = (event,)
+        replies = step.outcome.replies
+        if step.outcome.records:
+            told = Appended(NOW, state.durable + state.undurable)
+            after = self._model.successors(state, told)[0]
+            if after.outcome.records:
+                raise ValueError("what was replicated makes the coordinator write more")
+            state, commands, events = after.state, (*commands, *after.outcome.timers), (*events, told)
+            replies += after.outcome.replies
+        timers = set(memory.timers)
+        for command in commands:
+            key = (command.key.kind, command.key.member_id)
+            (timers.add if isinstance(command, SetTimer) else timers.discard)(key)
+        return Result(
+            self._settled(state, frozenset(timers)),
+            step.outcome.records,
+            tuple((reply.request_id, reply.body) for reply in replies),
+            events,
+        )
+
+    # ---- between memory and state ---------------------------------------------------------------------------------
+
+    def _state(self, memory: Memory) -> CoordinatorState:
+        around = self._around._replace(
+            alarms=tuple((GROUP_ID, name, epoch) for name, epoch in memory.alarms),
+            joins=frozenset((GROUP_ID, name) for kind, name in memory.timers if kind is TimerKind.CONSUMER_JOIN),
+        )
+        slots = (Slot(GROUP_ID, memory.group, memory.delay),)
+        return CoordinatorState(phase=ACTIVE, leader_epoch=1, slots=slots, around=around, hashes=self._hashes)
+
+    def _settled(self, state: CoordinatorState, timers: Timers) -> Memory:
+        """The state without what no later step looks at.
+
+        A group that is converted leaves timers behind which find nobody: those of a classic group act on an object that
+        is gone, those of a member's session are set again, or about nobody. Only join and sync timers of classic
+        members may be met again (X-DOWN-33).
+        """
+        group = state.any_group(GROUP_ID)
+        if group is None or state.operations or state.undurable:
+            raise ValueError("the closed system is never without its group, and nothing waits for the log")
+        if isinstance(group, ConsumerGroup):
+            members = {member.member_id: member.classic is not None for member in group.members}
+            kept = frozenset(timer for timer in timers if _may_act(timer, members))
+            rows = ((name, epoch) for _, name, epoch in state.around.alarms)
+            alarms = tuple(row for row in rows if (TimerKind.CONSUMER_REBALANCE, row[0]) in kept)
+            running = self._config.interval and group.timestamp == NOW
+            return Memory(group._replace(refresh=None, timestamp=NOW if running else 0), None, kept, alarms)
+        if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
+            group = group._replace(previous=DEAD)  # it tells an initial rebalance and nothing else (C-ST-20)
+        bare = tuple(member._replace(assignment=_bare(member.assignment)) for member in group.members)
+        group = renumbered(group._replace(members=bare), LATE)
+        kept = frozenset(timer for timer in timers if timer[0] in CLASSIC_TIMERS | MEMBER_TIMERS)
+        delay = next(slot.delay for slot in state.slots if slot.group_id == GROUP_ID)
+        return Memory(group, delay if (TimerKind.JOIN, "") in kept else None, kept)
+
+
+def _may_act(timer: tuple[TimerKind, str], members: dict[str, bool]) -> bool:
+    """Whether the timer of a consumer group could find somebody. ``members``: by id whether they are classic."""
+    kind, name = timer
+    if kind is TimerKind.CONSUMER_REBALANCE:
+        return True
+    if kind is TimerKind.CONSUMER_SESSION:
+        return name in members
+    return kind in MEMBER_TIMERS and members.get(name, False)
+
+
+def _bare(assignment: bytes) -> bytes:
+    """An assignment of nothing is none."""
+    return b"" if decode_partitions(assignment) == NO_PARTITIONS else assignment
+
+
+def _target_records(names: Iterable[str], owners: tuple[str, ...]) -> Iterator[Record]:
+    for name in names:
+        target = tuple((TOPIC_ID, number) for number, owner in enumerate(owners) if owner == name)
+        key = ConsumerGroupTargetAssignmentMemberKey(GROUP_ID, name)
+        yield Record(key, ConsumerGroupTargetAssignmentMemberValue(target_rows(target)))
+
+
+def blocked(memory: Memory) -> bool:
+    """M-TGT-08: the assignment interval runs."""
+    return isinstance(memory.group, ConsumerGroup) and memory.group.timestamp == NOW
+
+
+def interval_passes(memory: Memory) -> Memory | None:
+    if isinstance(memory.group, ConsumerGroup) and blocked(memory):
+        return memory._replace(group=memory.group._replace(timestamp=0))
+    return None
+
+
+def parked(memory: Memory, client: int) -> bool:
+    """Whether the coordinator has a stored future of this client."""
+    return isinstance(memory.group, Group) and any(client + 1 in (m.join, m.sync) for m in memory.group.members)
+
+
+def forget(memory: Memory, client: int) -> Memory:
+    """The client has given up on its parked future; the coordinator does not know and keeps it."""
+    if not isinstance(memory.group, Group) or not parked(memory, client):
+        return memory
+    return memory._replace(group=renumbered(memory.group, client + 1))
+
+
+def compacted(log: Log, records: Iterable[Record]) -> Log:
+    """The log with these records behind it, of each key only the last; no tombstones."""
+    kept = {record.key: record for record in (*log, *records)}
+    return tuple(sorted((_plain(record) for record in kept.values() if record.value is not None), key=_rank))
+
+
+def _plain(record: Record) -> Record:
+    """The record without what makes no difference: whether the interval runs is a matter of the clock."""
+    value = record.value
+    if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):
+        return replace(record, value=replace(value, assignment_timestamp=0))
+    if isinstance(value, GroupMetadataValue):
+        members = tuple(replace(member, assignment=_bare(member.assignment)) for member in value.members)
+        return replace(record, value=replace(value, members=members))
+    return record
+
+
+def _rank(record: Record) -> tuple[str, str]:
+    return type(record.key).__name__, getattr(record.key, "member_id", "")

@@ -1,0 +1,323 @@
+"""What the closed mixed group promises: the properties of ``spec/MixedProperties.tla``, under the same names.
+
+Here are those of states, and liveness; those of steps are in ``steps``. A part reads as little as it can, so that it is
+evaluated once for each combination of what it reads rather than once a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+from fencepost.protocol.events import TimerKind
+from fencepost.protocol.settings import MigrationPolicy
+
+from ...classic.state import Group
+from ...consumer.state import ConsumerGroup, Held, Member, Target
+from ...explore.interface import Fairness, Invariant, LeadsTo, Properties, Settles
+from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
+from ..closed import Shape, commit_is_accepted
+from ..gather import Part, gather
+from ..values import Partitions, named
+from . import client as clients
+from .closed import GROUP, MixedSystem
+from .machine import Memory, blocked
+from .state import Lane, Process
+
+AnyGroup = Group | ConsumerGroup
+Property = Callable[[MixedSystem], Iterable[Part]]
+
+
+def held(held: Held) -> Partitions:
+    return frozenset(named(number) for _, number, _ in held)
+
+
+def aimed_at(target: Target | None) -> Partitions:
+    return frozenset(named(number) for _, number in target or ())
+
+
+def holding(member: Member) -> Partitions:
+    return held(member.assigned) | held(member.revoking)
+
+
+def present(group: AnyGroup) -> Mapping[str, Member]:
+    """Members of a consumer group, of either protocol."""
+    return {member.member_id: member for member in group.members if isinstance(member, Member)}
+
+
+def in_step(group: AnyGroup, process: Process) -> bool:
+    """What the client owns came with the epoch that its member has now, so its next request is not refused for its age:
+    C-HB-08, X-HB-01, M-FENCE-04, 06, written again from the rules."""
+    if process.runs_classic:
+        client = process.classic
+        if not client.owned:
+            return False
+        if isinstance(group, Group):
+            known = any(member.member_id == client.member_id for member in group.members)
+            return known and client.owned_generation == group.generation
+        member = present(group).get(client.member_id)
+        return member is not None and member.classic is not None and client.owned_generation == member.epoch
+    if process.runs_consumer:
+        told, member = process.consumer, present(group).get(process.member_id)
+        return member is not None and (
+            told.epoch == member.epoch or (told.epoch == member.previous and told.owned <= held(member.assigned))
+        )
+    return False
+
+
+def _of_group(name: str, holds: Callable[[Any], bool]) -> Property:
+    return lambda system: (Invariant(name, (system.group,), holds),)
+
+
+def _of_memory(name: str, holds: Callable[[Memory], bool]) -> Property:
+    return lambda system: (Invariant(name, (GROUP,), holds),)
+
+
+# ---- ownership -------------------------------------------------------------------------------------------------
+
+
+def _two_holders(group: AnyGroup) -> bool:
+    return all(not holding(one) & holding(two) for one, two in combinations(present(group).values(), 2))
+
+
+def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
+    """Over all that members of both protocols may still believe to own."""
+
+    def holds(group: AnyGroup, one: Process, two: Process) -> bool:
+        return not one.owned & two.owned or not (in_step(group, one) and in_step(group, two))
+
+    for pair in combinations(system.processes, 2):
+        yield Invariant("NoPartitionHasTwoOwners", (system.group, *pair), holds)
+
+
+def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable[Part]:
+    """INV-KIP-09, for the world outside."""
+
+    def holds(group: AnyGroup, process: Process) -> bool:
+        return not in_step(group, process) or all(
+            name == process.member_id or not process.owned & held(member.assigned)
+            for name, member in present(group).items()
+        )
+
+    for view in system.processes:
+        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (system.group, view), holds)
+
+
+def epoch_commits(member: Member | None, epoch: int, partition: str) -> bool:
+    """M-PE-08: a commit for the partition with this epoch."""
+    if member is None or epoch >= member.epoch:
+        return member is not None and epoch == member.epoch
+    return any(named(number) == partition and e <= epoch for _, number, e in (*member.assigned, *member.revoking))
+
+
+def commit_counts(group: AnyGroup, process: Process, instance: str, partition: str) -> bool:
+    """A commit of the client for the partition, sent now, gets through: K-OFF-02, O-COMMIT-25…28, 30…33."""
+    if process.runs_classic:
+        client = process.classic
+        if client.state not in ("stable", "unjoined") or client.generation != client.owned_generation:
+            return False
+        if isinstance(group, Group):
+            ids = frozenset((member.member_id, member.instance or "") for member in group.members)
+            seen = Shape(group.state, group.generation, ids)
+            return commit_is_accepted(seen, client.member_id, instance, client.generation)
+        return epoch_commits(present(group).get(client.member_id), client.generation, partition)
+    epoch = process.consumer.epoch
+    return (
+        process.runs_consumer and epoch > 0 and epoch_commits(present(group).get(process.member_id), epoch, partition)
+    )
+
+
+def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
+    """Whatever clients believe (NOT-01), commits of one get through."""
+    for c, d in combinations(range(len(system.lanes)), 2):
+        instances = (system.config.instance(c), system.config.instance(d))
+
+        def holds(group: AnyGroup, *pair: Process, instances: tuple[str, str] = instances) -> bool:
+            one, two = pair
+            return not any(
+                all(commit_counts(group, *each, partition) for each in zip(pair, instances, strict=True))
+                for partition in one.owned & two.owned
+            )
+
+        yield Invariant("NoPartitionHasTwoCommitters", (system.group, system.processes[c], system.processes[d]), holds)
+
+
+# ---- epochs, refusals, waits, timers ------------------------------------------------------------------------------
+
+
+def _epochs_in_order(group: AnyGroup) -> bool:
+    if isinstance(group, Group):
+        return True
+    return group.assignment_epoch <= group.epoch and all(m.epoch <= group.assignment_epoch for m in group.members)
+
+
+def nobody_is_refused_without_a_reason(system: MixedSystem) -> Iterable[Part]:
+    """X-UP-07 mended."""
+
+    def holds(lane: Lane) -> bool:
+        return all(reply.error != "UNKNOWN_SERVER_ERROR" for reply in lane.replies)
+
+    return (Invariant("NobodyIsRefusedWithoutAReason", (lane,), holds) for lane in system.lanes)
+
+
+def nobody_waits_for_nothing(system: MixedSystem) -> Iterable[Part]:
+    """LIV-01 as safety, for networks that neither lose nor duplicate."""
+
+    def holds(is_parked: bool, lane: Lane) -> bool:
+        return not clients.waits(lane) or clients.expecting(lane, is_parked)
+
+    for views in zip(system.parked, system.lanes, strict=True):
+        yield Invariant("NobodyWaitsForNothing", views, holds)
+
+
+def ids(memory: Memory, kind: TimerKind) -> set[str]:
+    """Whose timers of the kind run."""
+    return {name for each, name in memory.timers if each is kind}
+
+
+def _every_session_has_its_timer(memory: Memory) -> bool:
+    return ids(memory, TimerKind.CONSUMER_SESSION) == {*present(memory.group)}
+
+
+def only_who_is_to_join_again_has_a_join_timer(system: MixedSystem) -> Iterable[Part]:
+    """X-TMR-02, X-HB-03: nobody is fenced for not doing what it was not told."""
+    starves = system.config.profile.fault_classic_members_starve
+
+    def is_to_rejoin(memory: Memory, group: ConsumerGroup, member: Member) -> bool:
+        behind = group.assignment_epoch < group.epoch and not blocked(memory)
+        if member.epoch < group.assignment_epoch or (behind and not starves) or member.state == C_UNREVOKED:
+            return True
+        taken = frozenset[str]().union(*map(holding, group.members))
+        missing = aimed_at(group.target_of(member.member_id)) - held(member.assigned)
+        return member.state == C_UNRELEASED and not missing & taken
+
+    def holds(memory: Memory) -> bool:
+        known = present(memory.group)
+        return all(
+            isinstance(memory.group, ConsumerGroup)
+            and name in known
+            and is_to_rejoin(memory, memory.group, known[name])
+            for name in ids(memory, TimerKind.CONSUMER_JOIN)
+        )
+
+    yield Invariant("OnlyWhoIsToJoinAgainHasAJoinTimer", (GROUP,), holds)
+
+
+def _only_who_is_to_sync(memory: Memory) -> bool:
+    speaks = {name for name, member in present(memory.group).items() if member.classic is not None}
+    return ids(memory, TimerKind.CONSUMER_SYNC) <= speaks
+
+
+# ---- liveness ------------------------------------------------------------------------------------------------------
+
+
+def settled(group: AnyGroup, process: Process) -> bool:
+    """The client has what it is to have, and is told nothing else."""
+    if process.runs_classic:
+        client = process.classic
+        if client.state != "stable":
+            return False
+        if isinstance(group, Group):
+            known = any(member.member_id == client.member_id for member in group.members)
+            return group.state == STABLE and known and client.generation == group.generation
+        member = present(group).get(client.member_id)
+        return member is not None and (
+            member.state == C_STABLE
+            and client.generation == member.epoch == group.assignment_epoch
+            and client.owned == held(member.assigned)
+        )
+    own, member = process.consumer, present(group).get(process.member_id)
+    return (
+        member is not None
+        and isinstance(group, ConsumerGroup)
+        and (
+            own.state == "member"
+            and member.state == C_STABLE
+            and own.epoch == member.epoch == group.assignment_epoch
+            and own.owned == held(member.assigned)
+            and not (own.reconciling or own.unacknowledged or own.waiting)
+        )
+    )
+
+
+def the_group_converges(system: MixedSystem) -> Iterable[Part]:
+    """LIV-05…08, X-ROLL-02."""
+    partitions = {*system.config.partitions}
+    converts = system.config.policy is MigrationPolicy.BIDIRECTIONAL
+
+    def content(group: AnyGroup, *processes: Process) -> bool:
+        running = [process for process in processes if process.runs]
+        if {member.member_id for member in group.members} != {process.member_id for process in running}:
+            return False
+        is_consumer = isinstance(group, ConsumerGroup)
+        done = not isinstance(group, ConsumerGroup) or group.assignment_epoch == group.epoch
+        of_one = not converts or is_consumer == any(process.runs_consumer for process in running)
+        owned = frozenset[str]().union(*(process.owned for process in running))
+        return all(settled(group, process) for process in running) and (
+            not running or (done and of_one and owned == partitions)
+        )
+
+    yield Settles("TheGroupConverges", (system.group, *system.processes), content)
+
+
+def every_wait_ends(system: MixedSystem) -> Iterable[Part]:
+    for lane in system.lanes:
+        yield LeadsTo("EveryWaitEnds", (lane,), clients.waits, lambda lane: not clients.waits(lane))
+
+
+CATALOGUE: Final[dict[str, Property]] = {
+    # INV-KIP-01
+    "NoPartitionHasTwoHolders": _of_group("NoPartitionHasTwoHolders", _two_holders),
+    "NoPartitionHasTwoOwners": no_partition_has_two_owners,
+    "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
+    "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
+    # INV-KIP-03
+    "EpochsKeepTheirOrder": _of_group("EpochsKeepTheirOrder", _epochs_in_order),
+    "NobodyIsRefusedWithoutAReason": nobody_is_refused_without_a_reason,
+    "NobodyWaitsForNothing": nobody_waits_for_nothing,
+    # M-TMR-01, X-TMR-01
+    "EveryMemberHasItsSessionTimer": _of_memory("EveryMemberHasItsSessionTimer", _every_session_has_its_timer),
+    "OnlyWhoIsToJoinAgainHasAJoinTimer": only_who_is_to_join_again_has_a_join_timer,
+    # X-TMR-03
+    "OnlyWhoIsToSyncHasASyncTimer": _of_memory("OnlyWhoIsToSyncHasASyncTimer", _only_who_is_to_sync),
+    "TheGroupConverges": the_group_converges,
+    "EveryWaitEnds": every_wait_ends,
+}
+
+SYSTEM: Final = frozenset(
+    {
+        "CoordinatorGetsJoin",
+        "CoordinatorGetsSync",
+        "CoordinatorGetsLeaveGroup",
+        "CoordinatorGetsHeartbeat",
+        "CoordinatorGetsLeave",
+        "ClientGetsJoinReply",
+        "ClientGetsSyncReply",
+        "ClientGetsReply",
+        "IntervalPasses",
+        "JoinTimerFires",
+        "SyncTimerFires",
+        "ClientSendsJoin",
+        "ClientHeartbeats",
+        "ClientSendsHeartbeat",
+        "ClientReconciles",
+        "ClientTimesOut",
+        "SessionTimerFires",
+        "RebalanceTimerFires",
+        "MemberJoinTimerFires",
+        "MemberSyncTimerFires",
+    }
+)
+
+
+def properties_of(system: MixedSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
+    """The named properties for the system; ValueError for a name that there is not."""
+    from .steps import STEPS  # noqa: PLC0415
+    from .witnesses import WITNESSES  # noqa: PLC0415
+
+    return gather(system, wanted, {**CATALOGUE, **STEPS, **WITNESSES}, FAIRNESS if fair else ())
+
+
+#: As long as the system can move, it moves. Nothing is fair about the environment.
+FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)

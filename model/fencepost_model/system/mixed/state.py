@@ -1,0 +1,60 @@
+"""The values of the closed mixed group that are not the coordinator's: a client's two sides, and the counters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from ..consumer.state import Beat
+from ..consumer.state import Client as ConsumerClient
+from ..consumer.state import Reply as BeatReply
+from ..values import Client as ClassicClient
+from ..values import JoinReply, JoinRequest, LeaveRequest, Partitions, SyncReply, SyncRequest
+
+Request: TypeAlias = JoinRequest | SyncRequest | LeaveRequest | Beat
+Reply: TypeAlias = JoinReply | SyncReply | BeatReply
+
+
+class Process(NamedTuple):
+    """A client's process: it speaks one protocol, the other side is down."""
+
+    classic: ClassicClient
+    consumer: ConsumerClient
+
+    @property
+    def runs_classic(self) -> bool:
+        return self.classic.state not in ("down", "stopped")
+
+    @property
+    def runs_consumer(self) -> bool:
+        return self.consumer.state not in ("down", "stopped")
+
+    @property
+    def runs(self) -> bool:
+        return self.runs_classic or self.runs_consumer
+
+    @property
+    def member_id(self) -> str:
+        return self.consumer.member_id if self.runs_consumer else self.classic.member_id
+
+    @property
+    def owned(self) -> Partitions:
+        """What its application believes to own."""
+        return self.classic.owned | self.consumer.owned
+
+
+class Lane(NamedTuple):
+    """A client's two sides, and what is under way from it and to it."""
+
+    classic: ClassicClient = ClassicClient()
+    consumer: ConsumerClient = ConsumerClient()
+    requests: frozenset[Request] = frozenset()
+    replies: frozenset[Reply] = frozenset()
+
+    @property
+    def process(self) -> Process:
+        return Process(self.classic, self.consumer)
+
+
+class Counters(NamedTuple):
+    ids_used: int
+    faults_left: int

@@ -1,0 +1,173 @@
+"""What the closed mixed group promises of its steps: conversions, and what requests are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from ...classic.state import Group
+from ...consumer.state import ConsumerGroup
+from ...explore.interface import Label, StepInvariant
+from ..consumer.state import Reply as BeatReply
+from ..gather import Part
+from ..values import JoinReply, SyncReply, SyncRequest, decode_partitions
+from .closed import GROUP, MixedSystem
+from .properties import AnyGroup, Property, aimed_at, held, holding, present
+from .state import Lane
+
+#: What a conversion changes: the group before it, and after.
+Conversion = Callable[[MixedSystem, Any, Any], bool]
+
+
+def is_upgrade(before: AnyGroup, after: AnyGroup) -> bool:
+    """X-UP-01: a group with members becomes a consumer group."""
+    return isinstance(before, Group) and bool(before.members) and isinstance(after, ConsumerGroup)
+
+
+def is_downgrade(before: AnyGroup, after: AnyGroup) -> bool:
+    """X-DOWN-01: a group with members becomes a classic group."""
+    return isinstance(before, ConsumerGroup) and bool(before.members) and isinstance(after, Group)
+
+
+def epoch_of(group: AnyGroup) -> int:
+    return group.generation if isinstance(group, Group) else group.epoch
+
+
+def _of_conversions(name: str, kinds: Iterable[Callable[[AnyGroup, AnyGroup], bool]], promise: Conversion) -> Property:
+    kinds = tuple(kinds)
+
+    def parts(system: MixedSystem) -> Iterable[Part]:
+        def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+            (old,), (new,) = before, after
+            return not any(kind(old, new) for kind in kinds) or promise(system, old, new)
+
+        return (StepInvariant(name, (system.group,), holds),)
+
+    return parts
+
+
+def _keeps_members(_: MixedSystem, before: Group, after: ConsumerGroup) -> bool:
+    """INV-CONV-01, X-UP-05. Who is replaced goes with its instance id (X-UP-13)."""
+
+    def kept(member_id: str) -> bool:
+        old = next(member for member in before.members if member.member_id == member_id)
+        new = after.member(member_id)
+        if new is not None and new.classic is not None:
+            same = (new.instance, new.classic.supported_protocols) == (old.instance, old.protocols)
+            return same and holding(new) == decode_partitions(old.assignment)
+        return old.instance is not None and after.held_by(old.instance) not in (None, member_id)
+
+    return all(kept(member.member_id) for member in before.members)
+
+
+def _keeps_others(_: MixedSystem, before: ConsumerGroup, after: Group) -> bool:
+    """INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with their targets."""
+    known, stay = present(before), {member.member_id: member for member in after.members}
+    return len(known.keys() - stay.keys()) == 1 and all(
+        stay[name].instance == known[name].instance
+        and (classic := known[name].classic) is not None
+        and stay[name].protocols == classic.supported_protocols
+        and decode_partitions(stay[name].assignment) == aimed_at(before.target_of(name))
+        for name in known.keys() & stay.keys()
+    )
+
+
+def _is_allowed(system: MixedSystem, before: AnyGroup, _: AnyGroup) -> bool:
+    """X-POL-01…04."""
+    policy = system.config.policy
+    return policy.upgrades if isinstance(before, Group) else policy.downgrades
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def _new(before: Lane, after: Lane) -> frozenset[Any]:
+    return after.replies - before.replies
+
+
+def a_classic_member_is_told_what_it_holds(system: MixedSystem) -> Iterable[Part]:
+    """X-SYNC-06."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        group, lane = before
+        told = [each for each in _new(lane, after[1]) if isinstance(each, SyncReply) and each.error == "NONE"]
+        member = present(group).get(lane.classic.member_id)
+        return isinstance(group, Group) or all(
+            member is not None and reply.assignment == held(member.assigned) for reply in told
+        )
+
+    for lane in system.lanes:
+        yield StepInvariant("AClassicMemberIsToldWhatItHolds", (system.group, lane), holds)
+
+
+def a_join_answer_is_no_trap(system: MixedSystem) -> Iterable[Part]:
+    """X-JOIN-15, X-DOWN-23: with the generation that a JoinGroup is told, a SyncGroup would pass now."""
+
+    def fits(group: AnyGroup, reply: JoinReply) -> bool:
+        if isinstance(group, Group):
+            return reply.generation == group.generation
+        member = group.member(reply.member_id)
+        return member is not None and reply.generation == member.epoch
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        told = [each for each in _new(before[1], after[1]) if isinstance(each, JoinReply) and each.error == "NONE"]
+        return all(fits(after[0], reply) for reply in told)
+
+    for lane in system.lanes:
+        yield StepInvariant("AJoinAnswerIsNoTrap", (system.group, lane), holds)
+
+
+def a_refused_join_disturbs_nobody(system: MixedSystem) -> Iterable[Part]:
+    """X-UP-03 mended: who is refused has done nothing to anybody."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        new = [reply for lanes in zip(before[1:], after[1:], strict=True) for reply in _new(*lanes)]
+        refused = any(isinstance(reply, BeatReply) and reply.error != "NONE" for reply in new)
+        return not refused or (len(new) == 1 and before[0] == after[0])
+
+    beats = frozenset({"CoordinatorGetsHeartbeat"})
+    yield StepInvariant("ARefusedJoinDisturbsNobody", (GROUP, *system.lanes), holds, beats)
+
+
+def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
+    """X-SYNC-01…03, INV-KIP-17; written again from the rules."""
+
+    def stale(group: ConsumerGroup, request: SyncRequest) -> bool:
+        member = group.member(request.member_id)
+        return member is None or member.classic is None or request.generation != member.epoch
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (memory, lane), (memory2, lane2) = before, after
+        group = memory.group
+        gone = [each for each in lane.requests - lane2.requests if isinstance(each, SyncRequest)]
+        if not isinstance(group, ConsumerGroup) or not group.members or not any(stale(group, each) for each in gone):
+            return True
+        return memory == memory2 and all(reply.error != "NONE" for reply in _new(lane, lane2))
+
+    for lane in system.lanes:
+        yield StepInvariant("AStaleSyncChangesNothing", (GROUP, lane), holds)
+
+
+STEPS: Final[dict[str, Property]] = {
+    # INV-CONV-01, X-UP-04, X-DOWN-03
+    "AConversionKeepsTheEpoch": _of_conversions(
+        "AConversionKeepsTheEpoch",
+        (is_upgrade, is_downgrade),
+        lambda _, before, after: epoch_of(after) >= epoch_of(before),
+    ),
+    # X-UP-15 mended
+    "AnUpgradeMovesTheEpoch": _of_conversions(
+        "AnUpgradeMovesTheEpoch", (is_upgrade,), lambda _, before, after: epoch_of(after) > epoch_of(before)
+    ),
+    "AnUpgradeKeepsEveryMember": _of_conversions("AnUpgradeKeepsEveryMember", (is_upgrade,), _keeps_members),
+    "ADowngradeKeepsEveryOtherMember": _of_conversions(
+        "ADowngradeKeepsEveryOtherMember", (is_downgrade,), _keeps_others
+    ),
+    "NoConversionIsAgainstThePolicy": _of_conversions(
+        "NoConversionIsAgainstThePolicy", (is_upgrade, is_downgrade), _is_allowed
+    ),
+    "AClassicMemberIsToldWhatItHolds": a_classic_member_is_told_what_it_holds,
+    "AJoinAnswerIsNoTrap": a_join_answer_is_no_trap,
+    "ARefusedJoinDisturbsNobody": a_refused_join_disturbs_nobody,
+    "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
+}

@@ -1,0 +1,52 @@
+"""Explored states over the specification's variables, each made of a few components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..explore.graph import Graph
+from ..tlc.dump import LabelledGraph, ValueNumbers
+from ..tlc.values import TlaValue, function
+
+#: For each variable, in their order, the components it is made of, and how.
+Makers: TypeAlias = Mapping[str, tuple[tuple[int, ...], Callable[..., TlaValue]]]
+
+
+def values_in(makers: Makers, state: tuple[Any, ...]) -> dict[str, TlaValue]:
+    """The values of the variables in a state."""
+    return {name: make(*(state[each] for each in reads)) for name, (reads, make) in makers.items()}
+
+
+def graph_over(makers: Makers, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
+    """The explored graph over the variables; needs the transitions."""
+    if numbers.variables != tuple(makers):
+        raise ValueError(f"numbers are for {numbers.variables}, not for {tuple(makers)}")
+    columns = [column.view.tolist() for column in graph.columns]
+    values = graph.tables.values
+    rows = []
+    for place, (reads, make) in enumerate(makers.values()):
+        known: dict[tuple[int, ...], int] = {}
+        row = []
+        for key in zip(*(columns[component] for component in reads), strict=True):
+            number = known.get(key)
+            if number is None:
+                made = make(*(values[component][each] for component, each in zip(reads, key, strict=True)))
+                number = known[key] = numbers.number(place, made)
+            row.append(number)
+        rows.append(row)
+    states = list(zip(*rows, strict=True))
+    edges = {(source, label[0], target) for source, label, _, target in graph.transitions()}
+    return LabelledGraph(numbers, states, {*range(graph.initial)}, edges)
+
+
+def each_client(names: Sequence[str], of: Callable[[Any], TlaValue]) -> Callable[..., TlaValue]:
+    """A variable that is a function of the clients, from their lanes."""
+    return lambda *lanes: function((name, of(lane)) for name, lane in zip(names, lanes, strict=True))
+
+
+def under_way(names: Sequence[str], what: str, of: Callable[[str, Any], TlaValue]) -> Callable[..., TlaValue]:
+    """A variable that is a set of messages, from those in the lanes."""
+    return lambda *lanes: frozenset(
+        of(name, message) for name, lane in zip(names, lanes, strict=True) for message in getattr(lane, what)
+    )
