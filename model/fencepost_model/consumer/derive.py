@@ -83,14 +83,20 @@ def used_regexes(members: Iterable[Member]) -> dict[str, int]:
     return counts
 
 
+def counted(
+    members: Iterable[Member], before: Iterable[Member], regexes: Iterable[ResolvedRegex]
+) -> tuple[ResolvedRegex, ...]:
+    """The regexes whose topics count for the group: all that are resolved (G-DATA-22), one that a log holds and nobody
+    uses among them, but for those that lost their last user. ``before``: the members before that."""
+    used, were = used_regexes(members), used_regexes(before)
+    return tuple([row for row in regexes if row.regex in used or row.regex not in were])
+
+
 def group_topics(members: Iterable[Member], regexes: Iterable[ResolvedRegex]) -> frozenset[str]:
-    """Every name that some member subscribes to, existing or not."""
-    members = tuple(members)
+    """Every name that the group subscribes to, existing or not. ``regexes``: those that count."""
     names = {name for member in members for name in member.names}
-    used = used_regexes(members)
     for row in regexes:
-        if row.regex in used:
-            names.update(row.topics)
+        names.update(row.topics)
     return frozenset(names)
 
 

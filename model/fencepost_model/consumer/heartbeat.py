@@ -15,7 +15,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 
 from ..machines import C_STABLE, C_UNKNOWN, C_UNREVOKED
-from .derive import holders, subscription, subscription_type, used_regexes, votes
+from .derive import counted, holders, subscription, subscription_type, votes
 from .reconcile import Aim, Desk, reconcile
 from .refusal import Refused
 from .regex import Regex, change_regex
@@ -181,8 +181,7 @@ def advance(
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
     epoch, refreshed = bump_epoch(t, members, bump)
-    used = used_regexes(members)
-    kind = subscription_type(members, tuple([row for row in t.group.regexes if row.regex in used]))
+    kind = subscription_type(members, counted(members, t.group.members, t.group.regexes))
     if t.profile.fault_stale_subscription_type and not refreshed:
         kind = t.group.type  # M-TGT-05, 06
     reached = t.group.assignment_epoch

@@ -32,7 +32,7 @@ from fencepost.protocol.settings import Profile, Settings
 from ..classic.choice import Chooser
 from ..classic.state import Group
 from ..machines import C_UNREVOKED
-from .derive import group_topics, hashed
+from .derive import counted, group_topics, hashed
 from .oracle import Canonical, Oracle
 from .replay import BYTES, replay
 from .rows import held_rows, target_rows
@@ -197,7 +197,9 @@ class Turn:
 
     def topics(self, members: Iterable[Member]) -> tuple[Topic, ...]:
         """The existing topics that these members subscribe to."""
-        return hashed(group_topics(members, self.group.regexes), self.world.image)
+        members = tuple(members)
+        regexes = counted(members, self.group.members, self.group.regexes)
+        return hashed(group_topics(members, regexes), self.world.image)
 
     def hash(self, topics: tuple[Topic, ...]) -> int:
         """M-META-07; 4.0 has none (V-34)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
@@ -88,12 +89,8 @@ def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-POL-04")
     has_room(t, member_id)
     classic = [member.classic for member in t.group.members if member.classic is not None]
-    shared = [
-        protocol.name
-        for protocol in body.protocols
-        if all(any(own.name == protocol.name for own in each.supported_protocols) for each in classic)
-    ]
-    if body.protocol_type != CONSUMER or not shared:
+    counts = Counter(own.name for each in classic for own in each.supported_protocols)  # one listed twice counts twice
+    if body.protocol_type != CONSUMER or all(counts[each.name] != len(classic) for each in body.protocols):
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-JOIN-04")
 
 
