@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import pytest
 
 from fencepost.member import IllegalEvent, MemberState
-from fencepost.member.assignors.base import Assigned, RebalanceProtocol
+from fencepost.member.assignors.base import RebalanceProtocol
 from fencepost.member.assignors.round_robin import RoundRobinAssignor
-from fencepost.member.consumer_protocol import Assignment, decode_subscription
+from fencepost.member.consumer_protocol import decode_subscription
 from fencepost.member.events import (
     Call,
     Close,
@@ -36,33 +33,8 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest, SyncGroupResponse
 
-from .desk import CLUSTER, T0, T1, T2, Desk, subscription
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A plug-in that returns what it was made with."""
-
-    assignments: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
-    raises: str | None = None
-    name: str = "fixed"
-    version: int = 0
-    protocols: frozenset[RebalanceProtocol] = frozenset({RebalanceProtocol.EAGER})
-    seen: tuple[TopicPartition, ...] | None = None
-
-    COOPERATIVE: ClassVar = frozenset(RebalanceProtocol)
-
-    def user_data(self, topics):
-        return b"data"
-
-    def assign(self, topics, members):
-        if self.raises is not None:
-            raise RuntimeError(self.raises)
-        return Assigned({member: Assignment(partitions) for member, partitions in self.assignments}, self)
-
-    def on_assignment(self, assignment, generation_id):
-        return Fixed(self.assignments, self.raises, self.name, self.version, self.protocols, assignment.partitions)
-
+from .desk import CLUSTER, T0, T1, T2, Desk
+from .fixed import Fixed
 
 COOPERATIVE = (Fixed(name="cooperative-sticky", protocols=Fixed.COOPERATIVE),)
 
@@ -96,59 +68,6 @@ def test_offers_each_assignor_with_the_subscription_in_configuration_order():
     assert [entry.name for entry in offered] == ["roundrobin", "fixed"]  # K-JOIN-12
     told = decode_subscription(offered[1].metadata)
     assert (told.topics, told.user_data, told.rack_id, told.generation_id) == (("t", "u"), b"data", "a", -1)
-
-
-def test_leader_waits_for_metadata_of_the_groups_topics_then_assigns():
-    desk = Desk()
-    desk.start()
-    desk.lead(("n", subscription("t", "u")))
-    desk.none(Send)
-    assert desk.only(RequestMetadata).topics == {"t", "u"}  # K-JOIN-10
-    desk.metadata()
-    sync = desk.only(Send).body
-    assert [row.member_id for row in sync.assignments] == ["m", "n"]
-    desk.sync(T0, T1)
-    desk.poll()
-    assert desk.member.is_leader
-
-
-def test_leader_rejoins_when_a_watched_topic_grows_but_not_for_others():
-    desk = Desk()
-    desk.start()
-    desk.lead()
-    desk.sync(T0)
-    desk.poll()
-    desk.do(MetadataChanged(desk.now, (CLUSTER[0], Topic("u", b"\2" * 16, 9))))
-    desk.poll()
-    desk.none(Send)
-    desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 4),)))
-    desk.poll()
-    assert desk.only(Send).body.reason == "cached metadata has changed"  # K-JOIN-02, K-JOIN-18
-
-
-def test_racks_count_as_metadata_only_for_a_client_that_has_one():
-    for rack, rejoins in (("a", True), (None, False)):
-        desk = Desk(rack=rack)
-        desk.start()
-        desk.lead()
-        desk.sync(T0)
-        desk.poll()
-        racks = (frozenset({"a"}),) * 3
-        desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 3, racks),)))
-        desk.poll()
-        assert any(isinstance(command, Send) for command in desk.commands) is rejoins
-
-
-def test_skip_assignment_sends_nothing_but_keeps_watching():
-    desk = Desk(group_instance_id="i")
-    desk.start()
-    desk.lead(skip=True)
-    assert desk.only(Send).body.assignments == ()  # K-JOIN-11
-    desk.sync(T0)
-    desk.poll()
-    desk.do(MetadataChanged(desk.now, (Topic("t", b"\1" * 16, 4),)))
-    desk.poll()
-    assert isinstance(desk.only(Send).body, JoinGroupRequest)
 
 
 def test_follower_ignores_metadata():
@@ -327,46 +246,6 @@ def test_a_call_while_the_listener_runs_is_refused_and_changes_nothing():
         with pytest.raises(IllegalEvent):
             desk.do(event)
     assert desk.member is before
-
-
-# --- leaders whose assignor misbehaves ---
-
-
-def test_failing_assignor_is_thrown_from_poll_and_tells_the_broker_nothing():
-    desk = Desk(assignors=(Fixed(raises="oh"),))
-    desk.start()
-    desk.lead()
-    desk.none(Send)
-    assert desk.member.state is MemberState.COMPLETING_REBALANCE  # K-JOIN-20: it heartbeats on
-    failure = desk.poll()
-    assert (failure.kind, failure.text) == (FailureKind.ASSIGNOR, "oh")
-    desk.poll()
-    body = desk.only(Send).body
-    assert body.reason == "rebalance failed due to RuntimeError"
-    assert decode_subscription(body.protocols[0].metadata).generation_id == 1
-
-
-def test_cooperative_plugin_must_not_move_partitions_directly():
-    moves = Fixed((("m", (T0,)), ("n", ())), protocols=Fixed.COOPERATIVE)
-    desk = Desk(assignors=(moves,))
-    desk.start()
-    desk.lead(("n", subscription("t", owned=(T0,), generation=1)))
-    assert desk.poll().kind is FailureKind.ASSIGNOR  # K-JOIN-13
-
-
-def test_plugin_may_assign_topics_that_nobody_subscribed():
-    desk = Desk(assignors=(Fixed((("m", (TopicPartition("u", 0),)),)),))
-    desk.start()
-    desk.lead()
-    assert desk.only(RequestMetadata).topics == {"t", "u"}  # K-JOIN-17
-    desk.metadata()
-    assert desk.only(Send).body.assignments[0].member_id == "m"
-
-
-def test_assignor_learns_the_assignment():
-    desk = Desk(assignors=(Fixed(),))
-    desk.settle(T0)
-    assert desk.member.assignors[0].seen == (T0,)
 
 
 # --- patterns ---
