@@ -141,11 +141,14 @@ class GroupCoordinator:
         self._task = asyncio.create_task(self._run(), name="fencepost coordinator")
 
     async def stop(self) -> None:
-        """Answer what is parked with NOT_COORDINATOR and end. The store is left to its owner."""
-        if self._task is not None:
+        """Answer what is parked with NOT_COORDINATOR and end. The store is left to its owner.
+
+        Raises what the store raised if it could not be loaded again; nobody has been served since.
+        """
+        task, self._task = self._task, None
+        if task is not None:
             self._inbox.put_nowait(_Stop())
-            await self._task
-            self._task = None
+            await task
 
     async def request(
         self,

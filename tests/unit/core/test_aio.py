@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -121,6 +122,65 @@ def test_a_store_that_breaks_is_loaded_again() -> None:
         assert (await groups.heartbeat(m.HeartbeatRequest("g", 1, name, None))).error_code is ErrorCode.NONE
 
     play(scene, store)
+
+
+class Gone(Torn):
+    """Cannot be read again after that."""
+
+    loads = 0
+
+    async def load(self) -> Sequence[Record]:
+        self.loads += 1
+        if self.loads > 1:
+            raise OSError("the disk is still gone")
+        return await super().load()
+
+
+def test_a_store_that_stays_broken_ends_the_service_and_says_so() -> None:
+    store = Gone()
+
+    async def scene(groups: GroupCoordinator) -> None:
+        name = await member(groups)
+        store.torn = True
+        left = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
+        assert left.error_code is ErrorCode.NOT_COORDINATOR
+        with pytest.raises(Stopped):
+            await groups.heartbeat(m.HeartbeatRequest("g", 1, name, None))
+        with pytest.raises(Stopped):
+            groups.set_topics(())
+
+    with pytest.raises(OSError, match="the disk is still gone"):
+        play(scene, store)
+
+
+def test_a_timer_that_was_set_again_while_it_waited_its_turn_does_not_fire() -> None:
+    """F-RT-17: the heartbeat is handled first, though the session timer is due when it is."""
+
+    async def scene(groups: GroupCoordinator) -> None:
+        given = (await groups.join(join(session=200))).member_id
+        joined = await groups.join(join(given, session=200))
+        await groups.sync(sync(joined.member_id, 1, b"all"))
+        beat = asyncio.create_task(groups.heartbeat(m.HeartbeatRequest("g", 1, given, None)))
+        time.sleep(0.3)  # the loop sees both at once
+        assert (await beat).error_code is ErrorCode.NONE
+        await asyncio.sleep(0)
+        view = groups.view("g")
+        assert view is not None
+        assert [row.member_id for row in view.members] == [given]
+
+    play(scene)
+
+
+def test_it_starts_once_and_stops_as_often_as_asked() -> None:
+    async def main() -> None:
+        groups = GroupCoordinator(MemoryStore())
+        await groups.start()
+        with pytest.raises(RuntimeError, match="started already"):
+            await groups.start()
+        await groups.stop()
+        await groups.stop()
+
+    asyncio.run(main())
 
 
 def test_a_new_coordinator_goes_on_from_the_store() -> None:
