@@ -359,3 +359,32 @@ def test_n_tr_06_what_is_given_after_a_fence_is_new():
     desk.poll()
     assert desk.calls() == [("assigned", (T0, T2))]
     assert desk.beat.member_epoch == 5
+
+
+def test_n_tr_07_who_is_fenced_and_unsubscribes_tells_the_listener_and_no_coordinator():
+    desk = ConsumerDesk()
+    desk.settle(T0)
+    desk.wait(INTERVAL)
+    desk.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
+    assert desk.state == "FENCED"
+    desk.do(ev.Unsubscribe(desk.now))
+    assert (desk.state, desk.member.assignment) == ("UNSUBSCRIBED", frozenset())
+    assert desk.calls() == [("lost", (T0,))]
+    desk.done()
+    assert len(desk.all(ev.Returned)) == 1
+    assert not desk.beats
+    assert desk.poll() is None
+    assert not desk.beats
+
+
+def test_n_err_06_a_leave_whose_connection_breaks_is_over():
+    desk = ConsumerDesk()
+    desk.settle(T0)
+    desk.do(ev.Close(desk.now))
+    desk.done()
+    assert desk.beat.member_epoch == -1
+    assert not desk.all(ev.Returned)
+    desk.do(ev.CoordinatorLost(desk.now))
+    (returned,) = desk.all(ev.Returned)
+    assert returned.failure is None
+    assert not desk.all(ev.FindCoordinator)  # K-FIND-01: the member is closed
