@@ -112,9 +112,9 @@ def _problem(entry: Entry) -> Problem:
     constants: dict[str, Any] = {}
     mutants: list[str] = []
     for assignment in (*found["CONSTANTS"], *found["CONSTANT"]):
-        name, arrow, value = assignment.split()
-        if assignment in MUTANTS:
-            mutants.append(assignment)
+        name, arrow, value = re.sub(r"<- *\[\w+\]", "<-", assignment).split()  # of an instance of that module
+        if (mutant := f"{name} {arrow} {value}") in MUTANTS:
+            mutants.append(mutant)
         elif arrow == "<-":
             constants[name] = value
         else:

@@ -25,6 +25,7 @@ from ..machines import EMPTY, PREPARING
 from . import closed
 from .consumer.mutants import CONSUMER_MUTANTS
 from .coordinator import FIRST_RECORD, Coordinator, Result
+from .mixed.mutants import EXPECTS_FOR_EVER, MIXED_MUTANTS
 
 Patches = list[tuple[Any, str, Any]]
 
@@ -199,6 +200,8 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Unloaded <- UnloadedAfterUndoing": _undoes_when_lost,
     "Expecting <- AlwaysExpecting": _waits_for_ever,
     **CONSUMER_MUTANTS,
+    **MIXED_MUTANTS,
+    "Expecting <- ExpectsForEver": lambda: [*CONSUMER_MUTANTS["Expecting <- ExpectsForEver"](), *EXPECTS_FOR_EVER],
 }
 
 

@@ -19,9 +19,10 @@ from ...explore.interface import Fairness, Invariant, LeadsTo, Properties, Settl
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ..closed import Shape, commit_is_accepted
 from ..gather import Part, gather
-from ..values import Partitions, named
+from ..values import JoinRequest, Partitions, named
 from . import client as clients
 from .closed import GROUP, MixedSystem
+from .coordinator import needs_id
 from .machine import Memory, blocked
 from .state import Lane, Process
 
@@ -66,6 +67,18 @@ def in_step(group: AnyGroup, process: Process) -> bool:
     return False
 
 
+def belongs(group: AnyGroup, process: Process) -> bool:
+    """It is a client of the consumer group, which has not fenced it. A classic one is fenced by the generation that its
+    next request carries; a JoinGroup carries none."""
+    member = present(group).get(process.member_id)
+    if member is None or not process.runs:
+        return False
+    client = process.classic
+    return process.runs_consumer or (
+        member.classic is not None and (client.state not in ("stable", "syncing") or client.generation == member.epoch)
+    )
+
+
 def _of_group(name: str, holds: Callable[[Any], bool]) -> Property:
     return lambda system: (Invariant(name, (system.group,), holds),)
 
@@ -95,7 +108,7 @@ def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable
     """INV-KIP-09, for the world outside."""
 
     def holds(group: AnyGroup, process: Process) -> bool:
-        return not in_step(group, process) or all(
+        return not belongs(group, process) or all(
             name == process.member_id or not process.owned & held(member.assigned)
             for name, member in present(group).items()
         )
@@ -258,12 +271,31 @@ def the_group_converges(system: MixedSystem) -> Iterable[Part]:
             not running or (done and of_one and owned == partitions)
         )
 
-    yield Settles("TheGroupConverges", (system.group, *system.processes), content)
+    def reached(memory: Memory, ids_used: int, *lanes: Lane) -> bool:
+        return content(memory.group, *(lane.process for lane in lanes)) or cut_off(system, memory, ids_used, lanes)
+
+    yield Settles("TheGroupConverges", (GROUP, system.ids_used, *system.lanes), reached)
+
+
+def cut_off(system: MixedSystem, memory: Memory, ids_used: int, lanes: Sequence[Lane]) -> bool:
+    """The bound on ids cuts off what would follow."""
+    return ids_used == len(system.config.member_ids) and any(
+        isinstance(request, JoinRequest) and needs_id(system.config, memory, request)
+        for lane in lanes
+        for request in lane.requests
+    )
 
 
 def every_wait_ends(system: MixedSystem) -> Iterable[Part]:
-    for lane in system.lanes:
-        yield LeadsTo("EveryWaitEnds", (lane,), clients.waits, lambda lane: not clients.waits(lane))
+    for number in range(len(system.lanes)):
+
+        def waiting(memory: Memory, ids_used: int, *lanes: Lane, number: int = number) -> bool:
+            return clients.waits(lanes[number])
+
+        def over(memory: Memory, ids_used: int, *lanes: Lane, number: int = number) -> bool:
+            return not clients.waits(lanes[number]) or cut_off(system, memory, ids_used, lanes)
+
+        yield LeadsTo("EveryWaitEnds", (GROUP, system.ids_used, *system.lanes), waiting, over)
 
 
 CATALOGUE: Final[dict[str, Property]] = {

@@ -1,0 +1,149 @@
+"""One guard taken away at a time: what ``spec/MCMixedMutants.tla`` overrides, done to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from fencepost.protocol.records import GroupMetadataValue
+from fencepost.protocol.settings import MigrationPolicy
+
+from ...classic.draft import Draft
+from ...consumer import group as machine
+from ...consumer import leave as leaving
+from ...consumer import work as working
+from ...consumer.state import ConsumerGroup, Image
+from ...consumer.turn import Turn
+from ...mixed import downgrade, requests, upgrade
+from ...mixed import join as joining
+from ...mixed.embedded import Wanted, read_subscription
+from ..values import SyncReply, SyncRequest
+from . import client, properties
+from .coordinator import Coordinator, Done
+from .machine import Memory
+from .properties import aimed_at
+from .state import Request
+
+Patches = list[tuple[Any, str, Any]]
+
+
+def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[], Patches]:
+    return lambda: [(owner, name, replacement)]
+
+
+def _told_its_target() -> Patches:
+    """X-SYNC-06 with what is meant for the member, held by others or not."""
+    right = Coordinator.get
+
+    def get(self: Coordinator, memory: Memory, client: int, request: Request, new_id: str) -> Iterator[Done]:
+        group = memory.group
+        for done in right(self, memory, client, request, new_id):
+            if isinstance(group, ConsumerGroup) and isinstance(request, SyncRequest):
+                meant = SyncReply("SyncGroup", "NONE", aimed_at(group.target_of(request.member_id)))
+                yield done._replace(
+                    replies=tuple((to, meant if reply.error == "NONE" else reply) for to, reply in done.replies)
+                )
+            else:
+                yield done
+
+    return [(Coordinator, "get", get)]
+
+
+def _nothing_is_owned() -> Patches:
+    """X-JOIN-11: every join counts as that of an eager member."""
+
+    def read(data: bytes, image: Image) -> Wanted:
+        return read_subscription(data, image)._replace(owned=frozenset())
+
+    return [(joining, "read_subscription", read)]
+
+
+def _any_generation() -> Patches:
+    """X-SYNC-03 and X-HB-01 without the generation."""
+    right = requests.spoken
+    return [(requests, "spoken", lambda found, generation: right(found, found.epoch))]
+
+
+def _brings_nothing() -> Patches:
+    """X-UP-05: a member comes with empty hands."""
+    right = upgrade._converted
+    return [(upgrade, "_converted", lambda *asked: (right(*asked)[0]._replace(assigned=()), ()))]
+
+
+def _no_timers() -> Patches:
+    """X-UP-08 forgotten."""
+
+    def upgraded(t: Turn, draft: Draft) -> None:
+        upgrade.upgrade(t, draft)
+        t.armed.clear()
+
+    return [(working, "upgrade", upgraded)]
+
+
+def _goes(change: Callable[[GroupMetadataValue], GroupMetadataValue]) -> Callable[[], Patches]:
+    """A downgrade when members go whose record is another one, and so its group."""
+
+    def patches() -> Patches:
+        def going(t: Turn, group: ConsumerGroup, gone: Collection[str], joiner: Any) -> None:
+            downgrade.downgrade(t, group, gone, joiner)
+            record = t.records[-1]
+            assert isinstance(record.value, GroupMetadataValue)
+            assert t.classic is not None
+            value = change(record.value)
+            t.records[-1] = replace(record, value=value)
+            given = {member.member_id: member.assignment for member in value.members}
+            members = tuple(member._replace(assignment=given[member.member_id]) for member in t.classic.members)
+            t.classic = t.classic._replace(generation=value.generation, members=members)
+
+        return [(leaving, "downgrade", going)]
+
+    return patches
+
+
+def _with_nothing(value: GroupMetadataValue) -> GroupMetadataValue:
+    """X-DOWN-04 forgotten."""
+    return replace(value, members=tuple(replace(member, assignment=b"") for member in value.members))
+
+
+def _stays_stable() -> Patches:
+    """X-DOWN-06 forgotten."""
+    right = leaving.fence
+
+    def fence(t: Turn, leavers: Any) -> None:
+        right(t, leavers)
+        t.rebalances = False
+
+    return [(owner, "fence", fence) for owner in (leaving, machine, requests)]
+
+
+def _always_may() -> Patches:
+    """X-POL forgotten for downgrades."""
+
+    def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
+        settings = t.settings
+        t.settings = replace(settings, group_consumer_migration_policy=MigrationPolicy.BIDIRECTIONAL)
+        try:
+            return downgrade.downgrades(t, leavers, joiners=joiners)
+        finally:
+            t.settings = settings
+
+    return [(owner, "downgrades", downgrades) for owner in (leaving, joining)]
+
+
+MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
+    "Granted <- ToldItsTarget": _told_its_target,
+    "SaidToBeOwned <- NothingIsOwned": _nothing_is_owned,
+    "EpochCommits <- AnyEpochCommits": _patch(properties, "epoch_commits", lambda member, epoch, partition: True),
+    "ClassicFence <- AnyGeneration": _any_generation,
+    "Brought <- BringsNothing": _brings_nothing,
+    "TimersOf <- NoTimers": _no_timers,
+    "Released <- NobodyIsReleased": _patch(working, "release", lambda draft: None),
+    "DowngradedEpoch <- StartsAnew": _goes(lambda value: replace(value, generation=1)),
+    "ClassicMemberOf <- GoesWithNothing": _goes(_with_nothing),
+    "Redistributed <- StaysStable": _stays_stable,
+    "MayDowngrade <- AlwaysMay": _always_may,
+}
+
+#: What takes the place of ``Expecting`` here; in the other closed systems it has the same name.
+EXPECTS_FOR_EVER: Final[Patches] = [(client, "expecting", lambda lane, is_parked: True)]
