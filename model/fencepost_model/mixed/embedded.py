@@ -53,7 +53,8 @@ def read_assignment(data: bytes, image: Image) -> tuple[Target, bool]:
         return (), False
     rows, user_data = decode_topics(data)
     topics = topics_by_name(image)
-    found = {(topics[name].topic_id, number) for name, numbers in rows if name in topics for number in numbers}
+    of_topic = {topics[name].topic_id: numbers for name, numbers in rows if name in topics}  # the last row of a topic
+    found = {(topic_id, number) for topic_id, numbers in of_topic.items() for number in numbers}
     return tuple(sorted(found)), bool(user_data)
 
 

@@ -63,6 +63,8 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
     timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
     if converts and before is not None:
         t.rule("X-DOWN-20", "X-DOWN-21")
+        if before.instance != updated.instance:  # M-STATIC-13: Kafka leaves out who is called like the joiner
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-20")
         target = target_of(t, t.group, before.member_id)
         group = t.after()
         assert group is not None

@@ -75,7 +75,12 @@ def release(d: Draft) -> None:
 
 
 def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target]:
-    wanted = read_subscription(d.metadata(member), t.world.image)
+    try:
+        wanted = read_subscription(d.metadata(member), t.world.image)
+    except LengthError:
+        if t.profile.fault_bad_subscription_is_thrown:
+            raise
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     target, custom = read_assignment(member.assignment, t.world.image)
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
