@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install run test check bench clean
+.PHONY: help install run test check coverage bench clean
 
 help:
-	@echo "make install  make $(VENV) with the fencepost command and everything the suite uses"
-	@echo "make run      the main job: check the model, run the conformance suite, check the recorded traces"
-	@echo "make test     every test"
-	@echo "make check    types, lint and format"
-	@echo "make bench    measure the cost table again"
+	@echo "make install   make $(VENV) with the fencepost command and everything the suite uses"
+	@echo "make run       the main job: check the model, run the conformance suite, check the recorded traces"
+	@echo "make test      every test"
+	@echo "make check     types, lint and format"
+	@echo "make coverage  which lines of the core no unit test runs"
+	@echo "make bench     measure the cost table again"
 
 install: $(STAMP)
 
@@ -34,8 +35,12 @@ check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+coverage: install
+	$(BIN)/coverage run -m pytest tests/unit
+	$(BIN)/coverage report
+
 bench: install
 	$(BIN)/fencepost bench
 
 clean:
-	rm -rf $(VENV) out build *.egg-info
+	rm -rf $(VENV) out build *.egg-info .coverage

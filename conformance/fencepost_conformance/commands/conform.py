@@ -32,13 +32,17 @@ def conform(  # noqa: PLR0917 — options of a command line
     target: Annotated[str, typer.Option(help="core, kafka:RELEASE, broker:RELEASE or HOST:PORT")] = "core",
     profile: Annotated[str | None, typer.Option(help=f"{', '.join(sorted(PROFILES))}; default: the target's")] = None,
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
-    steps_per_trace: Annotated[int, typer.Option(min=1, help="events in each trace")] = 60,
+    steps_per_trace: Annotated[
+        int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
+    ] = 60,
     seed: Annotated[int, typer.Option(help="the first seed; the others follow it")] = 0,
     protocol: Annotated[str, typer.Option(help="what the clients speak: classic, consumer, mixed or all")] = "classic",
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
-    out: Annotated[Path | None, typer.Option("-o", help="directory for rows, report.html, junit.xml, failures")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--output", "-o", help="directory for rows, report.html, junit.xml, failures")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""

@@ -35,13 +35,17 @@ def replay(  # noqa: PLR0917 — options of a command line
     trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
     target: Annotated[str, typer.Option(help="core or kafka:RELEASE")] = "core",
     profile: Annotated[str | None, typer.Option(help="of a seed's trace; default: the target's")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="events of a seed's trace")] = 60,
+    steps: Annotated[
+        int, typer.Option("--steps-per-trace", "--steps", min=1, help="events of a seed's trace, as conform made it")
+    ] = 60,
     model: Annotated[bool, typer.Option(help="let the model follow")] = True,
     protocol: Annotated[GroupProtocol, typer.Option(help="of a seed's trace")] = GroupProtocol.CLASSIC,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
     picture: Annotated[Path | None, typer.Option("--svg", help="write the picture alone, of one trace")] = None,
-    out: Annotated[Path | None, typer.Option("-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--output", "-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Show one trace step by step."""
