@@ -9,6 +9,7 @@ from . import (
     consumer_target_faults,
     join_faults,
     member_faults,
+    mixed_faults,
     sync_faults,
 )
 from .mutant import Mutant
@@ -23,5 +24,6 @@ MUTANTS: dict[str, Mutant] = {
         *consumer_faults.FAULTS,
         *consumer_member_faults.FAULTS,
         *consumer_target_faults.FAULTS,
+        *mixed_faults.FAULTS,
     )
 }

@@ -14,6 +14,7 @@ class Side(Enum):
 
     COORDINATOR = "coordinator"
     CONSUMER_GROUP = "coordinator of consumer groups"
+    MIXED_GROUP = "coordinator of mixed groups"
     MEMBER = "member"
     CONSUMER_MEMBER = "consumer member"
     ASSIGNOR = "assignor"

@@ -35,6 +35,8 @@ from .assignor_rules import check_assignors
 from .consumer_replay_rules import check_consumer_load, check_read_while_compacted, standing
 from .consumer_scenes import READ_WHILE_COMPACTED
 from .consumer_scenes import SCENES as CONSUMER_SCENES
+from .mixed_scenes import SCENES as MIXED_SCENES
+from .mixed_scenes import SETTINGS as MIXED_SETTINGS
 from .mutant import Mutant, Side, planted
 from .replay_rules import check_load, written
 from .scenes import SCENES
@@ -116,10 +118,10 @@ def traces(protocol: GroupProtocol = GroupProtocol.CLASSIC) -> Iterator[Kill]:
             yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
 
 
-def scenes(runs: Mapping[str, Sequence[Event]] = SCENES) -> Iterator[Kill]:
+def scenes(runs: Mapping[str, Sequence[Event]] = SCENES, settings: Settings = Settings()) -> Iterator[Kill]:  # noqa: B008 — a value
     for number, (name, events) in enumerate(runs.items()):
-        observations, raised = Core().run_until_raised(Settings(), INTENDED, events)
-        followed = follow(Settings(), INTENDED, events, observations)
+        observations, raised = Core().run_until_raised(settings, INTENDED, events)
+        followed = follow(settings, INTENDED, events, observations)
         if followed.refused is not None:
             text = f"{name}: {followed.refused}"
             yield Kill("scene", _first(followed.rules), followed.steps + 1, number, text)
@@ -149,13 +151,16 @@ def loads() -> Iterator[Kill]:
             yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
 
 
-def consumer_loads() -> Iterator[Kill]:
+def read_while_compacted() -> Iterator[Kill]:
     try:
         check_read_while_compacted()
     except Broken as found:
         yield Kill("loading", found.rule, len(READ_WHILE_COMPACTED), 0, found.text)
+
+
+def consumer_loads(protocol: GroupProtocol = GroupProtocol.CONSUMER) -> Iterator[Kill]:
     for seed in range(LOADS):
-        generated = generate(seed, INTENDED, TRACE_STEPS, GroupProtocol.CONSUMER)
+        generated = generate(seed, INTENDED, TRACE_STEPS, protocol)
         log = written(generated.events, generated.observations)
         live = standing(generated.observations)
         if not live:  # the partition was lost at the end
@@ -243,9 +248,12 @@ def _first(rules: Sequence[str]) -> str:
 
 Check = Callable[[], Iterator[Kill]]
 consumer_traces, consumer_scenes = partial(traces, GroupProtocol.CONSUMER), partial(scenes, CONSUMER_SCENES)
+mixed_traces, mixed_scenes = partial(traces, GroupProtocol.MIXED), partial(scenes, MIXED_SCENES, MIXED_SETTINGS)
+mixed_loads = partial(consumer_loads, GroupProtocol.MIXED)
 CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.COORDINATOR: (product, traces, scenes, simulations, loads),
-    Side.CONSUMER_GROUP: (consumer_traces, consumer_scenes, consumer_loads),
+    Side.CONSUMER_GROUP: (consumer_traces, consumer_scenes, read_while_compacted, consumer_loads),
+    Side.MIXED_GROUP: (mixed_traces, mixed_scenes, mixed_loads),
     Side.MEMBER: (walks, simulations),
     Side.CONSUMER_MEMBER: (consumer_walks, consumer_simulations),
     Side.ASSIGNOR: (groups,),
@@ -259,5 +267,6 @@ ALL_CHECKS: tuple[Check, ...] = (
     walks,
     groups,
     *CHECKS[Side.CONSUMER_GROUP],
+    *CHECKS[Side.MIXED_GROUP],
     *CHECKS[Side.CONSUMER_MEMBER],
 )

@@ -1,0 +1,115 @@
+"""Runs of mixed groups made by hand, for what random ones hardly ever meet: the model must follow the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fencepost.protocol.consumer_messages import LEAVE_EPOCH, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.embedded import Subscription, encode_subscription
+from fencepost.protocol.events import Appended, Event, Load, Request, Topic, TopicsChanged
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    RequestBody,
+    SyncGroupRequest,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.settings import Settings
+
+#: so that two classic members are a group, and three are too many
+SETTINGS: Final = Settings(group_max_size=2)
+_VERSIONS: Final = {
+    ConsumerGroupHeartbeatRequest: 1, JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4,
+    LeaveGroupRequest: 5,
+}  # fmt: skip
+_START: Final = (
+    TopicsChanged(0, (Topic("t", bytes(15) + b"\x01", 2), Topic("u", bytes(15) + b"\x02", 1)), 1),
+    Load(0, 1, ()),
+)
+
+
+def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
+    return Request(at_ms, number, _VERSIONS[type(body)], "client", "/127.0.0.1", body)
+
+
+def _consumer(number: int, at_ms: int, epoch: int = 0) -> Request:
+    """``s`` of the consumer protocol comes for the topic u, or goes."""
+    joins = epoch == 0
+    body = ConsumerGroupHeartbeatRequest(
+        "g", "s", epoch, None, None, 10_000 if joins else -1, ("u",) if joins else None, None, None,
+        () if joins else None,
+    )  # fmt: skip
+    return _ask(number, at_ms, body)
+
+
+def _classic(number: int, at_ms: int, member: str, topic: str, *owned: int) -> Request:
+    """A classic member joins for a topic; ``owned`` are partitions of t."""
+    said = Subscription((topic,), None, tuple(TopicPartition("t", each) for each in owned))
+    offer = (Protocol("cooperative-sticky", encode_subscription(said)),)
+    return _ask(number, at_ms, JoinGroupRequest("g", 30_000, 60_000, member, None, "consumer", offer))
+
+
+def _sync(number: int, at_ms: int, member: str, generation: int) -> Request:
+    return _ask(number, at_ms, SyncGroupRequest("g", generation, member, None, "consumer", "cooperative-sticky", ()))
+
+
+def _too_many_for_a_classic_group() -> Sequence[Event]:
+    """The last member of the consumer protocol leaves three classic ones."""
+    return (
+        *_START,
+        _consumer(1, 1),
+        Appended(2, 5),
+        _classic(2, 2_000, "one", "t"),
+        Appended(2_001, 10),
+        _classic(3, 4_000, "two", "t"),
+        Appended(4_001, 16),
+        _classic(4, 6_000, "three", "t"),
+        Appended(6_001, 21),
+        _consumer(5, 7_000, LEAVE_EPOCH),
+        Appended(7_001, 25),
+        _ask(6, 7_002, HeartbeatRequest("g", 5, "three", None)),
+    )
+
+
+def _must_revoke_at_the_epoch_of_the_target() -> Sequence[Event]:
+    """A classic member subscribes to something else before a new target may be computed: what it has to give up is all
+    that its heartbeat can tell of."""
+    return (
+        *_START,
+        _consumer(1, 1),
+        Appended(2, 5),
+        _classic(2, 2_000, "one", "t"),
+        Appended(2_001, 10),
+        _sync(3, 2_002, "one", 3),
+        _classic(4, 2_500, "one", "u", 0, 1),
+        Appended(2_501, 13),
+        _sync(5, 2_502, "one", 3),
+        _ask(6, 2_600, HeartbeatRequest("g", 3, "one", None)),
+    )
+
+
+def _two_leave_at_once() -> Sequence[Event]:
+    """An administrator removes two members."""
+    return (
+        *_START,
+        _consumer(1, 1),
+        Appended(2, 5),
+        _classic(2, 2_000, "one", "t"),
+        Appended(2_001, 10),
+        _classic(3, 4_000, "two", "t"),
+        Appended(4_001, 16),
+        _ask(4, 5_000, LeaveGroupRequest("g", (LeaveGroupMember("one"), LeaveGroupMember("two")))),
+        Appended(5_001, 23),
+    )
+
+
+#: name → the events, under ``SETTINGS``
+SCENES: Final[Mapping[str, Sequence[Event]]] = {
+    "too many are left for a classic group": _too_many_for_a_classic_group(),
+    "a classic member must revoke at the epoch of the target": _must_revoke_at_the_epoch_of_the_target(),
+    "two members of a mixed group leave at once": _two_leave_at_once(),
+}
