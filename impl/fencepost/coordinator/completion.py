@@ -102,6 +102,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
             if isinstance(old, ConsumerGroup):
                 timers.bring_back(step, old, now)
     step.start = base
+    step.lingering = step.state.lingering_base
     for number, operation in list(step.operations.items()):
         if operation.offset > base:
             _fail(step, number, operation, error)

@@ -232,6 +232,8 @@ class CoordinatorState(NamedTuple):
     configs: Mapping[str, GroupConfig] = {}  #: by group (G-CFG-28)
     alarms: Mapping[str, Mapping[TimerKey, int]] = {}  #: armed for members of consumer groups, by group (M-TMR-02)
     tasks: Mapping[str, RegexTask] = {}  #: under way, by group (M-RX-03)
+    lingering: Mapping[str, frozenset[str]] = {}  #: topics that a group hears of in vain, by group (X-DOWN-30)
+    lingering_base: Mapping[str, frozenset[str]] = {}  #: likewise before the last step
 
 
 def initial_state(

@@ -21,7 +21,9 @@ from fencepost.protocol.events import (
 )
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import Record
+from fencepost.protocol.view import GroupState
 
+from .consumer import subscription
 from .consumer.state import ConsumerGroup, Refresh
 from .draft import GroupDraft
 from .replay import Replay
@@ -56,6 +58,7 @@ class Step:
         "functions",
         "incarnations",
         "leader_epoch",
+        "lingering",
         "profile",
         "records",
         "relisted",
@@ -96,6 +99,7 @@ class Step:
         self.configs = state.configs
         self.tasks = state.tasks  #: under way, by group; exchanged as a whole
         self.wanted: list[TaskKey] = []  #: what this step starts
+        self.lingering = state.lingering  #: exchanged as a whole
         self._alarms: dict[str, Mapping[TimerKey, int]] | None = None
 
     # Groups
@@ -129,14 +133,27 @@ class Step:
             if isinstance(old, ClassicGroup):
                 self.stray_timers(old)
             self.change_map(name, after.get(name))
+            if name in self.lingering:
+                told = subscription.told_topics(record for record in records if record.key.group == name)
+                self.set_lingering(name, self.lingering[name] - told - _topics(old))
         self.records += records
+
+    def linger(self, group_id: str) -> None:
+        """The consumer group of this name is about to go and no record is applied that says so (X-DOWN-30)."""
+        if self.profile.fault_downgrade_leaves_topics:
+            topics = _topics(self.groups.get(group_id))
+            self.set_lingering(group_id, self.lingering.get(group_id, frozenset()) | topics)
+
+    def set_lingering(self, group_id: str, topics: frozenset[str]) -> None:
+        others = {name: left for name, left in self.lingering.items() if name != group_id}
+        self.lingering = {**others, group_id: topics} if topics else others
 
     def stray_timers(self, group: ClassicGroup) -> None:
         """What may be armed for a classic group that goes runs on, without effect on a group of the other kind."""
         name = group.group_id
         for member_id in (*group.members, *group.pending_join):
             self.stray(TimerKey(TimerKind.SESSION, name, member_id))
-        if group.members:
+        if group.members or group.state is GroupState.PREPARING_REBALANCE:  # all may have left (C-LEAVE-22)
             self.stray(TimerKey(TimerKind.JOIN, name), group.delay)
             self.stray(TimerKey(TimerKind.SYNC, name))
 
@@ -162,6 +179,7 @@ class Step:
 
     def forget_in_memory(self, group_id: str) -> None:
         """A group goes and no record says so; the change counts as the next record's (C-JOIN-15)."""
+        self.linger(group_id)
         groups = self._own_groups()
         self._changed.append((group_id, groups.pop(group_id), 1))
 
@@ -297,6 +315,7 @@ class Step:
         self._strays = {}
         self._alarms = {}
         self.tasks = {}
+        self.lingering = {}
         self.relisted = ()
         self.start = self.committed = end
 
@@ -327,5 +346,11 @@ class Step:
             self.configs,
             self.alarms,
             self.tasks,
+            self.lingering,
+            old.lingering,
         )
         return state, Outcome(tuple(self.records), tuple(self.replies), tuple(self.timers), tuple(self.wanted))
+
+
+def _topics(group: Group | None) -> frozenset[str]:
+    return frozenset(group.by_topic) if isinstance(group, ConsumerGroup) else frozenset()

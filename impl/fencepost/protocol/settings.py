@@ -106,6 +106,7 @@ class Profile:
     fault_downgrade_reads_unread_metadata: bool = False  # X-DOWN-09
     fault_downgrade_loses_bump: bool = False  # X-DOWN-23
     fault_downgrade_leaves_timers: bool = False  # X-DOWN-06, X-DOWN-33
+    fault_downgrade_leaves_topics: bool = False  # X-DOWN-30, M-META-03
     # releases before 4.3
     old_epochs_start_at_zero: bool = False  # V-30, V-31 (4.0–4.2)
     old_checks_after_load: bool = False  # V-29 (4.0)

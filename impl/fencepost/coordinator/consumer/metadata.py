@@ -41,6 +41,8 @@ def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
 def changed(step: Step, image: topics.TopicImage) -> None:
     """M-META-03: groups that subscribe to a topic that came, went or changed look again."""
     names = topics.changed_names(step.topics, image)
-    for group in list(step.groups.values()):
-        if isinstance(group, ConsumerGroup) and group.refresh is not None and not names.isdisjoint(group.by_topic):
-            step.note_refresh(group.group_id, None)
+    for name, group in list(step.groups.items()):
+        if isinstance(group, ConsumerGroup) and group.refresh is not None:
+            watched = {*group.by_topic, *step.lingering[name]} if name in step.lingering else group.by_topic
+            if not names.isdisjoint(watched):
+                step.note_refresh(name, None)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupRegularExpressionValue,
+)
 from fencepost.protocol.consumer_view import SubscriptionType
+from fencepost.protocol.records import Record
 
 from .state import ConsumerGroup, ConsumerMember, Resolution
 
@@ -98,3 +103,15 @@ def type_of(by_regex: Mapping[str, int], by_topic: Mapping[str, tuple[int, int]]
     else:
         same = False
     return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS
+
+
+def told_topics(records: Iterable[Record]) -> frozenset[str]:
+    """Every topic that these records say is subscribed to, for however short a time."""
+    told: set[str] = set()
+    for record in records:
+        match record.value:
+            case ConsumerGroupMemberMetadataValue(subscribed_topic_names=names):
+                told.update(names)
+            case ConsumerGroupRegularExpressionValue(topics=topics):
+                told.update(topics)
+    return frozenset(told)

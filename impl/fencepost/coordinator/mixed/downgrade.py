@@ -173,6 +173,7 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list
     """The records, the map of groups, the timers (X-DOWN-05, X-DOWN-06, X-DOWN-30)."""
     assignments = {member.member_id: member.assignment for member in draft.members.values()}
     step.records += [*written, classic_records.group_record(draft, assignments)]
+    step.linger(group.group_id)
     step.change_map(group.group_id, draft.freeze())
     for member in draft.members.values():
         step.arm_session(draft, member)
