@@ -71,6 +71,12 @@ def _coverage(summary: Summary) -> Table:
 
 def _failures(summary: Summary) -> Table:
     table = Table("seed", "event", "field", "core", "other", title=f"{summary.failed} traces differ")
+    if not summary.recorded:  # over the wire a seed names no trace
+        job = summary.job
+        table.caption = (
+            f"see one: fencepost replay {summary.failures[0].seed} --target {job.target} --profile {job.profile} "
+            f"--protocol {job.protocol} --steps {job.steps}"
+        )
     for row in summary.failures[:_SHOWN]:
         table.add_row(str(row.seed), str(row.event), row.field[:60], row.left[:160], row.right[:160])
     return table

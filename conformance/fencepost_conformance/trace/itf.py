@@ -6,11 +6,13 @@ One state an event. A null becomes the record ``{"tag": "None"}``: ITF has no nu
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
@@ -20,6 +22,9 @@ from .lines import HeaderLine, Line, ObservedLine, parse_line
 
 _NONE = {"tag": "None"}
 _BIG = 2**53
+_GROUPS = ("groups", "consumer_groups")
+
+View = TypeVar("View", GroupView, ConsumerGroupView)
 
 
 class NotItf(ValueError):
@@ -30,19 +35,23 @@ def to_itf(trace: EventTrace) -> dict[str, Any]:
     """The trace as ITF data."""
     observations = trace.observations or (None,) * len(trace.events)
     groups: dict[str, GroupView] = {}
+    consumer_groups: dict[str, ConsumerGroupView] = {}
     states: list[dict[str, Any]] = []
     for index, (event, seen) in enumerate(zip(trace.events, observations, strict=True)):
-        for group_id, view in seen.groups.items() if seen else ():
-            groups.pop(group_id, None)
-            if view is not None:
-                groups[group_id] = view
-        shown = convert.plain(convert.line_of_observation(Observation(groups=groups)))
+        if seen is not None:
+            _follow(groups, seen.groups)
+            _follow(consumer_groups, seen.consumer_groups)
+        views = Observation(groups=groups, consumer_groups=consumer_groups)
+        shown = convert.plain(convert.line_of_observation(views))
         states.append(
             {
                 "#meta": {"index": index},
                 "event": _encode(convert.plain(convert.line_of_event(event))),
                 "observed": _encode(convert.plain(convert.line_of_observation(seen)) if seen else None),
-                "groups": {"#map": [[name, _encode(view)] for name, view in shown.get("groups", {}).items()]},
+                **{
+                    name: {"#map": [[key, _encode(row)] for key, row in shown.get(name, {}).items()]}
+                    for name in _GROUPS
+                },
             }
         )
     head = convert.header(
@@ -55,9 +64,16 @@ def to_itf(trace: EventTrace) -> dict[str, Any]:
     )
     return {
         "#meta": {"format": "ITF", "description": "coordinator trace", "fencepost": convert.plain(head)},
-        "vars": ["event", "observed", "groups"],
+        "vars": ["event", "observed", *_GROUPS],
         "states": states,
     }
+
+
+def _follow(groups: dict[str, View], changed: Mapping[str, View | None]) -> None:
+    for group_id, view in changed.items():
+        groups.pop(group_id, None)
+        if view is not None:
+            groups[group_id] = view
 
 
 def from_itf(data: Any) -> EventTrace:

@@ -112,6 +112,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert list(read_traces(file)) == [TRACE]
     itf.write_itf(tmp_path / "t.itf.json", TRACE)
     assert itf.read_itf(tmp_path / "t.itf.json") == TRACE
+    states = itf.to_itf(TRACE)["states"]
+    held = [name for name, view in OBSERVATION.consumer_groups.items() if view is not None]
+    assert [row[0] for row in states[-1]["consumer_groups"]["#map"]] == sorted(held) != []
 
 
 def test_a_trace_has_one_text(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -127,6 +128,12 @@ def test_conform_and_replay_show_a_fault(
     assert "http" not in page.replace("http-equiv", "")
     suite = ET.parse(out / "junit.xml").getroot()[0]
     assert int(suite.attrib["failures"]) == len(result["failures"])
+
+    _, told, _ = command(capsys, *asked)
+    (advice,) = re.findall(r"see one: fencepost (replay \d+ .*--steps \d+)", " ".join(told.split()))
+    status, told, _ = command(capsys, *advice.split())
+    assert status == 1
+    assert "✗" in told
 
     (kept,) = read_traces(next((out / "failures").iterdir()))
     assert isinstance(kept, EventTrace)
