@@ -12,6 +12,7 @@ a line:
     {"event": "ready"}                                    the client exists and polls
     {"event": "assigned", "partitions": [["t", 0], …]}    what it owns changed
     {"event": "error", "text": …}                         the library raised; the member goes on
+    {"event": "closed"}                                   it has left, and ends
 
 The parent ends it in the rough ways itself: SIGKILL (crash), SIGSTOP and SIGCONT (a machine that stops).
 """

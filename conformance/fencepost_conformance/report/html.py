@@ -17,7 +17,8 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
     verdict = '<b class="held">held</b>' if summary.held else '<b class="broken">does not hold</b>'
     body = [
         f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
-        f"{job.steps} events a trace, model {'follows' if job.model else 'does not follow'}: {verdict}.</p>",
+        f"{job.protocol} groups, {job.steps} events a trace, "
+        f"model {'follows' if job.model else 'does not follow'}: {verdict}.</p>",
         "<table>",
         *(
             f'<tr><th>{escape(name.replace("_", " "))}</th><td class="n">{value:,}</td></tr>'

@@ -9,7 +9,8 @@ from ..pipeline.summary import Summary
 
 def junit(summary: Summary, seconds: float) -> str:
     """The XML text. Kept failures are cases of their own; the rest is one case that counts them."""
-    name = f"fencepost conform {summary.job.target} {summary.job.profile}"
+    job = summary.job
+    name = f"fencepost conform {job.target} {job.profile} {job.protocol}"
     suite = ET.Element(
         "testsuite",
         name=name,

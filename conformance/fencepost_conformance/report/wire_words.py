@@ -16,6 +16,7 @@ from fencepost.protocol import consumer_messages as cm
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 
+from ..checker.consumer.topics import Topics, topic_events
 from ..trace import WireTrace, convert
 from ..trace.lines import API_OF_KEY, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
 from .holdings import CLASSIC, CONSUMER, GroupAt, MemberAt
@@ -160,9 +161,12 @@ def _overlap(spans: list[tuple[int, int]]) -> bool:
 
 
 def _names(trace: WireTrace) -> Names:
-    """Member ids that answers hand out; topics by the names that descriptions and Metadata answers tell."""
+    """Member ids that answers hand out; topics by the names that descriptions and answers to CreateTopics tell."""
     members: dict[str, None] = {}
-    topics: list[tuple[bytes, str]] = []
+    created = Topics()
+    for event in topic_events(trace):
+        created.take(event)
+    topics = list(created.names.items())
     groups: set[str] = set()
     for line in trace.lines:
         if isinstance(line, SentLine):

@@ -151,6 +151,12 @@ def test_a_group_that_changes_its_kind_is_told_as_what_it_is_now() -> None:
 # --- the wire --------------------------------------------------------------------------------------------------------
 
 
+def test_topics_that_were_created_in_a_trace_have_their_names() -> None:
+    steps = wire_steps(wire("consumer-crash-java"))
+    given = next(answer.text for step in steps for answer in step.answers if "own consumer" in answer.text)
+    assert given.endswith("own consumer-crash-java-a:0-7")
+
+
 def test_a_recorded_trace_tells_what_the_members_were_told_to_hold() -> None:
     steps = wire_steps(wire("cooperative-confluent-kafka"))
     assert wire_lanes(wire("cooperative-confluent-kafka")) == ["one", "two", "three", "coordinator"]
