@@ -27,9 +27,3 @@ def group_for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest, written
             return upgrade.upgraded(step, group, written)  # M-VAL-23
         written.append(records.tombstone(group.group_id))  # M-VAL-22, X-POL-05
     return new_group(body.group_id, step.incarnations, step.profile)  # M-VAL-21
-
-
-def empty_consumer_group(step: Step, group_id: str) -> ConsumerGroup | None:
-    """The consumer group that a JoinGroup may replace (C-JOIN-10)."""
-    group = step.consumer_group(group_id)
-    return group if group is not None and not group.members else None

@@ -8,7 +8,7 @@ from fencepost.protocol.messages import JoinGroupResponse
 from fencepost.protocol.view import GroupState
 
 from . import completion, membership, operations, rebalance
-from .consumer import leave
+from .consumer import leave, timers
 from .draft import GroupDraft
 from .errors import InternalError
 from .work import Step
@@ -21,7 +21,7 @@ def fired(step: Step, event: TimerFired) -> None:
     if key.kind is TimerKind.OPERATION:
         completion.timed_out(step, key.operation)
         return
-    if key.kind in leave.KINDS:
+    if key.kind in timers.KINDS:
         leave.fired(step, key)
         return
     group = step.draft(key.group_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from fencepost.protocol.consumer_messages import (
     STATIC_LEAVE_EPOCH,
@@ -22,14 +21,6 @@ from ..work import Step
 from . import membership, metadata, records, subscription, timers
 from .errors import Refused
 from .state import NOTHING, ConsumerGroup, ConsumerMember, held
-
-#: The timers that end the membership of a consumer group.
-KINDS: Final = (
-    TimerKind.CONSUMER_SESSION,
-    TimerKind.CONSUMER_REBALANCE,
-    TimerKind.CONSUMER_JOIN,
-    TimerKind.CONSUMER_SYNC,
-)
 
 
 def leave(step: Step, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.events import GroupConfig, TimerKey, TimerKind
@@ -9,8 +11,8 @@ from fencepost.protocol.events import GroupConfig, TimerKey, TimerKind
 from ..work import Step
 from .state import ConsumerGroup, ConsumerMember
 
-#: All that may be armed for a member of a consumer group (M-LEAVE-03).
-_KINDS = (
+#: All that may be armed for a member of a consumer group, and may end its membership (M-LEAVE-03).
+KINDS: Final = (
     TimerKind.CONSUMER_SESSION,
     TimerKind.CONSUMER_REBALANCE,
     TimerKind.CONSUMER_JOIN,
@@ -33,7 +35,7 @@ def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
 
 
 def unwatch(step: Step, group_id: str, member_id: str) -> None:
-    for kind in _KINDS:
+    for kind in KINDS:
         step.unwatch(TimerKey(kind, group_id, member_id))
 
 

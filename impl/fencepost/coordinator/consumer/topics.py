@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.consumer_records import TopicMetadata
 from fencepost.protocol.events import Topic
+from fencepost.protocol.partitions import java_order
 
 _MAGIC = b"\0"
 _NO_RACK: frozenset[str] = frozenset()
@@ -61,7 +62,7 @@ def changed_names(old: TopicImage, new: TopicImage) -> frozenset[str]:
 def metadata_hash(hash64: Callable[[bytes], int], topics: TopicImage, names: Iterable[str]) -> int:
     """M-META-07, over those of the names that exist; 0 if none does."""
     known = topics.by_name
-    hashes = [_topic_hash(hash64, known[name]) for name in sorted(names, key=_java_order) if name in known]
+    hashes = [_topic_hash(hash64, known[name]) for name in sorted(names, key=java_order) if name in known]
     return hash64(b"".join(struct.pack("<q", value) for value in hashes)) if hashes else 0
 
 
@@ -70,7 +71,7 @@ def _topic_hash(hash64: Callable[[bytes], int], topic: Topic) -> int:
     parts = [_MAGIC, topic.topic_id[7::-1], topic.topic_id[:7:-1], _text(topic.name), _int(topic.partitions)]
     for number, racks in enumerate(topic.racks):
         parts.append(_int(number))
-        for rack in sorted(racks, key=_java_order):
+        for rack in sorted(racks, key=java_order):
             parts += (_int(len(_units(rack)) // 2), _text(rack))
     return hash64(b"".join(parts))
 
@@ -86,10 +87,6 @@ def _units(text: str) -> bytes:
 def _text(text: str) -> bytes:
     units = _units(text)
     return units + _int(len(units) // 2)
-
-
-def _java_order(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def metadata_rows(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetadata, ...]:

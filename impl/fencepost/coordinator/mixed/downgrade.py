@@ -15,7 +15,6 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import MigrationPolicy
 from fencepost.protocol.view import GroupState
 
 from .. import operations, protocols, rebalance
@@ -29,8 +28,6 @@ from ..state import ClassicGroup, ClassicJoined, GroupCreated, Member
 from ..subscription import read_topics
 from ..work import Step
 from .embedded import encoded
-
-_ALLOWED = (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 class Replaced(NamedTuple):
@@ -49,7 +46,7 @@ class Replaced(NamedTuple):
 def _allowed(step: Step, group: ConsumerGroup, leaving: Collection[str], size: int) -> bool:
     return (
         all(member.classic is not None for member in group.members.values() if member.member_id not in leaving)
-        and step.settings.group_consumer_migration_policy in _ALLOWED
+        and step.settings.group_consumer_migration_policy.downgrades
         and size <= step.settings.group_max_size
     )
 

@@ -9,7 +9,6 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import MigrationPolicy
 from fencepost.protocol.view import GroupState
 
 from .. import membership
@@ -25,8 +24,6 @@ from ..subscription import CONSUMER
 from ..work import Step
 from .embedded import assigned
 
-_ALLOWED = (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
-
 
 def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
     """The consumer group that this one would be; the records that say so go to ``written``.
@@ -35,7 +32,7 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
     """
     settings, profile = step.settings, step.profile
     if (
-        settings.group_consumer_migration_policy not in _ALLOWED
+        not settings.group_consumer_migration_policy.upgrades
         or group.protocol_type != CONSUMER
         or len(group.members) > settings.group_consumer_max_size
     ):
