@@ -1,4 +1,4 @@
-"""The explorer against TLC on one graph: states found a second, same configuration, same properties, same workers.
+"""The explorer against TLC: states found a second on the same configuration, with the same properties and workers.
 
 Distinct states are counted, which are the same on both sides; TLC counts a successor again for each way in which it
 comes to it, so that successors would not be like for like.
@@ -21,12 +21,16 @@ from .. import repository
 from ..console import CannotRun
 from .measure import Row, pair, processor_seconds, single
 
-CONFIGURATION = "EagerFaults"
+#: of classic groups, and of consumer groups
+CONFIGURATIONS = ("EagerFaults", "ConsumerStatic")
 
 
 def explorer() -> list[Row]:
-    entry = next(each for each in read_manifest(repository.root() / "spec") if each.name == CONFIGURATION)
+    manifest = {each.name: each for each in read_manifest(repository.root() / "spec")}
+    return [row for name in CONFIGURATIONS for row in _compared(manifest[name])]
 
+
+def _compared(entry: Entry) -> list[Row]:
     def run_explorer() -> int:
         return explore_entry(entry)[1].states
 
