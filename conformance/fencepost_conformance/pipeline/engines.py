@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from ..console import CannotRun
 from ..jvm import harness
+from ..spark_session import started
 from ..targets.registry import TargetName, parse_target
 from .local import run_local
 from .plan import Plan
@@ -53,33 +53,11 @@ def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
     target = parse_target(plan.job.target)
     if target.kind == "broker":
         raise CannotRun("a broker is played against by one process; use --engine local")
-    try:
-        from .spark import run_spark, spark_session  # noqa: PLC0415 — optional
-    except ModuleNotFoundError as missing:
-        raise CannotRun(
-            f"the Spark engine needs {missing.name}; install it with: pip install 'fencepost[spark]'"
-        ) from None
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
     _require_harness(target)
-    with tempfile.TemporaryDirectory(prefix="fencepost-spark-") as scratch:
-        try:
-            session = spark_session(workers, Path(scratch))
-        except PySparkException as broken:
-            raise CannotRun(f"Spark does not start; it needs a JDK of version 17 or later ({_cause(broken)})") from None
-        try:
-            return run_spark(session, plan, out or Path(scratch) / "run", advance)
-        except PySparkException as broken:
-            raise CannotRun(f"Spark gave up: {_cause(broken)}") from None
-        finally:
-            session.stop()
+    with started(workers) as (session, scratch):
+        from .spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
-
-def _cause(broken: Exception) -> str:
-    """The one line of a Spark error that says what was wrong in a worker, or its first line."""
-    lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
-    named = [line for line in lines if line.startswith("fencepost_conformance.")]
-    return (named or lines or [type(broken).__name__])[-1 if named else 0]
+        return run_spark(session, plan, out or scratch / "run", advance)
 
 
 ENGINES: dict[str, Engine] = {"local": _local, "spark": _spark}

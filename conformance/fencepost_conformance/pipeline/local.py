@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 
+from ..processes import leave_interrupts
 from .check import Checker
 from .job import Job, Row
 from .plan import Plan
@@ -28,6 +29,7 @@ def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
 
 
 def _start(job: Job) -> None:
+    leave_interrupts()  # the pool ends its processes when this one is interrupted
     global _checker  # noqa: PLW0603 — one checker a worker process, which lives as long as the pool
     _checker = Checker(job)
 

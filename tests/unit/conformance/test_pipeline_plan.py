@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.pipeline.engines import _cause
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.local import run_local
 from fencepost_conformance.pipeline.plan import Plan, claim
+from fencepost_conformance.spark_session import _cause
 
 JOB = Job("core", "kafka-4.3", 40)
 
