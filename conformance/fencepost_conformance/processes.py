@@ -1,7 +1,8 @@
 """Work spread over processes that end with the command.
 
 Ctrl-C reaches every process of a terminal. The workers leave it to the one that started them, which ends them: each may
-be minutes from the end of what it is at, and nobody waits for that any more.
+be minutes from the end of what it is at, and nobody waits for that any more. They begin with the signal blocked, since
+much of a worker's life is its imports, when nothing of ours could say so yet.
 """
 
 from __future__ import annotations
@@ -11,9 +12,27 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children
+from multiprocessing.context import SpawnContext, SpawnProcess
 
 from .console import CannotRun
+
+
+class _Worker(SpawnProcess):
+    def start(self) -> None:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits what is blocked
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Context(SpawnContext):
+    Process = _Worker
+
+
+#: As ``multiprocessing.get_context("spawn")``; its processes do not hear Ctrl-C.
+WORKERS = _Context()
 
 
 @contextmanager
@@ -22,7 +41,7 @@ def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
 
     Raises ``CannotRun`` if one of them was ended from outside, as it is where memory runs out.
     """
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=leave_interrupts)
+    pool = ProcessPoolExecutor(count, mp_context=WORKERS)
     try:
         yield pool
     except BaseException as reason:
@@ -35,8 +54,3 @@ def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
             ) from None
         raise
     pool.shutdown()
-
-
-def leave_interrupts() -> None:
-    """For the beginning of a worker process: Ctrl-C is the parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator
 
-from ..processes import leave_interrupts
+from ..processes import WORKERS
 from .check import Checker
 from .job import Job, Row
 from .plan import Plan
@@ -24,12 +23,11 @@ def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
         finally:
             checker.close()
         return
-    with multiprocessing.get_context("spawn").Pool(min(workers, len(chunks)), _start, (plan.job,)) as pool:
+    with WORKERS.Pool(min(workers, len(chunks)), _start, (plan.job,)) as pool:
         yield from pool.imap(_check, chunks)
 
 
 def _start(job: Job) -> None:
-    leave_interrupts()  # the pool ends its processes when this one is interrupted
     global _checker  # noqa: PLW0603 — one checker a worker process, which lives as long as the pool
     _checker = Checker(job)
 
