@@ -39,7 +39,7 @@ from fencepost.protocol.view import GroupView
 from ..consumer.observe import UNSEEN, Hashes, Seen, Watched
 from ..consumer.state import KINDS, ConsumerGroup
 from ..consumer.view import view as consumer_view
-from ..consumer.work import Side, Surroundings, configured, topics_changed
+from ..consumer.work import Side, Surroundings, configured, forgotten, topics_changed
 from ..mixed.requests import takes as takes_classic
 from .choice import Chooser, every
 from .formers import Former
@@ -260,9 +260,7 @@ class CoordinatorModel:
                 side.bring_back(state.written)
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
-            side.around = side.around._replace(
-                new_topics=side.around.image.version, tasks=(), alarms=(), joins=frozenset(), sessions=frozenset()
-            )
+            side.around = forgotten(side.around)._replace(new_topics=side.around.image.version)
             for group_id, group in (load_groups(self.profile, event.records) or {}).items():
                 work.slots[group_id] = Slot(group_id, group)
                 if isinstance(group, ConsumerGroup):
@@ -271,7 +269,7 @@ class CoordinatorModel:
                     work.loaded(group_id)
         else:
             work.lose()
-            side.around = side.around._replace(tasks=(), alarms=(), joins=frozenset(), sessions=frozenset())
+            side.around = forgotten(side.around)
         go_on(work)
         return side
 

@@ -43,7 +43,8 @@ class Surroundings(NamedTuple):
     ``image``: the topics that exist. ``new_topics``: see ``World``. ``configs``: dynamic configuration by group.
     ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02); one that
     was cancelled or ran out may run again (F-RT-17). ``joins``: (group, member) of join timers that run (X-TMR-02).
-    ``sessions``: likewise of session timers, kept where M-HB-13 is mended.
+    ``sessions``: likewise of session timers, kept where M-HB-13 is mended. ``leftover``: (group, topic) that a
+    downgrade has left in the index of who subscribes to what (X-DOWN-30).
     """
 
     image: Image = Image()
@@ -53,6 +54,7 @@ class Surroundings(NamedTuple):
     alarms: tuple[tuple[str, str, int], ...] = ()
     joins: frozenset[tuple[str, str]] = frozenset()
     sessions: frozenset[tuple[str, str]] = frozenset()
+    leftover: frozenset[tuple[str, str]] = frozenset()
 
     def config(self, group_id: str) -> GroupConfig | None:
         for name, config in self.configs:
@@ -214,7 +216,10 @@ class Side:
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             if (turn.base or turn.classic is not None) and work.profile.fault_failed_deletion_lists_twice:
                 work.relisted |= {(work.undurable, group_id)}
-            work.slots[group_id] = Slot(group_id, turn.classic or turn.after(), slot.delay)
+            after = turn.classic or turn.after()
+            work.slots[group_id] = Slot(group_id, after, slot.delay)
+            if isinstance(slot.group, ConsumerGroup):
+                self.index(group_id, slot.group, after)
         self.keep_soft(turn)
         self.timers(turn)
         draft = None if turn.classic is None else work.draft(group_id)
@@ -229,6 +234,17 @@ class Side:
             if turn.parked and any(request == operation.id for request, _ in work.replies):
                 operation = operation._replace(answered=True)
         work.submit(operation, records)
+
+    def index(self, group_id: str, old: ConsumerGroup, new: Group | ConsumerGroup | None) -> None:
+        """X-DOWN-30: a downgrade leaves the group's topics in the index; who gives one up takes it out."""
+        left = self.around.leftover
+        topics = group_topics(old.members, old.regexes)
+        if isinstance(new, Group) and self.work.profile.fault_downgrade_leaves_topics:
+            left |= {(group_id, topic) for topic in topics}
+        elif isinstance(new, ConsumerGroup) and left:
+            left -= {(group_id, topic) for topic in topics - group_topics(new.members, new.regexes)}
+        if left != self.around.leftover:
+            self.around = self.around._replace(leftover=left)
 
     def keep_soft(self, turn: Turn) -> None:
         """M-HB-13: the deadline and the task stay whatever becomes of the records."""
@@ -266,6 +282,11 @@ class Side:
             self.around = self.around._replace(alarms=alarms)
 
 
+def forgotten(around: Surroundings) -> Surroundings:
+    """F-UNLOAD-01: what a coordinator keeps for its groups goes; topics and configurations are the broker's."""
+    return Surroundings(around.image, around.new_topics, around.configs)
+
+
 def configured(around: Surroundings, event: GroupConfigChanged) -> Surroundings:
     """M-CFG-01."""
     configs = dict(around.configs)
@@ -291,14 +312,15 @@ def topics_changed(
         around = around._replace(new_topics=event.version)
     if not changed:
         return around, slots
-    return around, tuple([_expired(slot, changed) for slot in slots])
+    return around, tuple([_expired(around, slot, changed) for slot in slots])
 
 
-def _expired(slot: Slot, changed: set[str]) -> Slot:
+def _expired(around: Surroundings, slot: Slot, changed: set[str]) -> Slot:
     group = slot.group
     if not isinstance(group, ConsumerGroup) or group.refresh is None:
         return slot
-    if changed.isdisjoint(group_topics(group.members, group.regexes)):
+    indexed = group_topics(group.members, group.regexes) | {t for g, t in around.leftover if g == slot.group_id}
+    if changed.isdisjoint(indexed):
         return slot
     return slot._replace(group=group._replace(refresh=None))
 

@@ -29,7 +29,7 @@ from ..consumer.heartbeat import may_compute
 from ..consumer.leave import fence
 from ..consumer.refusal import Refused
 from ..consumer.rows import without_epochs
-from ..consumer.state import JOIN, SESSION, SYNC, ConsumerGroup, Member, Timer
+from ..consumer.state import JOIN, SESSION, SYNC, ConsumerGroup, Member, Partition, Timer
 from ..consumer.turn import Turn
 from ..consumer.work import Side
 from ..machines import C_UNRELEASED, C_UNREVOKED
@@ -87,7 +87,7 @@ def _join(side: Side, turn: Turn, request: Request, body: JoinGroupRequest, new_
 
 
 def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> None:
-    """X-SYNC-01…06. Raises Refused."""
+    """X-SYNC-01…07. Raises Refused."""
     found = member(turn.group, body.member_id, body.group_instance_id, "X-SYNC-01")
     kept = spoken(found, body.generation_id)
     first = kept.supported_protocols[0]
@@ -96,14 +96,17 @@ def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> N
     if found.state != C_UNREVOKED and lags(turn, found):
         arm_join(turn, side, found)
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS, "X-SYNC-05")
+    given: tuple[tuple[Partition, ...], bytes] | None = (without_epochs(found.assigned), first.metadata)
+    answer: SyncGroupResponse | None
     try:
-        given = (without_epochs(found.assigned), first.metadata)
-        data = write_assignment(*given, turn.world.image)
+        data = write_assignment(without_epochs(found.assigned), first.metadata, turn.world.image)
+        answer = SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, data)
+        turn.rule("X-SYNC-06")
     except SchemaError:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-SYNC-06") from None
-    turn.rule("X-SYNC-06")
+        unread = turn.profile.fault_downgrade_reads_unread_metadata
+        given, answer = None, None if unread else SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
+        turn.rule("X-SYNC-07")
     timers = ((Timer(SYNC, found.member_id), None), (Timer(SESSION, found.member_id), kept.session_timeout_ms))
-    answer = SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, data)
     side.close(turn, Operation(request.id, body.group_id, body, 0, answer, callback=Timed(timers, given)), [])
 
 

@@ -77,6 +77,9 @@ def release(d: Draft) -> None:
 def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target]:
     try:
         wanted = read_subscription(d.metadata(member), t.world.image)
+        if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
+            for protocol in member.protocols:
+                read_subscription(protocol.metadata, t.world.image)
     except LengthError:
         if t.profile.fault_bad_subscription_is_thrown:
             raise
@@ -84,9 +87,6 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target
     target, custom = read_assignment(member.assignment, t.world.image)
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
-    if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
-        for protocol in member.protocols:
-            read_subscription(protocol.metadata, t.world.image)
     epoch = 0 if t.profile.old_no_assignment_epochs else d.generation
     return Member(
         member.member_id,

@@ -1,0 +1,287 @@
+"""A consumer group becomes a classic group in the model, rule by rule (rule book, 9.5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mixed_scene import TOPICS, Scene, T, kinds, subscription
+
+from fencepost.protocol import embedded
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKind, Topic, TopicsChanged
+from fencepost.protocol.messages import JoinGroupResponse, LeaveGroupMember, LeaveGroupRequest, LeaveGroupResponse
+from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+
+ALL = ((T, 0), (T, 1), (T, 2))
+
+
+def _static(profile: Profile = KAFKA_4_3, **settings: Any) -> Scene:
+    """A group of the static consumer m, who has all of t, at epoch 2."""
+    scene = Scene(profile, **settings)
+    assert scene.beats("m", instance="i1").member_epoch == (1 if profile is KAFKA_4_2 else 2)
+    return scene
+
+
+def _partitions(data: bytes) -> list[tuple[str, int]]:
+    return [(p.topic, p.partition) for p in embedded.decode_assignment(data).partitions]
+
+
+# ---- case (b): the last consumer is replaced by a JoinGroup ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(("member", "new_id"), [("", "n"), ("m", "")])
+def test_the_last_consumer_comes_back_as_a_classic_member(member: str, new_id: str) -> None:
+    """X-DOWN-20, 22, 23: under a new id or its own; nothing changed, so the group is Stable and its SyncGroup works."""
+    scene = _static()
+    joined = scene.joins(member, "i1", new_id=new_id)
+    assert (joined.error_code, joined.leader, joined.generation_id) == (ErrorCode.NONE, "", 2)
+    assert joined.member_id == (new_id or member)
+    assert (scene.classic.state, scene.classic.generation) == ("Stable", 2)
+    assert [m.member_id for m in scene.classic.members] == [joined.member_id]
+    sync = scene.syncs(joined.member_id, 2, "i1")
+    assert _partitions(sync.assignment) == [("t", 0), ("t", 1), ("t", 2)]
+
+
+def test_who_stays_a_consumer_keeps_the_group() -> None:
+    """X-DOWN-20: one other consumer is enough."""
+    scene = _static()
+    scene.beats("other")
+    scene.joins("", "i1", new_id="n")
+    assert scene.member("n").classic is not None
+
+
+def test_only_a_consumer_that_is_static_is_replaced() -> None:
+    """X-DOWN-20, X-JOIN-24: a dynamic one may come back as a classic member, and the group stays."""
+    scene = Scene()
+    scene.beats("m")
+    scene.joins("m")
+    assert scene.member("m").classic is not None
+    scene = _static()
+    scene.beats("other")
+    scene.joins("", "i1", new_id="n")
+    scene.leave("other")  # which downgrades (X-DOWN-01)
+    assert scene.classic.generation == 3  # which is the group epoch (X-DOWN-03)
+
+
+def test_one_that_is_classic_already_is_replaced_in_place() -> None:
+    """X-DOWN-20: the instance id must have been a consumer's."""
+    scene = _static(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
+    scene.joins("", "i1", new_id="n")
+    again = Scene(log=scene.log)
+    again.joins("", "i1", new_id="o")
+    assert again.member("o").classic is not None
+
+
+@pytest.mark.parametrize("policy", [MigrationPolicy.UPGRADE, MigrationPolicy.DISABLED])
+def test_a_downgrade_needs_a_policy_that_says_so(policy: MigrationPolicy) -> None:
+    """X-DOWN-20, X-POL-02, 04."""
+    profile = replace(KAFKA_4_3, old_disabled_policy_accepts_joins=True)
+    scene = _static(profile, group_consumer_migration_policy=policy)
+    scene.joins("", "i1", new_id="n")
+    assert scene.member("n").classic is not None
+
+
+def test_a_downgrade_needs_room_in_a_classic_group() -> None:
+    """X-DOWN-20: the joiner counts."""
+    for size, downgraded in ((1, False), (2, True)):
+        scene = _static(group_max_size=size)
+        scene.joins("x")
+        scene.joins("", "i1", new_id="n")
+        assert (scene.state.group("g") is not None) is downgraded
+
+
+def test_one_that_was_given_another_name_is_in_the_way() -> None:
+    """X-DOWN-20, M-STATIC-13: i1 still leads to m, who is i2 by now."""
+    scene = _static()
+    scene.beats("m", instance="i2")
+    answer = scene.joins("", "i1", new_id="n")
+    assert (answer.error_code, answer.member_id, scene.written) == (ErrorCode.UNKNOWN_SERVER_ERROR, "", ())
+    assert scene.member("m").instance == "i2"
+
+
+_END = ["-TargetEpoch", "-Member n", "-Partitions", "-Epoch", "Group"]
+_REPLACED = ["-Current m", "-Target m", "-Member m", "Member n", "Target n", "Current n", "Member n"]
+
+
+def test_the_records_of_a_downgrade_without_rebalance() -> None:
+    """X-DOWN-21, X-DOWN-02: the joiner is reconciled first."""
+    scene = _static()
+    scene.joins("", "i1", new_id="n")
+    assert kinds(scene.written) == [*_REPLACED, "Current n", "-Current n", "-Target n", *_END]
+    value = scene.written[7].value
+    assert value is not None
+    assert value.member_epoch == 2  # type: ignore[union-attr]
+
+
+def test_the_records_of_a_downgrade_with_rebalance() -> None:
+    """X-DOWN-21, 22: a bump, no target, and the joiner is left as it is."""
+    scene = _static()
+    scene.joins("", "i1", new_id="n", data=subscription("t", "u"))
+    assert kinds(scene.written) == [*_REPLACED, "Epoch", "-Current n", "-Target n", *_END]
+
+
+@pytest.mark.parametrize(("profile", "state"), [(KAFKA_4_3, "PreparingRebalance"), (KAFKA_4_2, "Stable")])
+def test_a_target_that_is_behind_makes_the_group_rebalance(profile: Profile, state: str) -> None:
+    """X-DOWN-22: somebody left, and no target was computed since. 4.2 looks at the subscription only."""
+    scene = _static(profile)
+    scene.beats("other")
+    scene.leave("other")
+    assert scene.group.assignment_epoch < scene.group.epoch
+    scene.joins("", "i1", new_id="n")
+    assert scene.classic.state == state
+
+
+def test_the_joiner_has_what_its_predecessor_was_to_have() -> None:
+    """X-DOWN-04, 22: its target, with a rebalance and without one."""
+    for names in (("t",), ("t", "u")):
+        scene = _static()
+        assert scene.group.target_of("m") == ALL
+        scene.joins("", "i1", new_id="n", data=subscription(*names))
+        assert _partitions(scene.classic.members[0].assignment) == [("t", 0), ("t", 1), ("t", 2)]
+
+
+@pytest.mark.parametrize(("member", "told"), [("", 0), ("m", 2)])
+def test_a_downgrade_forgets_the_bump_of_its_own_request(member: str, told: int) -> None:
+    """X-DOWN-23: one wasted round."""
+    scene = _static()
+    joined = scene.joins(member, "i1", new_id="n", data=subscription("t", "u"))
+    who = joined.member_id
+    assert (joined.error_code, joined.generation_id, joined.leader) == (ErrorCode.NONE, told, "")
+    assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", 2)
+    expected = ErrorCode.ILLEGAL_GENERATION if told == 0 else ErrorCode.REBALANCE_IN_PROGRESS
+    assert scene.syncs(who, told, "i1").error_code is expected
+    assert scene.heartbeat(who, told, "i1") is expected
+    again = scene.joins(who, "i1", data=subscription("t", "u"))
+    assert (again.generation_id, again.leader, scene.classic.generation) == (3, who, 3)
+
+
+def test_the_joiner_takes_part_in_the_rebalance_where_that_is_mended() -> None:
+    """X-DOWN-23 mended: its answer is that of the round which the conversion begins."""
+    scene = _static(INTENDED)
+    joined = scene.joins("", "i1", new_id="n", data=subscription("t", "u"))
+    assert (joined.generation_id, joined.leader) == (4, "n")
+    assert (scene.classic.state, scene.classic.generation) == ("CompletingRebalance", 4)
+
+
+def test_one_that_is_parked_is_not_answered_by_its_timeout() -> None:
+    """X-DOWN-23 mended, C-JOIN-70: only the group answers what it parks."""
+    scene = _static(INTENDED)
+    scene.joins("x")
+    scene.send(scene.join("", "i1", data=subscription("t", "u")), new_id="n")
+    parked = scene.asked
+    assert scene.classic.state == "PreparingRebalance"
+    assert scene.fire(TimerKind.OPERATION, operation=parked).outcome.replies == ()
+    scene.replicate()
+    step = scene.send(scene.join("x"))
+    told = {reply.request_id: reply.body for reply in step.outcome.replies}
+    answer = told[parked]
+    assert isinstance(answer, JoinGroupResponse)
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, scene.classic.generation)
+
+
+def test_of_the_timers_of_a_join_only_one_is_touched() -> None:
+    """X-DOWN-24, X-JOIN-20: the join timer goes with the records; the session timer is the classic one."""
+    scene = _static()
+    scene.beats("other")
+    scene.syncs("m", scene.joins("m", "i1").generation_id, "i1")
+    scene.beats("third")
+    assert scene.heartbeat("m", 3, "i1") is ErrorCode.REBALANCE_IN_PROGRESS
+    scene.beats("m", instance="i1")
+    scene.leave("other", "third")
+    assert (scene.member("m").classic, scene.due(TimerKind.CONSUMER_JOIN, "m")) == (None, 20_000)
+    scene.now += 100
+    scene.send(scene.join("m", "i1"))
+    assert scene.classic.members
+    assert scene.due(TimerKind.CONSUMER_JOIN, "m") == 19_900
+    scene.replicate()
+    assert scene.due(TimerKind.CONSUMER_JOIN, "m") is None
+    assert scene.due(TimerKind.CONSUMER_SYNC, "m") is None
+    assert scene.due(TimerKind.SESSION, "m") == 10_000
+    assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 44_900  # left behind (X-DOWN-33)
+
+
+# ---- case (a): members leave ----------------------------------------------------------------------------------------
+
+
+def _without_target(profile: Profile) -> Scene:
+    """The classic x reads nothing and joined without a bump, so that no target was computed for it."""
+    scene = Scene(profile)
+    scene.beats("m")
+    scene.joins("x", data=subscription())
+    assert scene.group.target_of("x") is None
+    return scene
+
+
+def test_a_member_without_target_is_given_nothing() -> None:
+    """X-DOWN-04."""
+    scene = _without_target(KAFKA_4_3)
+    scene.leave("m")
+    assert [_partitions(member.assignment) for member in scene.classic.members] == [[]]
+
+
+def test_before_4_3_a_member_without_target_is_in_the_way() -> None:
+    """X-DOWN-04, F-RT-17: a leave is refused, and a timer tries again and again."""
+    scene = _without_target(KAFKA_4_2)
+    answer = scene.ask(LeaveGroupRequest("g", (LeaveGroupMember("m"),)), LeaveGroupResponse)
+    assert (answer.error_code, scene.written) == (ErrorCode.UNKNOWN_SERVER_ERROR, ())
+    for _ in range(2):
+        step = scene.fire(TimerKind.CONSUMER_SESSION, "m")
+        assert step.outcome.records == ()
+        assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 500
+    assert scene.member("m").classic is None
+
+
+@pytest.mark.parametrize(("profile", "reached"), [(KAFKA_4_3, True), (INTENDED, False)])
+def test_a_downgrade_leaves_topics_in_the_index(profile: Profile, reached: bool) -> None:
+    """X-DOWN-30, M-META-03: t changes, and the group of that name looks at its metadata again."""
+    scene = Scene(profile)
+    scene.beats("m")
+    scene.joins("x", data=subscription("u"))
+    scene.leave("m")
+    scene.beats("p", names=("u",))
+    scene.beats("q", names=("u",))
+    assert scene.group.refresh is not None
+    scene.step(TopicsChanged(0, (Topic("t", T, 4), TOPICS[1]), 2))
+    assert (scene.group.refresh is None) is reached
+
+
+def test_who_gives_a_topic_up_takes_it_out_of_the_index() -> None:
+    """X-DOWN-30."""
+    scene = Scene()
+    scene.beats("m")
+    scene.joins("x", data=subscription("u"))
+    scene.leave("m")
+    scene.beats("p", names=("u", "t"))
+    epoch = scene.beats("q", names=("u",)).member_epoch
+    scene.beats("p", scene.member("p").epoch, subscribed_topic_names=("u",))
+    assert scene.group.refresh is not None
+    assert epoch
+    scene.step(TopicsChanged(0, (Topic("t", T, 4), TOPICS[1]), 2))
+    assert scene.group.refresh is not None
+
+
+@pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED])
+def test_the_deadline_outlives_a_downgrade_that_is_not_appended(profile: Profile) -> None:
+    """M-HB-13, F-RT-08: it is set in the group that comes back."""
+    scene = _static(profile)
+    before = scene.group.refresh
+    scene.now += 1
+    scene.send(scene.join("", "i1", data=subscription("t", "u")), new_id="n")
+    assert scene.classic.members
+    scene.fail()
+    assert scene.group.refresh == (scene.now + scene.model.settings.metadata_refresh_interval_ms, 3)
+    assert scene.group.refresh != before
+
+
+def test_a_member_that_comes_back_has_its_own_session_timeout() -> None:
+    """M-HB-13 mended, X-TMR-01."""
+    scene = Scene(INTENDED)
+    scene.beats("m")
+    scene.joins("x")
+    scene.send(LeaveGroupRequest("g", (LeaveGroupMember("m"),)))
+    assert scene.due(TimerKind.CONSUMER_SESSION, "x") is None
+    scene.fail()
+    assert scene.due(TimerKind.CONSUMER_SESSION, "x") == 10_000
+    assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 45_000

@@ -1,0 +1,82 @@
+"""Classic members of consumer groups in the model, rule by rule (rule book, 9.1, 9.3, 9.4)."""
+
+from __future__ import annotations
+
+import pytest
+from mixed_scene import Scene, subscription
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKind
+from fencepost.protocol.messages import Protocol
+from fencepost.protocol.settings import KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+
+
+@pytest.mark.parametrize(
+    ("profile", "refusal"),
+    [(KAFKA_4_3, ErrorCode.INCONSISTENT_GROUP_PROTOCOL), (KAFKA_4_2, ErrorCode.GROUP_MAX_SIZE_REACHED)],
+)
+def test_a_disabled_policy_refuses_every_join_first(profile: Profile, refusal: ErrorCode) -> None:
+    """X-POL-04: before there is a look at the room (X-JOIN-03); a rejoin too. 4.2 and before accept."""
+    scene = Scene(profile)
+    scene.beats("m")
+    scene.joins("x")
+    group = scene.group
+    disabled = Scene(
+        profile, scene.log, group_consumer_migration_policy=MigrationPolicy.DISABLED, group_consumer_max_size=2
+    )
+    assert disabled.group == group._replace(refresh=None)
+    again, new = disabled.joins("x"), disabled.joins("y")
+    assert (again.error_code, again.member_id) == ((refusal, "") if profile is KAFKA_4_3 else (ErrorCode.NONE, "x"))
+    assert (new.error_code, new.member_id) == (refusal, "")
+    disabled.leave("m")
+    assert disabled.state.group("g") is None  # and there is no downgrade
+
+
+def test_a_join_to_a_full_group_is_refused() -> None:
+    """X-JOIN-03, 26."""
+    scene = Scene(group_consumer_max_size=1)
+    scene.beats("m")
+    answer = scene.joins("y")
+    assert (answer.error_code, answer.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+
+
+def test_a_protocol_that_a_member_lists_twice_is_nobody_s() -> None:
+    """X-JOIN-04, C-JOIN-72."""
+    scene = Scene()
+    scene.beats("m")
+    twice = (Protocol("range", subscription("t")), Protocol("range", subscription("t")))
+    assert scene.joins("x", protocols=twice).error_code is ErrorCode.NONE
+    assert scene.joins("y").error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_member_that_does_not_sync_is_fenced() -> None:
+    """X-TMR-03, X-JOIN-20: it has its rebalance timeout, from when its join is replicated."""
+    scene = Scene()
+    scene.beats("m")
+    scene.send(scene.join("x"))
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") is None
+    scene.now += 100
+    scene.replicate()
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000
+    epoch = scene.group.epoch
+    assert scene.heartbeat("x", epoch) is ErrorCode.NONE
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # a heartbeat is no sync
+    scene.fire(TimerKind.CONSUMER_SYNC, "x")
+    assert scene.group.member("x") is None
+    assert scene.group.epoch == epoch + 1
+    assert scene.due(TimerKind.CONSUMER_SESSION, "x") is None
+
+
+def test_a_sync_that_is_accepted_ends_the_wait_for_it() -> None:
+    """X-TMR-03, X-SYNC-03, 06: one that is refused does not."""
+    scene = Scene()
+    scene.beats("m")
+    epoch = scene.joins("x").generation_id
+    assert scene.syncs("x", epoch + 1).error_code is ErrorCode.ILLEGAL_GENERATION
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000
+    scene.now += 100
+    assert scene.syncs("x", epoch).error_code is ErrorCode.NONE
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") is None
+    assert scene.due(TimerKind.CONSUMER_SESSION, "x") == 10_000
+    scene.joins("x")
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # every join starts it anew

@@ -1,0 +1,324 @@
+"""A classic group becomes a consumer group in the model, rule by rule (rule book, 9.2)."""
+
+from __future__ import annotations
+
+import pytest
+from mixed_scene import KINDS, Scene, T, U, assignment, kinds, subscription
+
+from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Appended, TimerKind
+from fencepost.protocol.messages import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    JoinGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    Protocol,
+    SyncGroupResponse,
+)
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+
+
+def test_each_classic_member_becomes_a_member_as_it_is() -> None:
+    """X-UP-04, 05: names, rack, times, and what it was given, of the generation that there was."""
+    scene = Scene()
+    given = assignment(("u", [2, 0]), ("gone", [1]))
+    data = subscription("u", "t", rack="r1")
+    scene.stable({"a": given, "b": b""}, instances={"a": "i1"}, data={"a": data})
+    scene.now += 500
+    assert scene.beats("c", names=("t",)).error_code is ErrorCode.NONE
+    base = [record.value for record in scene.written[: kinds(scene.written).index("Member c")]]
+    assert scene.group.timestamp == scene.now  # of the computation that was not held up by the zero of the upgrade
+    assert base[6] is not None  # the target epoch of the upgrade
+    assert (base[6].assignment_epoch, base[6].assignment_timestamp) == (1, 0)  # type: ignore[union-attr]
+    a = scene.member("a")
+    assert (a.instance, a.rack, a.client_id, a.client_host, a.rebalance_timeout) == ("i1", "r1", "c", "/h", 20_000)
+    assert (a.names, a.regex, a.assignor) == (("t", "u"), "", None)
+    assert (a.epoch, a.previous, a.state) == (1, 1, "STABLE")
+    assert a.assigned == ((U, 0, 1), (U, 2, 1))  # not the topic that is gone
+    assert a.classic is not None
+    assert (a.classic.session_timeout_ms, a.classic.supported_protocols) == (10_000, (Protocol("range", data),))
+    assert scene.member("b").assigned == ()  # nothing was assigned yet, which is fine (X-UP-06)
+
+
+def test_the_last_row_of_a_topic_counts() -> None:
+    """X-UP-05."""
+    scene = Scene()
+    scene.stable({"a": assignment(("t", [0]), ("t", [1]))})
+    scene.beats("c", names=("u",))
+    assert scene.member("a").assigned == ((T, 1, 1),)
+
+
+def test_before_4_3_partitions_had_no_epochs() -> None:
+    """X-UP-05."""
+    scene = Scene(KAFKA_4_2)
+    scene.stable({"a": assignment(("t", [0]))})
+    step = scene.send(scene.beat("c", names=("u",)))
+    current = step.outcome.records[kinds(step.outcome.records).index("Current a")].value
+    assert current is not None
+    assert current.assigned_partitions[0].assignment_epochs is None  # type: ignore[union-attr]
+
+
+TOO_SHORT, BACKWARDS = b"\x00\x01\x00", b"\xff\xff" + assignment(("t", [0]))[2:]
+TOO_LONG = b"\x00\x01" + (1 << 20).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (TOO_SHORT, ErrorCode.GROUP_ID_NOT_FOUND),
+        (BACKWARDS, ErrorCode.GROUP_ID_NOT_FOUND),
+        (TOO_LONG, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (assignment(("t", [0])), ErrorCode.UNKNOWN_SERVER_ERROR),  # it is b's already
+        (embedded.encode_assignment(embedded.Assignment((), b"mine")), ErrorCode.GROUP_ID_NOT_FOUND),  # X-UP-02
+    ],
+)
+def test_bytes_that_cannot_be_converted_leave_the_group_classic(bad: bytes, error: ErrorCode) -> None:
+    """X-UP-02, 06."""
+    scene = Scene()
+    before = scene.stable({"a": bad, "b": assignment(("t", [0]))})
+    answer = scene.beats("c")
+    assert (answer.error_code, scene.written) == (error, ())
+    assert scene.classic == before
+
+
+def test_a_subscription_that_ends_too_early_leaves_the_group_classic() -> None:
+    """X-UP-06; so does one with a negative version."""
+    for bad in (TOO_SHORT, b"\xff\xff" + subscription("t")[2:]):
+        scene = Scene()
+        scene.stable({"a": b""}, data={"a": bad})
+        assert scene.beats("c").error_code is ErrorCode.GROUP_ID_NOT_FOUND
+        assert scene.classic.state == "Stable"
+
+
+@pytest.mark.parametrize(
+    ("profile", "error", "released"),
+    [
+        (KAFKA_4_3, ErrorCode.UNKNOWN_SERVER_ERROR, True),
+        (INTENDED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, False),
+    ],
+)
+def test_a_group_in_its_first_rebalance_cannot_be_converted(profile: Profile, error: ErrorCode, released: bool) -> None:
+    """X-UP-03, 07: it stays where it is, and who is parked is answered only in Kafka."""
+    scene = Scene(profile)
+    scene.forming(("a",))
+    for _ in range(2):
+        step = scene.send(scene.beat("c"))
+        told = {reply.request_id: reply.body for reply in step.outcome.replies}
+        beat = told.pop(scene.asked)
+        assert isinstance(beat, ConsumerGroupHeartbeatResponse)
+        assert beat.error_code is error
+        joins = [body.error_code for body in told.values() if isinstance(body, JoinGroupResponse)]
+        assert joins == [ErrorCode.REBALANCE_IN_PROGRESS] * released
+        assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", 0)
+        released = False  # there is nobody any more
+
+
+def test_a_member_without_the_selected_protocol_cannot_be_converted() -> None:
+    """X-UP-07."""
+    scene = Scene()
+    scene.stable({"a": b"", "b": b""})
+    for member in ("a", "b"):  # both offer another one as well; the first rejoins without the selected
+        scene.send(scene.join(member, protocols=(Protocol("range", subscription("t")), Protocol("sticky", b""))))
+    scene.lead(scene.classic.leader or "", {})
+    scene.replicate()
+    scene.send(scene.join("b", protocols=(Protocol("sticky", subscription("t")),)))
+    assert scene.classic.protocol_name == "range"
+    assert scene.beats("c").error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert scene.classic.generation == 2
+
+
+def test_session_timers_of_the_converted_are_their_own() -> None:
+    """X-UP-08."""
+    scene = Scene(group_consumer_session_timeout_ms=45_000)
+    scene.stable({"a": b""})
+    scene.now += 500
+    scene.beats("c")
+    assert scene.due(TimerKind.CONSUMER_SESSION, "a") == 10_000
+    assert scene.due(TimerKind.CONSUMER_SESSION, "c") == 45_000
+
+
+@pytest.mark.parametrize(("names", "epoch"), [(("t",), 2), ((), 1)])
+def test_the_joiner_bumps_if_it_names_topics(names: tuple[str, ...], epoch: int) -> None:
+    """X-UP-09, M-HB-03."""
+    scene = Scene()
+    scene.stable({"a": assignment(("t", [0, 1, 2]))})
+    assert scene.beats("c", names=names).member_epoch == epoch
+    assert (scene.group.epoch, scene.member("a").epoch) == (epoch, 1)
+
+
+@pytest.mark.parametrize(("profile", "answered", "due"), [(KAFKA_4_3, 1, 10_000), (INTENDED, 0, None)])
+def test_a_full_group_is_converted_in_memory_only(profile: Profile, answered: int, due: int | None) -> None:
+    """X-UP-02, 09: one at the maximum may be converted, and has no room for the joiner."""
+    scene = Scene(profile, group_consumer_max_size=2)
+    scene.stable({"a": b"", "b": b""})
+    scene.send(scene.join(scene.classic.leader or ""))  # parked: the other has not come back
+    assert scene.classic.state == "PreparingRebalance"
+    step = scene.send(scene.beat("c"))
+    errors = [reply.body for reply in step.outcome.replies]
+    assert len([body for body in errors if isinstance(body, JoinGroupResponse)]) == answered
+    beats = [body.error_code for body in errors if isinstance(body, ConsumerGroupHeartbeatResponse)]
+    assert beats == [ErrorCode.GROUP_MAX_SIZE_REACHED]
+    assert step.outcome.records == ()
+    assert scene.classic.state == "PreparingRebalance"
+    assert scene.due(TimerKind.CONSUMER_SESSION, "a") == due
+    if due is not None:
+        assert scene.fire(TimerKind.CONSUMER_SESSION, "a").outcome.records == ()  # and does nothing
+
+
+@pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
+def test_only_a_policy_that_says_so_upgrades(policy: MigrationPolicy) -> None:
+    """X-UP-02, X-POL-03, 04; nobody is disturbed, for the policy is asked first (X-UP-03)."""
+    scene = Scene(group_consumer_migration_policy=policy)
+    scene.stable({"a": b""})
+    assert scene.beats("c").error_code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert scene.classic.state == "Stable"
+
+
+def test_the_records_of_an_upgrade_come_in_order() -> None:
+    """X-UP-10."""
+    scene = Scene()
+    scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [1]))})
+    scene.beats("c")
+    base = ["-Group", "Member a", "Member b", "Epoch", "Target a", "Target b", "TargetEpoch", "Current a", "Current b"]
+    assert kinds(scene.written) == [*base, "Member c", "Epoch", "Target c", "TargetEpoch", "Current c"]
+    epochs = [record.value.epoch for record in scene.written if KINDS[type(record.key)] == "Epoch"]  # type: ignore[union-attr]
+    assert epochs == [1, 2]
+    assert scene.group.refresh is None
+
+
+def test_4_0_writes_the_metadata_too_even_if_there_are_none() -> None:
+    """X-UP-10."""
+    scene = Scene(KAFKA_4_0)
+    scene.stable({"a": b""}, data={"a": subscription("nowhere")})
+    scene.beats("c", names=("nowhere",))
+    assert kinds(scene.written)[:4] == ["-Group", "Member a", "Partitions", "Epoch"]
+
+
+@pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_2])
+def test_classic_members_hear_of_a_new_target_at_their_next_heartbeat(profile: Profile) -> None:
+    """X-UP-11, X-HB-03; without a bump they go on as before."""
+    told = []
+    for instance in (None, "i1"):  # a new member; one that continues a with the same topics (X-UP-15)
+        scene = Scene(profile)
+        rows = {"a": assignment(("t", [0])), "b": assignment(("t", [1, 2]))}
+        scene.stable(rows, instances={"a": "i1"})
+        scene.beats("c", instance=instance)
+        told.append(scene.heartbeat("b", 1))
+        assert scene.syncs("b", 1).assignment == (rows["b"] if instance else b"")
+    assert told == [ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.NONE]
+
+
+def test_pending_member_ids_are_forgotten() -> None:
+    """X-UP-12: the id that was handed out is as good as any other."""
+    scene = Scene()
+    scene.stable({"a": b""})
+    asked = scene.joins("", new_id="p")
+    assert asked.error_code is ErrorCode.MEMBER_ID_REQUIRED
+    assert scene.classic.pending_join == {"p"}
+    scene.beats("c")
+    joined = scene.joins("p")
+    assert (joined.error_code, joined.member_id) == (ErrorCode.NONE, "p")
+    assert scene.member("p").classic is not None
+
+
+def test_a_static_classic_member_goes_on_as_a_consumer() -> None:
+    """X-UP-13, M-STATIC-03."""
+    scene = Scene()
+    scene.stable({"a": assignment(("t", [1])), "b": b""}, instances={"a": "i1"})
+    answer = scene.beats("n", instance="i1")
+    assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, 1)
+    assert scene.group.member("a") is None
+    assert (scene.member("n").instance, scene.member("n").classic) == ("i1", None)
+    assert scene.member("n").assigned == ((T, 1, 1),)
+
+
+def test_a_target_starts_from_what_the_members_have() -> None:
+    """X-UP-14, A-UHOM-04: each keeps its own, the joiner has what is free."""
+    scene = Scene()
+    scene.stable({"a": assignment(("t", [2])), "b": assignment(("t", [0]))})
+    scene.beats("c")
+    assert scene.group.target == (("a", ((T, 2),)), ("b", ((T, 0),)), ("c", ((T, 1),)))
+
+
+@pytest.mark.parametrize(("profile", "epoch"), [(KAFKA_4_3, 2), (INTENDED, 3)])
+def test_who_continues_a_classic_member_bumps_only_where_that_is_mended(profile: Profile, epoch: int) -> None:
+    """X-UP-15, LIV-16: what the one who left had stays with nobody in Kafka."""
+    scene = Scene(profile)
+    scene.stable({"a": b"", "b": b""}, instances={"a": "i1", "b": "i2"})
+    scene.send(scene.join("a", "i1", data=subscription("t", "t")))
+    scene.send(scene.join("b", "i2", data=subscription("t", "t")))
+    scene.lead(scene.classic.leader or "", {"a": assignment(("t", [0])), "b": assignment(("t", [1, 2]))})
+    scene.replicate()
+    assert (scene.classic.state, scene.classic.generation) == ("Stable", 2)
+    scene.leave("b")
+    assert scene.classic.state == "PreparingRebalance"
+    answer = scene.beats("s", instance="i1")
+    assert (answer.member_epoch, scene.group.epoch, scene.group.assignment_epoch) == (epoch, epoch, epoch)
+    held = [(topic, number) for topic, number, _ in scene.member("s").assigned]
+    assert held == ([(T, 0)] if profile is KAFKA_4_3 else [(T, 0), (T, 1), (T, 2)])
+
+
+def _leader_syncs_then_upgrade(profile: Profile = KAFKA_4_3) -> tuple[Scene, int]:
+    """A group whose leader's assignment and whose upgrade are both not replicated; the id of that SyncGroup."""
+    scene = Scene(profile)
+    scene.forming(("a", "b"))
+    scene.formed()
+    scene.lead(scene.classic.leader or "", {"a": assignment(("t", [0]))})
+    sync = scene.asked
+    step = scene.send(scene.beat("c"))
+    released = [reply.body.error_code for reply in step.outcome.replies if isinstance(reply.body, SyncGroupResponse)]
+    assert released == [ErrorCode.REBALANCE_IN_PROGRESS]  # X-UP-03
+    return scene, sync
+
+
+def _listed(scene: Scene) -> list[tuple[str, str]]:
+    (reply,) = scene.send(ListGroupsRequest(), version=5).outcome.replies
+    assert isinstance(reply.body, ListGroupsResponse)
+    return [(row.group_type, row.group_state) for row in reply.body.groups]
+
+
+def test_a_sync_that_is_stored_after_the_upgrade_shows_in_the_old_group() -> None:
+    """X-UP-16: readers see the classic group until the upgrade is replicated, Stable once its assignment is."""
+    scene, _ = _leader_syncs_then_upgrade()
+    assert _listed(scene) == [("classic", "CompletingRebalance")]
+    scene.step(Appended(scene.now, scene.state.durable + 1))
+    assert _listed(scene) == [("classic", "Stable")]
+    (reply,) = scene.send(DescribeGroupsRequest(("g",)), version=5).outcome.replies
+    assert isinstance(reply.body, DescribeGroupsResponse)
+    given = [row.member_assignment for row in reply.body.groups[0].members]
+    assert given == [assignment(("t", [0])), b""]
+    scene.replicate()
+    assert _listed(scene)[0][0] == "consumer"
+    assert scene.state.formers == ()
+
+
+def test_a_sync_that_times_out_after_the_upgrade_arms_a_timer_by_name() -> None:
+    """X-UP-16, F-RT-09: the join timer of a group that is gone; it does nothing."""
+    scene, sync = _leader_syncs_then_upgrade()
+    before = scene.group
+    scene.fire(TimerKind.OPERATION, operation=sync)
+    assert scene.due(TimerKind.JOIN) == 20_000
+    assert scene.group == before
+    scene.replicate()
+    assert scene.fire(TimerKind.JOIN).outcome.records == ()
+    assert scene.group == before
+
+
+def test_a_sync_that_times_out_is_waited_for_where_that_is_mended() -> None:
+    """X-UP-16, C-SYNC-33."""
+    scene, sync = _leader_syncs_then_upgrade(INTENDED)
+    scene.fire(TimerKind.OPERATION, operation=sync)
+    assert scene.due(TimerKind.JOIN) is None
+
+
+def test_an_upgrade_that_is_not_appended_gives_the_old_group_back() -> None:
+    """F-RT-08, X-UP-16: what waits for the log is its own again, and makes it Stable."""
+    scene, _ = _leader_syncs_then_upgrade()
+    scene.fail()
+    assert scene.classic.state == "CompletingRebalance"
+    scene.replicate()
+    assert scene.classic.state == "Stable"
+    assert scene.state.formers == ()
