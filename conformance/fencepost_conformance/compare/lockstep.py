@@ -67,7 +67,7 @@ def compare(
                 other = other[: len(events)]
                 ours = _run(settings, profile, events, WatchedChoices(choices(), given))
                 continue
-        name = _explained(settings, profile, events[: found.event + 1], other, lambda: WatchedChoices(choices(), given))
+        name = _explained(settings, profile, events[: found.event + 1], other, given, choices)
         return Compared(found.event, found, name, ours, len(given))
 
 
@@ -90,18 +90,27 @@ def _untold(  # noqa: PLR0917 — what a run needs
     return {}
 
 
-def _explained(
+def _explained(  # noqa: PLR0917 — what a run needs
     settings: Settings,
     profile: Profile,
     events: Sequence[Event],
     other: Sequence[Observation],
-    choices: Callable[[], WatchedChoices],
+    given: Mapping[Place, Answer],
+    choices: Callable[[], Choices],
 ) -> str | None:
-    """The switches with which the core does what the other did at every one of these events."""
+    """The switches with which the core does what the other did at every one of these events, the choices of the last
+    one being the other's."""
 
     def agrees(changed: Profile) -> bool:
-        ours = _run(settings, changed, events, choices())
-        return len(ours) == len(events) and first_difference(ours, other) is None
+        watched = WatchedChoices(choices(), given)
+        ours = _run(settings, changed, events, watched)
+        if len(ours) < len(events):
+            return False
+        found = first_difference(ours, other)
+        return found is None or (
+            found.event == len(events) - 1
+            and bool(_untold(settings, changed, events, other, watched.calls, found, given, choices))
+        )
 
     return explanation(profile, agrees)
 

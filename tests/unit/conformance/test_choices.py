@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_conformance.compare.choices import Call, WatchedChoices, untold_choices
 from fencepost_conformance.compare.difference import Difference
 from fencepost_conformance.compare.lockstep import compare
@@ -71,3 +71,11 @@ def test_an_answer_to_another_question_is_not_used() -> None:
     assert choices.topics("g", (ONE, ALONE)) == (ONE, ALONE)
     choices.calls.clear()
     assert choices.topics("g", (ONE, OTHER)) == (OTHER, ONE)
+
+
+def test_a_switch_and_another_order_explain_together() -> None:
+    """M-TGT-06 with a stale subscription type gives another target only in the other's order."""
+    trace = generate(77, INTENDED, 60, GroupProtocol.MIXED)
+    theirs, _ = Core(lambda: LastMember(MemberIds())).run_until_raised(trace.settings, KAFKA_4_3, trace.events)
+    found = compare(trace.settings, INTENDED, trace.events, trace.observations, theirs)
+    assert found.divergence == "fault_stale_subscription_type"
