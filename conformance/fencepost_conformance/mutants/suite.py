@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, starmap
-from multiprocessing import get_context
 from random import Random
 
 from fencepost.member import MemberSettings
@@ -25,6 +24,7 @@ from fencepost.protocol.settings import INTENDED, Settings
 from ..compare.model import follow
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
+from ..processes import WORKERS
 from ..simulate import Broken, draw_plan, simulate
 from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Disagreement, Input, Pair
@@ -91,7 +91,7 @@ def run_all(mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1)
     if workers < 2 or len(names) < 2:
         yield from map(one, names)
         return
-    with get_context("spawn").Pool(min(workers, len(names)), maxtasksperchild=4) as pool:
+    with WORKERS.Pool(min(workers, len(names)), maxtasksperchild=4) as pool:
         yield from pool.imap(one, names)
 
 
