@@ -1,0 +1,78 @@
+"""``python -m fencepost_conformance.compaction``: does the log of a trace, however it is found, give the state?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from fencepost.protocol.settings import INTENDED, PROFILES
+
+from ..console import CannotRun, progress
+from ..generate.generator import generate
+from ..generate.plan import GroupProtocol
+from ..targets.kafka_jvm import KafkaJvm
+from .core import STEPS, Checked, check
+from .kafka import OnKafka, check_on_kafka
+
+_AT_ONCE = 20  #: traces in one exchange with Kafka
+
+
+def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked]]:
+    """A line about each protocol, and what was found."""
+    for protocol in GroupProtocol:
+        total = Checked()
+        one = partial(check, profile=PROFILES[profile], protocol=protocol)
+        with ProcessPoolExecutor(os.cpu_count()) as pool, progress(f"loading, {protocol}", traces) as meter:
+            for found in pool.map(one, range(seed, seed + traces), chunksize=_AT_ONCE):
+                total += found
+                meter.advance()
+        yield f"{protocol}: {total.loads.total():,} loads of {total.groups:,} groups", total
+
+
+def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checked]]:
+    """The same on Kafka. Raises ``CannotRun`` without a JVM."""
+    profile = PROFILES["kafka-" + version.rpartition(".")[0]]
+    with KafkaJvm(version, timeout_s=600.0) as kafka:
+        for protocol in GroupProtocol:
+            total = OnKafka()
+            with progress(f"loading on Kafka, {protocol}", traces) as meter:
+                for first in range(seed, seed + traces, _AT_ONCE):
+                    seeds = range(first, min(first + _AT_ONCE, seed + traces))
+                    made = {f"{protocol} {each}": generate(each, profile, STEPS, protocol) for each in seeds}
+                    total += check_on_kafka(kafka, made)
+                    meter.advance(len(seeds))
+            loads = f"{total.loads.total():,} loads of {total.groups:,} groups"
+            agreed = f"core and Kafka agree at {total.steps:,} steps, {total.followed} times with a choice of Kafka's"
+            yield f"{protocol}: {loads}; {agreed}", total
+
+
+def compaction(
+    traces: Annotated[int, typer.Option(help="traces of each protocol")] = 1000,
+    seed: Annotated[int, typer.Option(help="the first one")] = 0,
+    profile: Annotated[str, typer.Option(help="of the core")] = INTENDED.name,
+    kafka: Annotated[str, typer.Option(help="a release to ask instead of the core: 4.3.1")] = "",
+) -> None:
+    """Load what random traces wrote, found in each way that a log can be found, and compare with what was live."""
+    held = True
+    try:
+        for line, found in on_kafka(traces, seed, kafka) if kafka else on_core(traces, seed, profile):
+            print(line)
+            for name, times in sorted(found.named.items()):
+                print(f"  {times:6} of them otherwise because of {name}")
+            for complaint in found.complaints:
+                print(f"  {complaint}")
+            held = held and not found.complaints
+    except CannotRun as reason:
+        print(f"compaction: {reason}", file=sys.stderr)
+        raise SystemExit(2) from None
+    raise SystemExit(0 if held else 1)
+
+
+if __name__ == "__main__":
+    typer.run(compaction)

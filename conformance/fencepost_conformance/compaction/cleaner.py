@@ -1,0 +1,102 @@
+"""What a reader may find of a log: as it was written, or as the log cleaner left it, or has left so far.
+
+The cleaner goes over the log up to some offset, its *head*, and learns the last place of each key there. Then it
+rewrites the head from its beginning, segment by segment, without the records that a later one of their key in the head
+supersedes. A tombstone stays for ``delete.retention.ms`` (a day) after the first time, and may go later. What lies
+behind the head stays as it was. So between any two segments
+
+- a cleaner that was killed leaves the head cleaned up to there, and whole behind;
+- a reader that is past this place has read the beginning as it was, and finds the rest cleaned.
+
+Neither ends within a batch: the records of one operation lie in one segment. A reader takes far less than a day, so it
+finds the tombstones of all that it has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import pairwise
+from random import Random
+from typing import NamedTuple
+
+from fencepost.protocol.events import AppendFailed, Event, Load
+from fencepost.protocol.records import Record
+
+
+class Reading(StrEnum):
+    """How a log is found."""
+
+    WHOLE = "whole"
+    COMPACTED = "compacted"
+    BARE = "compacted, without tombstones"
+    PARTLY = "compacted up to some place"
+    KILLED = "compaction broken off"
+    WHILE_READ = "compacted while it is read"
+
+
+class Log(NamedTuple):
+    """Records, and the number of the batch that each belongs to, ascending."""
+
+    records: tuple[Record, ...] = ()
+    batches: tuple[int, ...] = ()
+    next_batch: int = 0
+
+    def after(self, event: Event, written: Sequence[Record]) -> Log:
+        """The log after one more event, which wrote these. Records that a load finds of the log before it stay in
+        their batches (they are told by identity); others, which a trace begins with, are a batch each."""
+        records, batches, number = self
+        if isinstance(event, Load):
+            known = {id(record): batch for record, batch in zip(records, batches, strict=True)}
+            found = [known.get(id(record)) for record in event.records]
+            batches = tuple(number + place if batch is None else batch for place, batch in enumerate(found))
+            records, number = event.records, number + len(found)
+        elif isinstance(event, AppendFailed):
+            keep = batches.index(batches[-1])
+            records, batches = records[:keep], batches[:keep]
+        records = (*records, *written)
+        batches = (*batches, *(number for _ in written))
+        return Log(records, batches, number + 1)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The places between batches, with the beginning and the end of the log."""
+        between = (place for place, (one, other) in enumerate(pairwise(self.batches), 1) if one != other)
+        return tuple(sorted({0, *between, len(self.records)}))
+
+    @property
+    def last_batch(self) -> tuple[Record, ...]:
+        return self.records[self.batches.index(self.batches[-1]) :]
+
+
+def readings(log: Log, rng: Random) -> dict[Reading, tuple[Record, ...]]:
+    """What a reader may find, once for each way; the places are drawn."""
+    whole = len(log.records)
+    ends = log.ends
+    head = rng.choice(ends)
+    place = rng.choice([end for end in ends if end <= head])
+    return {
+        Reading.WHOLE: log.records,
+        Reading.COMPACTED: _cleaned(log.records, 0, whole, whole),
+        Reading.BARE: _cleaned(log.records, 0, whole, whole, tombstones=False),
+        Reading.PARTLY: _cleaned(log.records, 0, head, head),
+        Reading.KILLED: _cleaned(log.records, 0, place, head, tombstones=rng.random() < 0.5),
+        Reading.WHILE_READ: while_read(log.records, place, head),
+    }
+
+
+def while_read(records: Sequence[Record], place: int, head: int) -> tuple[Record, ...]:
+    """What is found by a reader that was at ``place`` when the cleaner, having gone over the ``head``, passed it."""
+    return _cleaned(records, place, head, head)
+
+
+def _cleaned(
+    records: Sequence[Record], first: int, end: int, head: int, *, tombstones: bool = True
+) -> tuple[Record, ...]:
+    """The records with those from ``first`` to ``end`` rewritten by a cleaner that knows the ``head``."""
+    last = {record.key: place for place, record in enumerate(records[:head])}
+    return tuple(
+        record
+        for place, record in enumerate(records)
+        if not first <= place < end or (last[record.key] == place and (tombstones or record.value is not None))
+    )

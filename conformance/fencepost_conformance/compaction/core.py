@@ -1,0 +1,278 @@
+"""Random traces of the core, each loaded again in every way at some of its moments.
+
+Under ``intended`` every reading gives the live state, and whoever asks the one that loaded it gets the answer that the
+live coordinator gives. Under a ``kafka-*`` profile Kafka's faults show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import NamedTuple
+
+from fencepost import coordinator
+from fencepost.coordinator import CoordinatorState, consumer_views, initial_state, step, views
+from fencepost.coordinator.consumer.state import ConsumerGroup
+from fencepost.coordinator.state import Status
+from fencepost.functions import KafkaFunctions
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    GroupConfigChanged,
+    Load,
+    LoadStarted,
+    Request,
+    SetTimer,
+    TimerFired,
+    TimerKey,
+    TopicsChanged,
+)
+from fencepost.protocol.messages import (
+    VERSIONS,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    RequestBody,
+    ResponseBody,
+)
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+
+from ..compare.divergences import SWITCHES
+from ..generate.generator import Generated, generate
+from ..generate.java_order import JavaOrder
+from ..generate.plan import GroupProtocol
+from ..targets.ids import MemberIds
+from .cleaner import Log, Reading, readings
+from .hard import AT_REST, Groups, lost
+
+STEPS = 60
+#: how many moments of a trace are looked at
+MOMENTS = 3
+_FUNCTIONS = KafkaFunctions()
+_NUMBER = 1_000_000  #: of the first question, beyond those of any trace
+
+
+class Moment(NamedTuple):
+    """A coordinator that leads, what is around it, and the log behind it. ``event``: the place of the last event.
+    ``unwritten``: groups whose last record could not be appended."""
+
+    event: int
+    at_ms: int
+    state: CoordinatorState
+    outside: tuple[Event, ...]
+    log: Log
+    unwritten: frozenset[str]
+
+
+@dataclass(slots=True)
+class Checked:
+    """What came of some traces. ``named``: readings that did not give what was live, by the fault of Kafka that is the
+    reason; ``complaints``: those without a name."""
+
+    loads: Counter[Reading] = field(default_factory=Counter)
+    groups: int = 0
+    named: Counter[str] = field(default_factory=Counter)
+    complaints: list[str] = field(default_factory=list)
+
+    def __iadd__(self, other: Checked) -> Checked:
+        self.loads += other.loads
+        self.groups += other.groups
+        self.named += other.named
+        self.complaints += other.complaints
+        return self
+
+
+def check(seed: int, profile: Profile, protocol: GroupProtocol, steps: int = STEPS) -> Checked:
+    """The trace of a seed."""
+    return check_trace(f"{protocol} {seed}", generate(seed, profile, steps, protocol))
+
+
+def check_trace(name: str, trace: Generated) -> Checked:
+    """One trace, by its name: what is drawn follows from it, and complaints begin with it."""
+    rng = Random(f"compaction {name}")
+    result = Checked()
+    if trace.failure is not None:
+        result.complaints.append(f"{name}: {trace.failure}")
+    found = list(moments(trace, trace.profile))
+    for place in sorted(rng.sample(range(len(found)), min(MOMENTS, len(found)))):
+        moment = found[place]
+        for reading, records in readings(moment.log, rng).items():
+            result.loads[reading] += 1
+            result.groups += len(moment.state.groups)
+            differ = differences(moment, records)
+            reason = fault(trace, moment, records) if differ else None
+            if reason is not None:
+                result.named[reason] += 1
+            else:
+                result.complaints += [f"{name}, event {moment.event}, {reading}: {each}" for each in differ]
+    return result
+
+
+def fault(trace: Generated, moment: Moment, records: tuple[Record, ...]) -> str | None:
+    """The switch of the trace's profile that is the reason for a difference: without it the same events lead to groups
+    that these records give. The log may be wrong itself, or the events go another way: then to groups that every
+    reading gives of the log that is written without it, if it is not so with it. None if there is none such."""
+    switches = [name for name in SWITCHES if name.startswith("fault_") and getattr(trace.profile, name)]
+    mended: dict[str, Profile] = {name: replace(trace.profile, **{name: False}) for name in switches}  # type: ignore[arg-type]
+    for name in switches:
+        same = _at(moment.event, trace, mended[name])
+        if same is not None and not differences(same, records):
+            return name
+    if _every_reading(moment):
+        return None
+    for name in switches:
+        other = _at(moment.event, trace, mended[name], own=True)
+        if other is not None and _every_reading(other):
+            return name
+    return None
+
+
+def _every_reading(moment: Moment) -> bool:
+    """Whether each gives what is live."""
+    return not any(differences(moment, records) for records in readings(moment.log, Random(0)).values())
+
+
+def _at(event: int, trace: Generated, profile: Profile, *, own: bool = False) -> Moment | None:
+    """The moment after this event; None if the events have no place under the profile."""
+    try:
+        return next((each for each in moments(trace, profile, own=own) if each.event == event), None)
+    except ValueError:
+        return None
+
+
+def moments(trace: Generated, profile: Profile, *, own: bool = False) -> Iterator[Moment]:
+    """After each event of a trace, if the coordinator leads then. The log is the trace's whatever the profile, or the
+    coordinator's ``own``: then all of it is replicated where the trace says so of a part, and events that have no place
+    are left out. Raises what the core raises."""
+    state = initial_state(trace.settings, profile, functions=_FUNCTIONS)
+    choices = JavaOrder(MemberIds())
+    log = Log()
+    armed: set[TimerKey] = set()
+    outside: tuple[Event, ...] = ()
+    unwritten: frozenset[str] = frozenset()
+    for place, (event, seen) in enumerate(zip(trace.events, trace.observations, strict=False)):
+        if isinstance(event, TopicsChanged | GroupConfigChanged):
+            outside = (*outside, event)
+        if isinstance(event, AppendFailed):
+            unwritten |= {record.key.group for record in log.last_batch}
+        elif isinstance(event, Load):
+            unwritten = frozenset()
+        taken = replace(event, offset=state.end) if own and isinstance(event, Appended) else event
+        written: tuple[Record, ...] = ()
+        try:
+            if isinstance(event, TimerFired):
+                _fired(armed, event.key)
+            state, outcome = step(state, taken, choices)
+        except ValueError:
+            if not own:
+                raise
+        else:
+            for command in outcome.timers:
+                (armed.add if isinstance(command, SetTimer) else armed.discard)(command.key)
+            written = outcome.records if own else seen.records
+            log = log.after(event, written)
+        unwritten -= {record.key.group for record in written}
+        if state.status is Status.ACTIVE:
+            yield Moment(place, event.at_ms, state, outside, log, unwritten)
+
+
+def _fired(armed: set[TimerKey], key: TimerKey) -> None:
+    if key not in armed:
+        raise ValueError(f"{key} is not armed")
+    armed.discard(key)
+
+
+def differences(moment: Moment, records: tuple[Record, ...]) -> list[str]:
+    """Where a coordinator that has loaded these records is not as the live one, or answers otherwise."""
+    fresh = load(moment, records)
+    if fresh is None:
+        return ["the load fails"]
+    live, loaded = groups_of(moment.state), groups_of(fresh)
+    differ = lost(live, loaded, moment.log.records, moment.unwritten)
+    return [f"{group}: {field}" for group, field in differ] or _other_answers(moment, fresh, live)
+
+
+def groups_of(state: CoordinatorState) -> Groups:
+    return Groups(views(state), consumer_views(state))
+
+
+def load(moment: Moment, records: tuple[Record, ...]) -> CoordinatorState | None:
+    """A fresh coordinator that has loaded the records; None if it could not. It has room for any group, since one over
+    capacity would rebalance at once (F-LOAD-06)."""
+    settings = replace(moment.state.settings, group_max_size=Settings().group_max_size)
+    choices = JavaOrder(MemberIds())
+    fresh = initial_state(settings, moment.state.profile, functions=_FUNCTIONS)
+    for event in (*moment.outside, LoadStarted(moment.at_ms, 1), Load(moment.at_ms, 1, records)):
+        fresh, _ = step(fresh, event, choices)
+    return fresh if fresh.status is Status.ACTIVE else None
+
+
+def _other_answers(moment: Moment, fresh: CoordinatorState, live: Groups) -> list[str]:
+    """Ask both the same, each question of the same state."""
+    resting = {each for each, view in live.classic.items() if view.state in AT_REST} - moment.unwritten
+    listed = resting | live.consumer.keys()
+    before = _without_deadlines(moment.state)
+    found = []
+    for body in questions(live, resting):
+        one, other = (_answer(state, moment.at_ms, body, listed) for state in (before, fresh))
+        if one != other:
+            found.append(f"{body}: live {one}, loaded {other}")
+    return found
+
+
+def questions(groups: Groups, resting: set[str]) -> list[RequestBody]:
+    """What the groups can be asked: by an administrator, and by each member as it stands."""
+    bodies: list[RequestBody] = [
+        ListGroupsRequest((), ()),
+        DescribeGroupsRequest(tuple(sorted(resting))),
+        ConsumerGroupDescribeRequest(tuple(sorted(groups.consumer))),
+    ]
+    for name in sorted(resting):
+        view = groups.classic[name]
+        for member in view.members:
+            bodies.append(HeartbeatRequest(name, view.generation_id, member.member_id, member.group_instance_id))
+    for name, group in sorted(groups.consumer.items()):
+        for each in group.members:
+            if each.classic is None:
+                bodies.append(ConsumerGroupHeartbeatRequest(name, each.member_id, each.member_epoch, each.instance_id))
+            else:
+                bodies.append(HeartbeatRequest(name, each.member_epoch, each.member_id, each.instance_id))
+    return bodies
+
+
+def _answer(
+    state: CoordinatorState, at_ms: int, body: RequestBody, listed: set[str]
+) -> tuple[tuple[Record, ...], list[ResponseBody]]:
+    """What is written and answered once everything is replicated. A list without the other groups."""
+    request = Request(at_ms, _NUMBER, VERSIONS[type(body)][1], "asks", "/127.0.0.1", body)
+    choices = JavaOrder(MemberIds())
+    if state.committed < state.end:
+        state, _ = step(state, Appended(at_ms, state.end), choices)
+    state, outcome = coordinator.step(state, request, choices)
+    replies = outcome.replies
+    if outcome.records:
+        state, later = step(state, Appended(at_ms, state.end), choices)
+        replies += later.replies
+    bodies: list[ResponseBody] = []
+    for reply in replies:
+        if isinstance(reply.body, ListGroupsResponse):
+            rows = [row for row in reply.body.groups if row.group_id in listed]
+            bodies.append(replace(reply.body, groups=tuple(sorted(rows, key=lambda row: row.group_id))))
+        elif reply.request_id == _NUMBER:
+            bodies.append(reply.body)
+    return outcome.records, bodies
+
+
+def _without_deadlines(state: CoordinatorState) -> CoordinatorState:
+    """The one soft thing that can change an answer: who loads looks at the topics at once (M-META-04)."""
+    groups = {
+        name: group._replace(refresh=None) if isinstance(group, ConsumerGroup) else group
+        for name, group in state.groups.items()
+    }
+    return state._replace(groups=groups)

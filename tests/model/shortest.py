@@ -1,0 +1,202 @@
+"""The shortest way of the whole coordinator to a property that breaks, as a trace that any coordinator can replay.
+
+Breadth first over the model of a coordinator that leads one partition, with a few moves: a request, a timer that runs
+out, a request whose records cannot be appended. Time stands still but for timers; what is written is replicated at
+once. Where the model leaves a choice open, the first one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    Load,
+    Request,
+    SetTimer,
+    TaskDone,
+    TaskKey,
+    TaskKind,
+    TimerFired,
+    TimerKey,
+    TimerKind,
+    Topic,
+    TopicsChanged,
+)
+from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+from fencepost_conformance.targets.ids import kafka_uuid, member_id
+from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState
+
+TOPICS = (Topic("t", b"1" * 16, 2), Topic("u", b"2" * 16, 1))
+
+
+class Ask(NamedTuple):
+    """A request. ``fails``: its records cannot be appended. ``later``: how long before it, in ms."""
+
+    body: RequestBody
+    fails: bool = False
+    later: int = 0
+
+
+class Fire(NamedTuple):
+    """A timer of this kind runs out, if one is armed."""
+
+    kind: TimerKind
+
+
+class Resolve(NamedTuple):
+    """The regular expressions of group ``g`` are resolved."""
+
+
+Move = Ask | Fire | Resolve
+
+
+class Play(NamedTuple):
+    """A run so far. ``answers``: of the last move, by request. ``ends``: the length of the log after each batch."""
+
+    state: CoordinatorState
+    events: tuple[Event, ...]
+    now: int
+    moves: tuple[Move, ...] = ()
+    armed: tuple[tuple[TimerKey, int], ...] = ()
+    answers: tuple[tuple[int, ResponseBody], ...] = ()
+    log: tuple[Record, ...] = ()
+    ends: tuple[int, ...] = (0,)
+    drawn: int = 0
+    asked: int = 0
+
+    @property
+    def situation(self) -> object:
+        """What the future depends on."""
+        return self.state._replace(handled=0), self.armed, self.drawn
+
+    @property
+    def last(self) -> Event:
+        """The last move."""
+        return next(each for each in reversed(self.events) if not isinstance(each, Appended | AppendFailed))
+
+    def answer(self) -> ResponseBody | None:
+        """To the request that was the last move."""
+        return next((body for number, body in self.answers if number == self.asked), None)
+
+
+Holds = Callable[["Search", Play], bool]
+
+
+class Search:
+    """``first``: what the log holds when the coordinator loads it."""
+
+    def __init__(
+        self, settings: Settings, profile: Profile, moves: Iterable[Move], first: Sequence[Record] = ()
+    ) -> None:
+        now = 1_000
+        self.model = CoordinatorModel(settings, profile)
+        self.moves = tuple(moves)
+        begun = Play(self.model.initial(), (), now)
+        begun = self._event(begun, TopicsChanged(now, TOPICS, 1))
+        self.start = self._event(begun, Load(now, 1, tuple(first)))._replace(log=tuple(first), ends=(0, len(first)))
+
+    def shortest(self, holds: Holds, depth: int) -> Play | None:
+        """The nearest run that breaks the property; None if there is none within so many moves."""
+        seen = {self.start.situation}
+        level = [self.start]
+        for _ in range(depth):
+            following = []
+            for play in level:
+                for move in self.moves:
+                    after = self.take(play, move)
+                    if after is None:
+                        continue
+                    if not holds(self, after):
+                        return after
+                    if after.situation not in seen:
+                        seen.add(after.situation)
+                        following.append(after)
+            level = following
+        return None
+
+    def take(self, play: Play, move: Move) -> Play | None:
+        """The run after one more move; None if it cannot be made."""
+        play = play._replace(answers=(), moves=(*play.moves, move))
+        if isinstance(move, Resolve):
+            return self._written(play, TaskDone(play.now, TaskKey(TaskKind.REGEX, "g")), fails=False)
+        if isinstance(move, Fire):
+            due = next((row for row in play.armed if row[0].kind is move.kind), None)
+            if due is None:
+                return None
+            now = max(play.now, due[1])
+            return self._written(play._replace(now=now), TimerFired(now, due[0]), fails=False)
+        number, now = play.asked + 1, play.now + move.later
+        version = VERSIONS[type(move.body)][1]
+        request = Request(now, number, version, "client", "/127.0.0.1", move.body)
+        after = self._written(play._replace(asked=number, now=now), request, fails=move.fails)
+        return None if move.fails and after.events[-1] is request else after  # nothing was written that could fail
+
+    def again(self, moves: Iterable[Move]) -> Play:
+        """The run of these moves. Raises ``ValueError`` if one of them cannot be made."""
+        play = self.start
+        for move in moves:
+            after = self.take(play, move)
+            if after is None:
+                raise ValueError(f"{move} cannot be made")
+            play = after
+        return play
+
+    def _written(self, play: Play, event: Event, *, fails: bool) -> Play:
+        after = self._event(play, event)
+        if len(after.log) == len(play.log):
+            return after
+        if fails:
+            after = after._replace(log=play.log)
+            return self._event(after, AppendFailed(after.now, ErrorCode.NOT_ENOUGH_REPLICAS))
+        after = after._replace(ends=(*after.ends, len(after.log)))
+        return self._event(after, Appended(after.now, len(after.log)))
+
+    def _event(self, play: Play, event: Event) -> Play:
+        new_id = self._new_id(play, event)
+        step = self.model.successors(play.state, event, new_id)[0]
+        armed: dict[TimerKey, int] = dict(play.armed)
+        if isinstance(event, TimerFired):
+            armed.pop(event.key, None)
+        for command in step.outcome.timers:
+            armed.pop(command.key, None)
+            if isinstance(command, SetTimer):
+                armed[command.key] = event.at_ms + command.delay_ms
+        answers = (*play.answers, *((reply.request_id, reply.body) for reply in step.outcome.replies))
+        return play._replace(
+            state=step.state,
+            events=(*play.events, event),
+            armed=tuple(sorted(armed.items(), key=lambda row: (row[1], row[0].kind.value, row[0].member_id))),
+            answers=answers,
+            log=(*play.log, *step.outcome.records),
+            drawn=play.drawn + _member_of(step.state, new_id),
+        )
+
+    def _new_id(self, play: Play, event: Event) -> str:
+        """The id that Kafka's harness would draw next (G-WIRE-28)."""
+        if not isinstance(event, Request) or getattr(event.body, "member_id", None) != "":
+            return ""
+        if play.state.consumer_group(_group_of(event.body)) is not None:
+            return kafka_uuid(play.drawn)
+        return member_id(getattr(event.body, "group_instance_id", None) or event.client_id, play.drawn)
+
+
+def _group_of(body: RequestBody) -> str:
+    name: str = getattr(body, "group_id", "")
+    return name
+
+
+def _member_of(state: CoordinatorState, new_id: str) -> bool:
+    if not new_id:
+        return False
+    classic = (state.group(slot.group_id) for slot in state.slots)
+    consumer = (state.consumer_group(slot.group_id) for slot in state.slots)
+    return any(
+        new_id in [member.member_id for member in group.members] for group in (*classic, *consumer) if group is not None
+    )
