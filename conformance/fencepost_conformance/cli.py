@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         _cannot(
             name,
             f"the Python package {missing.name!r} is not installed; "
-            "install the suite with: pip install 'fencepost[suite]' (Spark: 'fencepost[spark]')",
+            "install the suite, in a checkout of the project: pip install -e '.[suite]' (with Spark: '.[spark]')",
         )
     except KeyboardInterrupt:
         _cannot(name, INTERRUPTED)

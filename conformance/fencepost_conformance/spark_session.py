@@ -26,7 +26,7 @@ def started(cores: int) -> Iterator[tuple[SparkSession, Path]]:
         from .pipeline.spark import spark_session  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         raise CannotRun(
-            f"the Spark engine needs {missing.name}; install it with: pip install 'fencepost[spark]'"
+            f"the Spark engine needs {missing.name}; install it, in the checkout: pip install -e '.[spark]'"
         ) from None
     with tempfile.TemporaryDirectory(prefix="fencepost-spark-", ignore_cleanup_errors=True) as scratch:
         try:

@@ -10,6 +10,8 @@ import pytest
 
 from fencepost_conformance.checker.check import check_file, check_trace
 from fencepost_conformance.checker.search import Limits
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.corpus.produce import takes
 from fencepost_conformance.corpus.scenarios import ALL, SCENARIOS
 from fencepost_conformance.falsify.falsehoods import KINDS, falsehoods
 from fencepost_conformance.trace.files import WireTrace, read_traces
@@ -39,6 +41,12 @@ def test_it_is_broad_and_small() -> None:
     assert all(any(name.startswith(title) for title in played) for name in names)
     missing = {title for title in played if not any(name.startswith(title) for name in names)}
     assert not missing
+
+
+def test_a_name_that_no_trace_begins_with_is_told() -> None:
+    assert {take.library for take in takes(["alone-"], java=False)} == set(ALL) - {"java"}
+    with pytest.raises(CannotRun, match="no trace begins with 'alnoe'"):
+        takes(["alone-", "alnoe"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.clients, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def broker():  # type: ignore[no-untyped-def]
-    pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install 'fencepost[clients]'")
+    pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
     try:
         jars.fetch(f"org.apache.kafka:kafka_2.13:{Broker().version}", LOGGER)
     except CannotRun as reason:

@@ -119,7 +119,7 @@ def test_processes_say_the_same_as_one() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_says_the_same(folder: Path) -> None:
-    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'fencepost[spark]'")
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install -e '.[spark]'")
     status, result, _ = validate(folder, "--engine", "spark")
     assert status == 1
     assert [verdict["outcome"] for verdict in result["verdicts"]] == ["accepted", "refused", "broken"]

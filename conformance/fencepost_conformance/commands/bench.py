@@ -34,7 +34,9 @@ def bench(
             except CannotRun as reason:
                 skipped[name] = str(reason)
             except ModuleNotFoundError as missing:
-                skipped[name] = f"the Python package {missing.name!r} is not installed (pip install 'fencepost[dev]')"
+                skipped[name] = (
+                    f"the Python package {missing.name!r} is not installed; in the checkout: pip install -e '.[dev]'"
+                )
             meter.advance()
     if not rows:
         raise CannotRun("nothing could be measured: " + "; ".join(f"{name}: {why}" for name, why in skipped.items()))

@@ -35,7 +35,7 @@ def corpus(
         print(f"corpus: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
     except PackageNotFoundError as missing:
-        print(f"corpus: {missing.name} is not installed; pip install '.[clients]' in the checkout", file=sys.stderr)
+        print(f"corpus: {missing.name} is not installed; pip install -e '.[clients]' in the checkout", file=sys.stderr)
         raise SystemExit(2) from None
     wanting = [each for each in made if each.problem is not None or not each.accepted]
     print(f"{len(made) - len(wanting)} of {len(made)} recorded and accepted")

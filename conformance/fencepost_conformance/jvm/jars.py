@@ -91,7 +91,7 @@ def _download(coordinates: tuple[str, ...], folder: Path) -> None:
     reason = "; ".join(tried) or "neither mvn nor PySpark is installed"
     raise CannotRun(
         f"could not fetch {' and '.join(coordinates)} ({reason}). Install Maven (package 'maven') or PySpark "
-        "(pip install 'fencepost[spark]'), check the network, and run again"
+        "(pip install -e '.[spark]'), check the network, and run again"
     )
 
 

