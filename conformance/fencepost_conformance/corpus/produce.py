@@ -11,6 +11,7 @@ from pathlib import Path
 from ..checker.check import check_file
 from ..console import CannotRun
 from ..record.addresses import Address
+from ..record.output import part_of
 from ..record.run import parse_address, record
 from ..targets.broker import DEFAULT_VERSION, HOST, Broker
 from .scenarios import SCENARIOS, Scenario
@@ -117,6 +118,7 @@ async def _make(take: Take, broker: Broker, java: Java | None, folder: Path) -> 
     problem = ""
     for attempt in range(TRIES):
         path = folder / f"{take.name}.jsonl.gz"
+        part_of(path).unlink(missing_ok=True)
         try:
             await _play(take, broker, java, attempt, path)
         except Stuck as stuck:

@@ -16,10 +16,16 @@ from pathlib import Path
 from ..console import CannotRun
 
 
+def part_of(path: Path) -> Path:
+    """Where a trace of that name is while it is recorded."""
+    return path.with_name(path.name.removesuffix(".gz") + ".part") if path.suffix == ".gz" else path
+
+
 class Output:
     """Appends lines to a new file. A name that ends in ``.gz`` is compressed when it is closed.
 
-    While recording, such a file is plain text beside it, named ``….part``.
+    While recording, such a file is plain text beside it (``part_of``). One that is there already is all that a recorder
+    which crashed has left, and is not written over. Raises CannotRun where nothing can be written.
     """
 
     def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
@@ -28,11 +34,14 @@ class Output:
         self._complain = complain
         self._waiting: list[bytes] = []
         self._troubled = False
-        self._plain = path.with_name(path.name.removesuffix(".gz") + ".part") if path.suffix == ".gz" else path
+        self._plain = part_of(path)
+        fresh = os.O_EXCL if self._plain != path else os.O_TRUNC
         try:
             if self._plain != path and path.is_dir():
                 raise IsADirectoryError(f"{path} is a directory")
-            self._file = os.open(self._plain, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            self._file = os.open(self._plain, os.O_WRONLY | os.O_CREAT | fresh, 0o644)
+        except FileExistsError:
+            raise CannotRun(f"{self._plain} is left from a recording that did not end; move it away first") from None
         except OSError as error:
             raise CannotRun(f"cannot write the trace to {path}: {error.strerror or error}") from None
 

@@ -255,3 +255,11 @@ def test_what_never_fits_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.Monk
     rescued = next(tmp_path.glob("fencepost-*.jsonl"))
     assert str(rescued) in str(told.value)
     assert rescued.read_text() == "{}\n"
+
+
+def test_what_a_crashed_recorder_left_is_not_written_over(tmp_path: Path) -> None:
+    crashed = Output(tmp_path / "t.jsonl.gz", lambda _: None)
+    crashed.write("all that was seen")
+    with pytest.raises(CannotRun, match=r"t\.jsonl\.part is left from a recording that did not end"):
+        Output(tmp_path / "t.jsonl.gz", lambda _: None)
+    assert (tmp_path / "t.jsonl.part").read_text() == "all that was seen\n"
