@@ -16,6 +16,7 @@ from fencepost_conformance.cli import main
 from fencepost_conformance.commands import conform
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import harness
+from fencepost_conformance.mainjob import Finding, Stage, status_of
 from fencepost_conformance.pipeline.engines import ENGINES
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.plan import Plan
@@ -147,3 +148,16 @@ def test_without_a_jdk_spark_is_told_to_need_one(tmp_path: Path) -> None:
         assert ran.returncode == 2
         assert "Spark does not start; it needs a JDK of version 17 or later" in ran.stderr
         assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [
+        (["held", "skipped"], 0),
+        (["held", "could not run"], 2),
+        (["held", "interrupted"], 2),
+        (["could not run", "does not hold"], 1),
+    ],
+)
+def test_the_main_job_tells_by_its_status_what_its_stages_told(verdicts: list[str], status: int) -> None:
+    assert status_of([Finding(Stage("a stage", ()), verdict) for verdict in verdicts]) == status
