@@ -23,6 +23,7 @@ def command(version: str) -> list[str]:
         "-Xmx768m",
         "-XX:+UseSerialGC",
         "-XX:-UsePerfData",
+        "-XX:TieredStopAtLevel=1",  # of a run of a thousand traces the second compiler takes more time than it saves
         "-cp",
         os.pathsep.join(map(str, [classes, *libraries])),
         "fencepost.Main",
