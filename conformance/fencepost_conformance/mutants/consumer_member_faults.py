@@ -15,8 +15,12 @@ from fencepost.member.consumer.state import (
     TopicIdPartition,
 )
 from fencepost.member.consumer.turn import ConsumerTurn
-from fencepost.member.events import Call, CloseOption, Failure, MemberTimer
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.member.events import Call, CloseOption, Command, Failure, MemberTimer, Send
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from fencepost.protocol.errors import ErrorCode
 
 from .mutant import Mutant, Patches, Side
@@ -164,6 +168,16 @@ def _join_counts_as_not_sent(patches: Patches) -> None:
     original = patches.attribute(requests, "send_heartbeat", send)
 
 
+def _subscription_told_once(patches: Patches) -> None:
+    def emit(working: ConsumerTurn, command: Command) -> None:
+        if isinstance(command, Send) and isinstance(command.body, ConsumerGroupHeartbeatRequest):
+            again = command.body.member_epoch == JOIN_EPOCH and command.request_id > 0
+            command = changed(command, body=changed(command.body, subscribed_topic_names=None)) if again else command
+        original(working, command)
+
+    original = patches.attribute(ConsumerTurn, "emit", emit)
+
+
 M = Side.CONSUMER_MEMBER
 FAULTS = (
     Mutant(
@@ -228,5 +242,9 @@ FAULTS = (
     Mutant(
         "joins-tell-everything-twice", M, "N-HB-02", "the heartbeat after the join tells everything again",
         _join_counts_as_not_sent,
+    ),
+    Mutant(
+        "subscription-told-once", M, "KAFKA-16190", "a member that joins again does not repeat what it subscribes to",
+        _subscription_told_once,
     ),
 )  # fmt: skip
