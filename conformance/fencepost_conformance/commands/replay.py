@@ -25,7 +25,7 @@ from ..report.page import page
 from ..report.wire_words import wire_lanes, wire_steps
 from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import parse_target, profile_for
-from ..trace import EventTrace, itf, write_traces
+from ..trace import BrokenTrace, EventTrace, itf, write_traces
 
 #: characters of a note on the terminal; a whole group can differ
 _NOTE = 500
@@ -56,10 +56,14 @@ def replay(  # noqa: PLR0917 — options of a command line
     charts: list[Chart] = []
     told: list[dict[str, Any]] = []
     kept: list[EventTrace] = []
+    broken: list[str] = []
     held = True
     checker = Checker(job)
     try:
         for item in load(trace, job.profile, steps, protocol):
+            if isinstance(item, BrokenTrace):
+                broken.append(str(item))
+                continue
             if isinstance(item, Loaded):
                 shown, found = _examine(checker, item, shortest=shortest)
                 held &= found.verdict.held
@@ -76,6 +80,8 @@ def replay(  # noqa: PLR0917 — options of a command line
         raise CannotRun(str(fault)) from None
     finally:
         checker.close()
+    if broken and not charts:
+        raise CannotRun("; ".join(broken))
     if html is not None:
         html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
     if picture is not None:
@@ -85,7 +91,11 @@ def replay(  # noqa: PLR0917 — options of a command line
     if out is not None:
         _write(out, kept)
     if as_json:
-        print(json.dumps({"command": "replay", "held": held, "traces": told}))
+        print(json.dumps({"command": "replay", "held": held and not broken, "traces": told, "broken": broken}))
+    if broken and held:
+        raise CannotRun("; ".join(broken))
+    for reason in broken:
+        print(f"fencepost replay: {reason}", file=sys.stderr)
     raise typer.Exit(0 if held else 1)
 
 

@@ -26,8 +26,8 @@ class Loaded:
 
 def load(
     what: str, profile: str, steps: int, protocol: GroupProtocol = GroupProtocol.CLASSIC
-) -> list[Loaded | WireTrace]:
-    """The traces of a seed or a file. Raises ``CannotRun`` for a broken file or none."""
+) -> list[Loaded | WireTrace | BrokenTrace]:
+    """The traces of a seed or a file. Raises ``CannotRun`` where there is none to be had."""
     if what.lstrip("-").isdigit():
         made = generate(int(what), PROFILES[profile], steps, protocol)
         return [Loaded(f"seed {what}", made, ())]
@@ -38,14 +38,7 @@ def load(
         raise CannotRun(f"{what}: {reason.strerror}; give a seed (a number) or a file of traces") from None
     except itf.NotItf as wrong:
         raise CannotRun(str(wrong)) from None
-    for trace in found:
-        if isinstance(trace, BrokenTrace):
-            raise CannotRun(str(trace))
-    return [
-        trace if isinstance(trace, WireTrace) else _run(what, trace)
-        for trace in found
-        if not isinstance(trace, BrokenTrace)
-    ]
+    return [_run(what, trace) if isinstance(trace, EventTrace) else trace for trace in found]
 
 
 def _run(what: str, trace: EventTrace) -> Loaded:

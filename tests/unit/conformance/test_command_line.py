@@ -161,3 +161,25 @@ def test_without_a_jdk_spark_is_told_to_need_one(tmp_path: Path) -> None:
 )
 def test_the_main_job_tells_by_its_status_what_its_stages_told(verdicts: list[str], status: int) -> None:
     assert status_of([Finding(Stage("a stage", ()), verdict) for verdict in verdicts]) == status
+
+
+def test_replay_shows_what_it_can_read_and_names_what_it_cannot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = [(ROOT / "docs" / "findings" / f"{name}.jsonl").read_text() for name in ("wedged-group", "listed-twice")]
+    broken = '{"type": "trace", "version": 1, "kind": "events"}\n{"type": "appended", "at_ms": 1, "offst": 2}\n'
+    page, file = tmp_path / "page.html", tmp_path / "three.jsonl"
+    file.write_text(broken.join(good))
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(file), "--html", str(page)])
+    told = capsys.readouterr()
+    assert ended.value.code == 2
+    assert f"{file}:{good[0].count(chr(10)) + 2}: appended.offset: Field required" in told.err
+    assert page.read_text().count('<div class="trace"') == 2
+
+    file.write_text(broken)
+    page.unlink()
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(file), "--html", str(page)])
+    assert ended.value.code == 2
+    assert not page.exists()

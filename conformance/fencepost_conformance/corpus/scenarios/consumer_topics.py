@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..stage import Stage
-from .rejoining import unsubscribe
+from .rejoining import subscribe_in_turn, unsubscribe
 from .scenario import CONSUMER, leader_and_follower, quiet, scenario
 
 
@@ -16,12 +16,7 @@ def _pattern(stage: Stage, letters: str = "a-z") -> str:
 async def consumer_subscription_change(stage: Stage) -> None:
     """Members subscribe to more topics one after the other, and one to fewer."""
     both = list(stage.topics)[:2]
-    one, two = await leader_and_follower(stage)
-    await two.say(f"subscribe {','.join(both)}")
-    await stage.settled(one, two, topics=both)
-    await one.say(f"subscribe {','.join(both)}")
-    await quiet(4)
-    await stage.settled(one, two, topics=both)
+    one, two = await subscribe_in_turn(stage)
     await two.say(f"subscribe {both[1]}")
     await quiet(4)
     await stage.settled(one, two, topics=both)

@@ -68,25 +68,24 @@ async def crash_while_joining(stage: Stage) -> None:
     await one.close()
 
 
-@scenario()
-async def crash_of_leader_before_sync(stage: Stage) -> None:
-    """The leader is killed when it was given the members; the others wait for its assignment in vain."""
+async def _leader_killed(stage: Stage, kind: str, api: str) -> None:
+    """While it leads the rebalance by which another member comes."""
     one = await stage.member("one")
     await stage.settled(one)
-    stage.crash_at("one", "received", "join_group", 1)
+    stage.crash_at("one", kind, api, 1)
     two = await stage.member("two")
     await one.ended()
     await stage.settled(two)
     await two.close()
+
+
+@scenario()
+async def crash_of_leader_before_sync(stage: Stage) -> None:
+    """The leader is killed when it was given the members; the others wait for its assignment in vain."""
+    await _leader_killed(stage, "received", "join_group")
 
 
 @scenario()
 async def crash_of_leader_after_sync(stage: Stage) -> None:
     """The leader is killed when it has sent the assignment."""
-    one = await stage.member("one")
-    await stage.settled(one)
-    stage.crash_at("one", "sent", "sync_group", 1)
-    two = await stage.member("two")
-    await one.ended()
-    await stage.settled(two)
-    await two.close()
+    await _leader_killed(stage, "sent", "sync_group")

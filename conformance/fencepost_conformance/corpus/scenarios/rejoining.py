@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from ..stage import Stage
+from ..stage import Player, Stage
 from .scenario import leader_and_follower, quiet, scenario
 
 
-@scenario(libraries=("confluent-kafka", "aiokafka", "java"))
-async def subscription_change(stage: Stage) -> None:
-    """A follower, then the leader, subscribes to more topics."""
+async def subscribe_in_turn(stage: Stage) -> tuple[Player, Player]:
+    """Two members of one topic; the second, then the first, subscribes to another as well."""
     both = list(stage.topics)[:2]
     one, two = await leader_and_follower(stage)
     await two.say(f"subscribe {','.join(both)}")
@@ -18,6 +17,13 @@ async def subscription_change(stage: Stage) -> None:
     await one.say(f"subscribe {','.join(both)}")
     await quiet(4)
     await stage.settled(one, two, topics=both)
+    return one, two
+
+
+@scenario(libraries=("confluent-kafka", "aiokafka", "java"))
+async def subscription_change(stage: Stage) -> None:
+    """A follower, then the leader, subscribes to more topics."""
+    one, two = await subscribe_in_turn(stage)
     await two.close()
     await one.close()
 
