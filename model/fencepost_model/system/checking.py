@@ -21,6 +21,7 @@ from .closed import ClosedSystem
 from .consumer.closed import ConsumerSystem
 from .families import family_of, system_of
 from .manifest import Entry, read_problem
+from .mixed.closed import MixedSystem
 from .mutants import mutated
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def explore_entry(
     watch: Watch | None = None,
     transitions: bool = False,
     symmetry: bool = False,
-) -> tuple[ClosedSystem | ConsumerSystem, Exploration]:
+) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem, Exploration]:
     """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
     problem = read_problem(entry)
     if profile is not None:

@@ -69,7 +69,9 @@ class MixedConfig:
         return self.starts_as[client] if client < len(self.starts_as) else frozenset({"classic", "consumer"})
 
     def with_profile(self, profile: Profile) -> MixedConfig:
-        return replace(self, profile=profile)
+        """Of the profile's switches those that are about groups of both protocols: the others are left as intended."""
+        switches = {name: getattr(profile, name) for name in SWITCHES}
+        return replace(self, profile=replace(INTENDED, name=profile.name, **switches))
 
     @property
     def classic(self) -> Config:

@@ -68,15 +68,14 @@ def in_step(group: AnyGroup, process: Process) -> bool:
 
 
 def belongs(group: AnyGroup, process: Process) -> bool:
-    """It is a client of the consumer group, which has not fenced it. A classic one is fenced by the generation that its
-    next request carries; a JoinGroup carries none."""
+    """It is a client of the consumer group, which has not fenced it. A classic one is fenced by its generation, but not
+    while it joins: a JoinGroup has none (X-JOIN-12)."""
     member = present(group).get(process.member_id)
     if member is None or not process.runs:
         return False
     client = process.classic
-    return process.runs_consumer or (
-        member.classic is not None and (client.state not in ("stable", "syncing") or client.generation == member.epoch)
-    )
+    fits = client.state == "joining" or client.generation == member.epoch
+    return process.runs_consumer or (member.classic is not None and fits)
 
 
 def _of_group(name: str, holds: Callable[[Any], bool]) -> Property:

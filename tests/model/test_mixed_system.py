@@ -1,0 +1,193 @@
+"""The closed mixed group: same graph as the specification's (E1), every action reached, Kafka's faults found."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphs import SPEC, compared, dumped
+
+from fencepost.protocol.events import Appended, TimerFired
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost_model.explore.search import explore
+from fencepost_model.system.checking import check_python, check_tlc, explore_entry
+from fencepost_model.system.families import MIXED
+from fencepost_model.system.manifest import read_manifest, read_problem
+from fencepost_model.system.mixed.abstraction import VARIABLES, abstract, abstract_graph
+from fencepost_model.system.mixed.closed import GROUP, LOG, MixedSystem
+from fencepost_model.system.mixed.config import SWITCHES, MixedConfig
+from fencepost_model.system.mixed.machine import compacted
+from fencepost_model.tlc.dump import ValueNumbers
+
+ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in MIXED.modules}
+LARGE = "MixedAnyOrder"
+
+
+# ---- E1 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize("name", ["MixedQuiet", "MixedCooperative"])
+def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
+    row = check_tlc(ENTRIES[name], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+
+
+def test_a_large_configuration_is_compared_when_it_is_asked_for_by_name() -> None:
+    entry = ENTRIES[LARGE]
+    assert entry.e1
+    assert entry.size == "large"
+    assert (entry.distinct or 0) >= 300_000
+
+
+@pytest.mark.tlc
+def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["MixedQuiet"]
+    dump = dumped(tmp_path, entry)
+    assert compared(dump, entry).equal
+    for mutant in ("Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers"):
+        comparison = compared(dump, entry, mutant)
+        assert not comparison.equal
+        assert comparison.differences[0].path
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize("override", ['Policy = "disabled"', "Interval = TRUE", "fault_upgrade_without_bump = TRUE"])
+def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["MixedQuiet"]
+    comparison = compared(dumped(tmp_path, entry, override), entry)
+    assert not comparison.equal
+    assert "the specification" in {each.side for each in comparison.differences}
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(
+    "mutant",
+    ["Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers", "Released <- NobodyIsReleased"],
+)
+def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
+    entry = ENTRIES["MixedQuiet"]
+    dump = dumped(tmp_path, entry, mutant)
+    assert not compared(dump, entry).equal
+    assert compared(dump, entry, mutant).equal
+
+
+def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
+    system, found = explore_entry(ENTRIES["KafkaStarves"], profile=INTENDED, transitions=True)
+    assert isinstance(system, MixedSystem)
+    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
+    assert len({*graph.states}) == found.states
+    for number in range(0, found.states, 97):
+        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
+
+
+# ---- what happens ----------------------------------------------------------------------------------------------------
+
+
+def actions() -> set[str]:
+    """The disjuncts of System and Environment."""
+    text = (SPEC / "MixedGroup.tla").read_text(encoding="utf-8")
+    parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
+    assert len(parts) == 2
+    return set(re.findall(r"(?:\\/|:) (\w+)(?:\([\w, ]+\))?$", "".join(parts), re.MULTILINE))
+
+
+EITHER, CLASSIC, CONSUMER = frozenset({"classic", "consumer"}), frozenset({"classic"}), frozenset({"consumer"})
+ROLLS = MixedConfig(
+    member_ids=("m1", "m2", "m3"), partitions=("p1",), instance_of=("i1",), starts_as=(EITHER, CONSUMER)
+)
+SHORT = replace(ROLLS, member_ids=("m1", "m2"))
+RUNS: tuple[tuple[MixedConfig, set[str]], ...] = (
+    (ROLLS, {"ClientGivesUp", "RequestLost", "RequestDuplicated", "ReplyLost", "CoordinatorFailsOver"}),
+    (ROLLS, {"SessionTimerFiresEarly", "RebalanceTimerFiresEarly", "MemberJoinTimerFiresEarly"}),
+    (ROLLS, {"MemberSyncTimerFiresEarly"}),
+    (replace(SHORT, interval=True), {"ClientCrashes", "SyncTimerFiresEarly"}),
+    (replace(SHORT, instance_of=(), starts_as=(CLASSIC, CLASSIC)), {"ClientLeaves", "JoinTimerFiresEarly"}),
+    (replace(SHORT, starts_as=(CLASSIC, CONSUMER)), {"ClientLeaves"}),
+)
+
+
+def test_every_action_is_reached() -> None:
+    reached = set()
+    for config, faults in RUNS:
+        system = MixedSystem(replace(config, faults=1, allowed=frozenset({"ClientStarts", *faults})))
+        reached |= {label[0] for _, label, _, _ in explore(system, transitions=True).graph.transitions()}
+    assert reached == actions()
+
+
+def test_every_transition_carries_what_the_coordinator_was_given() -> None:
+    """What product exploration needs: the events, replayed on the coordinator, give the group of the next state."""
+    config = read_problem(ENTRIES["KafkaStarves"]).config
+    assert isinstance(config, MixedConfig)
+    system = MixedSystem(replace(config, profile=INTENDED))
+    machine = system.coordinator.machine
+    graph = explore(system, transitions=True).graph
+    seen = set()
+    for source, label, events, target in graph.transitions():
+        before: tuple[Any, ...] = graph.state(source)
+        after: tuple[Any, ...] = graph.state(target)
+        if events is None:
+            assert label[0] in ("IntervalPasses", "ClientStarts") or label[0].startswith("Client")
+            assert before[LOG] == after[LOG]
+            continue
+        seen |= {type(event) for event in events}
+        memory = before[GROUP]
+        if isinstance(events[0], TimerFired):
+            kind, member_id = events[0].key.kind, events[0].key.member_id
+            memory = memory._replace(timers=memory.timers - {(kind, member_id)})
+        ids = (*config.member_ids, "")
+        found = [
+            result
+            for new_id in ("", ids[before[2].ids_used])
+            for result in machine.step(memory, events[0], new_id)
+            if result.memory == after[GROUP] and compacted(before[LOG], result.records) == after[LOG]
+        ]
+        assert found
+        assert found[0].events == events
+    assert {Appended, TimerFired} <= seen
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------------
+
+FAULTS = {
+    "KafkaUpgradeFails": {"fault_upgrade_without_protocol"},
+    "KafkaUpgradeDisturbs": {"fault_upgrade_answers_before_checks"},
+    "KafkaUpgradeWithoutBump": {"fault_upgrade_without_bump"},
+    "KafkaUpgradeLeavesPartitions": {"fault_upgrade_without_bump"},
+    "KafkaStarves": {"fault_classic_members_starve"},
+    "KafkaDowngradeLosesBump": {"fault_downgrade_loses_bump"},
+    "KafkaLeavesJoinTimers": {"fault_downgrade_leaves_timers"},
+    "KafkaLeavesSyncTimers": {"fault_downgrade_leaves_timers"},
+}
+
+
+def test_every_fault_of_mixed_groups_has_its_configuration() -> None:
+    assert set[str]().union(*FAULTS.values()) == {*SWITCHES}
+    assert {name for name in ENTRIES if name.startswith("Kafka")} == {*FAULTS}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -> None:
+    entry = ENTRIES[name]
+    assert check_python(entry).wrong == []
+    switches = dict.fromkeys(FAULTS[name], True)
+    assert read_problem(entry).config.profile == replace(INTENDED, **switches)  # type: ignore[arg-type]
+    assert check_python(entry, profile=INTENDED).violated == []
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str) -> None:
+    assert check_python(ENTRIES[name], profile=KAFKA_4_3).violated == [ENTRIES[name].breaks]
+
+
+def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
+    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
+    for name, entry in ENTRIES.items():
+        assert entry.e1 <= ("constants" in rows[name])
+        if "constants" not in rows[name]:
+            continue
+        assert MIXED.from_constants(rows[name]["constants"]) == read_problem(entry).config, name
