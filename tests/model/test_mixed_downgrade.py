@@ -10,8 +10,15 @@ from mixed_scene import TOPICS, Scene, T, kinds, subscription
 
 from fencepost.protocol import embedded
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerKind, Topic, TopicsChanged
-from fencepost.protocol.messages import JoinGroupResponse, LeaveGroupMember, LeaveGroupRequest, LeaveGroupResponse
+from fencepost.protocol.events import Appended, TimerKind, Topic, TopicsChanged
+from fencepost.protocol.messages import (
+    JoinGroupResponse,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
 
 ALL = ((T, 0), (T, 1), (T, 2))
@@ -285,3 +292,21 @@ def test_a_member_that_comes_back_has_its_own_session_timeout() -> None:
     scene.fail()
     assert scene.due(TimerKind.CONSUMER_SESSION, "x") == 10_000
     assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 45_000
+
+
+def test_a_group_that_was_replaced_before_it_was_there_is_listed_once() -> None:
+    """C-ADM-05: down and up again, and neither is replicated; readers never knew the classic group between."""
+    scene = Scene()
+    scene.beats("m")
+    scene.joins("x")
+    down = scene.state.durable
+    scene.send(LeaveGroupRequest("g", (LeaveGroupMember("m"),)))
+    up = down + scene.state.undurable
+    scene.send(scene.beat("n"))
+    shown = []
+    for offset in (down, up, up + scene.state.undurable):
+        scene.step(Appended(scene.now, offset))
+        (reply,) = scene.send(ListGroupsRequest(), version=5).outcome.replies
+        assert isinstance(reply.body, ListGroupsResponse)
+        shown.append([row.group_type for row in reply.body.groups])
+    assert shown == [["consumer"], ["classic"], ["consumer"]]

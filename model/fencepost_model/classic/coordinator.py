@@ -47,7 +47,7 @@ from .gate import refused
 from .load import load_groups
 from .reads import is_read, read
 from .requests import arrive, go_on
-from .slots import Shadow, Slot, Written
+from .slots import Removed, Shadow, Slot, Written
 from .state import Arrive, Group, Operation, Timer
 from .view import view
 from .work import Work
@@ -72,7 +72,7 @@ class CoordinatorState(NamedTuple):
     ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
     absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
     offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
-    ``relisted``: where in the log a deletion was tried, as records behind, and the group; see ``reads``. ``dropped``:
+    ``relisted``: where in the log a group object was removed, or that was tried; see ``reads``. ``dropped``:
     consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: members that a failed append
     touched, and where; see ``reads``. ``hashes``: the metadata hashes known so
     far, which a target showed (M-META-07). ``formers``: classic groups that were converted while somebody waits with
@@ -88,7 +88,7 @@ class CoordinatorState(NamedTuple):
     shadows: tuple[Shadow, ...] = ()
     written: Written | None = None
     handled: int = 0
-    relisted: frozenset[tuple[int, str]] = frozenset()
+    relisted: frozenset[Removed] = frozenset()
     dropped: tuple[tuple[str, ConsumerGroup], ...] = ()
     doubled: frozenset[tuple[int, str, str]] = frozenset()
     around: Surroundings = Surroundings()

@@ -12,7 +12,7 @@ from ..consumer.state import ConsumerGroup, Image
 from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
-from .slots import Shadow, Slot, Written
+from .slots import Removed, Shadow, Slot, Written
 from .state import JOIN_TIMER, Arrive, Created, Group, Operation, Timer
 
 
@@ -30,7 +30,7 @@ class Opened:
         undurable: int = 0,
         now: int = 0,
         shadows: tuple[Shadow, ...] = (),
-        relisted: frozenset[tuple[int, str]] = frozenset(),
+        relisted: frozenset[Removed] = frozenset(),
         dropped: tuple[tuple[str, ConsumerGroup], ...] = (),
         doubled: frozenset[tuple[int, str, str]] = frozenset(),
         formers: tuple[Former, ...] = (),
@@ -39,7 +39,7 @@ class Opened:
         self.operations = list(operations)
         self.undurable = undurable
         self.shadows = shadows
-        self.relisted = relisted  #: (records to the place of the log, group): deletions that ListGroups remembers
+        self.relisted = relisted  #: what ListGroups remembers
         self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
         self.doubled = doubled  #: (records to the place of the log, group, member): see ``reads``
         self.formers = Formers(formers)
@@ -122,8 +122,6 @@ class Opened:
         if draft is not None:
             self.loose.append((group_id, draft.armed))
         self.slots[group_id] = Slot(group_id, None, delay)
-        if self.profile.fault_failed_deletion_lists_twice:
-            self.relisted |= {(self.undurable, group_id)}
         self.operations[:] = [
             operation._replace(callback=None)
             if operation.group_id == group_id
@@ -132,6 +130,12 @@ class Opened:
             else operation
             for operation in self.operations
         ]
+
+    def relist(self, group_id: str) -> None:
+        """The group object is removed with the next record (C-ADM-05). Call it before the shadow of that is there."""
+        if self.profile.fault_failed_deletion_lists_twice:
+            since = max([each.behind for each in self.shadows if each.group_id == group_id and each.entry], default=0)
+            self.relisted |= {Removed(self.undurable, group_id, since)}
 
     def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
         """Every timer that the step set (its length in ms) or cancelled (None), by group."""

@@ -222,6 +222,7 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Writt
             own = [Record(GroupMetadataKey(group_id), None)]
             records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
             before.append((group_id, group))
+            work.relist(group_id)
             work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, group))
     for group_id, _ in before:
         work.delete(group_id)

@@ -32,6 +32,19 @@ class Written(NamedTuple):
     cancelled: frozenset[Timer] = frozenset()
 
 
+class Removed(NamedTuple):
+    """A group object that was removed, or was to be, with the record after the next ``behind``. It stands under its id
+    since that many records were replicated: ``since``, which may be negative."""
+
+    behind: int
+    group_id: str
+    since: int
+
+    def after(self, records: int) -> Removed:
+        """The same when these many more are replicated."""
+        return Removed(self.behind - records, self.group_id, self.since - records)
+
+
 class Shadow(NamedTuple):
     """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
     ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside. ``by``:

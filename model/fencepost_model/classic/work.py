@@ -112,7 +112,7 @@ class Work(Opened):
     def durable(self, records: int) -> None:
         """The high watermark moved on (F-RT-14)."""
         self.undurable -= records
-        self.relisted = frozenset((behind - records, group) for behind, group in self.relisted if behind >= records)
+        self.relisted = frozenset([gone.after(records) for gone in self.relisted if gone.behind >= records])
         self.doubled = frozenset((behind - records, g, m) for behind, g, m in self.doubled if behind >= records)
         self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
         ready = [operation for operation in self.operations if operation.behind <= records]

@@ -25,7 +25,7 @@ from fencepost.protocol.records import GroupMetadataKey, Record
 from ..classic.draft import Draft
 from ..classic.rebalance import prepare
 from ..classic.slots import Shadow, Slot, Written
-from ..classic.state import Group, Operation, Timer
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Operation, Timer
 from ..classic.work import Work
 from ..machines import EMPTY
 from ..mixed.upgrade import may_upgrade, release, upgrade
@@ -205,6 +205,8 @@ class Side:
         old = slot.group
         records = [*prefix, *turn.records]
         if records:
+            if turn.base or turn.classic is not None:
+                work.relist(group_id)
             entry = turn.fresh or bool(turn.base) or turn.classic is not None
             by = operation.id if isinstance(old, Group) else None
             if isinstance(old, Group):
@@ -214,8 +216,6 @@ class Side:
             if isinstance(old, ConsumerGroup):
                 old = old._replace(refresh=turn.refresh)  # M-HB-13: it stays
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
-            if (turn.base or turn.classic is not None) and work.profile.fault_failed_deletion_lists_twice:
-                work.relisted |= {(work.undurable, group_id)}
             after = turn.classic or turn.after()
             work.slots[group_id] = Slot(group_id, after, slot.delay)
             if isinstance(slot.group, ConsumerGroup):
@@ -224,6 +224,9 @@ class Side:
         self.timers(turn)
         draft = None if turn.classic is None else work.draft(group_id)
         if draft is not None:
+            if not work.profile.fault_downgrade_leaves_timers:  # those of a classic group that was here before
+                draft.cancel(JOIN_TIMER)
+                draft.cancel(SYNC_TIMER)
             for member in draft.members.values():
                 draft.arm_session(member)  # X-DOWN-05
             if turn.parked:  # X-DOWN-23 mended
