@@ -60,9 +60,18 @@ def fetch(*coordinates: str) -> list[Path]:
 
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a new folder and give it its name when it is complete, so that no process ever sees half of it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
+    """Fill a new folder and give it its name when it is complete, so that no process ever sees half of it.
+
+    Raises ``CannotRun`` where no folder can be made.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        room = tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-")
+    except OSError as reason:
+        raise CannotRun(
+            f"nothing can be kept in {target.parent} ({reason.strerror}); let FENCEPOST_CACHE name a folder for it"
+        ) from None
+    with room as scratch:
         folder = Path(scratch) / target.name
         folder.mkdir()
         fill(folder)
