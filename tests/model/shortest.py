@@ -1,8 +1,8 @@
 """The shortest way of the whole coordinator to a property that breaks, as a trace that any coordinator can replay.
 
 Breadth first over the model of a coordinator that leads one partition, with a few moves: a request, a timer that runs
-out, a request whose records cannot be appended. Time stands still but for timers; what is written is replicated at
-once. Where the model leaves a choice open, the first one is taken.
+out, a request whose records cannot be appended, or are late. Time stands still but for timers; what is written else is
+replicated at once. Where the model leaves a choice open, the first one is taken.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ TOPICS = (Topic("t", b"1" * 16, 2), Topic("u", b"2" * 16, 1))
 
 
 class Ask(NamedTuple):
-    """A request. ``fails``: its records cannot be appended. ``later``: how long before it, in ms."""
+    """A request. ``fails``: its records cannot be appended. ``late``: they are replicated only after its operation has
+    timed out (F-RT-09). ``later``: how long before it, in ms."""
 
     body: RequestBody
     fails: bool = False
     later: int = 0
+    late: bool = False
 
 
 class Fire(NamedTuple):
@@ -135,8 +137,20 @@ class Search:
         number, now = play.asked + 1, play.now + move.later
         version = VERSIONS[type(move.body)][1]
         request = Request(now, number, version, "client", "/127.0.0.1", move.body)
-        after = self._written(play._replace(asked=number, now=now), request, fails=move.fails)
+        play = play._replace(asked=number, now=now)
+        if move.late:
+            return self._late(play, request)
+        after = self._written(play, request, fails=move.fails)
         return None if move.fails and after.events[-1] is request else after  # nothing was written that could fail
+
+    def _late(self, play: Play, request: Request) -> Play | None:
+        after = self._event(play, request)
+        due = next((row for row in after.armed if row[0].operation == request.id), None)
+        if due is None:
+            return None
+        after = self._event(after._replace(now=due[1]), TimerFired(due[1], due[0]))
+        after = after._replace(ends=(*after.ends, len(after.log)))
+        return self._event(after, Appended(after.now, len(after.log)))
 
     def again(self, moves: Iterable[Move]) -> Play:
         """The run of these moves. Raises ``ValueError`` if one of them cannot be made."""

@@ -38,8 +38,10 @@ from fencepost.protocol.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     Protocol,
+    SyncGroupAssignment,
     SyncGroupRequest,
 )
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
 from fencepost_conformance.compaction.cleaner import while_read
@@ -182,8 +184,9 @@ def _leave(member_id: str, *, fails: bool = False) -> Ask:
     return Ask(ConsumerGroupHeartbeatRequest("g", member_id, -1), fails=fails)
 
 
-def _sync(member_id: str, generation: int, name: str = "range") -> Ask:
-    return Ask(SyncGroupRequest("g", generation, member_id, None, "consumer", name, ()))
+def _sync(member_id: str, generation: int, name: str = "range", gives: embedded.Assignment | None = None) -> Ask:
+    rows = () if gives is None else (SyncGroupAssignment(member_id, embedded.encode_assignment(gives)),)
+    return Ask(SyncGroupRequest("g", generation, member_id, None, "consumer", name, rows))
 
 
 DELETE = Ask(DeleteGroupsRequest(("g",)))
@@ -358,6 +361,13 @@ WHOLE = (
         members_are_watched,
         2,
     ),
+    Whole(  # X-JOIN-20
+        "fault_timeout_undoes_memory",
+        "join-too-late",
+        (Ask(_join("m1")), _classic("c1"), _classic("c1")._replace(late=True)),
+        members_are_watched,
+        2,
+    ),
     Whole(  # M-TGT-02
         "fault_absent_assignor_elected",
         "",
@@ -366,6 +376,18 @@ WHOLE = (
         1,
         Settings(group_consumer_assignors=("uniform",)),
         first=_VOTES_FOR_RANGE,
+    ),
+    Whole(  # A-UHET-06
+        "fault_absent_partition_fails",
+        "partition-of-nowhere",
+        (
+            _classic("", instance="i1"),
+            ROUND,
+            _sync(member_id("i1", 0), 1, gives=embedded.Assignment((TopicPartition("t", 5),), None)),
+            Ask(_join("m1", ("u",))),
+        ),
+        nobody_is_told_of_a_fault,
+        4,
     ),
     Whole(  # X-UP-07
         "fault_upgrade_without_protocol",

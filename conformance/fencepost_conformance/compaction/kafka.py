@@ -59,7 +59,7 @@ class OnKafka(Checked):
     followed: int = 0
 
     def __iadd__(self, other: Checked) -> Self:
-        super().__iadd__(other)
+        Checked.__iadd__(self, other)  # slots make a class anew, and ``super()`` would mean the old one
         if isinstance(other, OnKafka):
             self.steps += other.steps
             self.followed += other.followed

@@ -87,6 +87,7 @@ class Profile:
     fault_failed_append_loses_timers: bool = False  # M-HB-13, M-LEAVE-03, M-TMR-02
     fault_rejoin_confirms_revocation: bool = False  # M-FENCE-07, INV-KIP-09
     fault_absent_assignor_elected: bool = False  # M-TGT-02
+    fault_absent_partition_fails: bool = False  # A-UHET-06, X-UP-05
     fault_superseded_records_loaded: bool = False  # F-REPLAY-18, M-PE-02, F-REPLAY-06
     # members of consumer groups, client side
     fault_joining_skips_backoff: bool = False  # N-HB-07, N-ERR-03

@@ -21,7 +21,7 @@ from .refusal import Refused
 from .regex import Regex, change_regex
 from .rows import owned_set, target_rows, without_epochs
 from .state import REBALANCE, Beat, ConsumerGroup, Member, Partition, Target, Timer
-from .target import Ask, Wish, propose, valid
+from .target import Ask, Wish, propose, stumbles, valid
 from .turn import Turn
 
 
@@ -263,6 +263,8 @@ def compute(
         ]
     )
     ask = Ask(assignor, kind, wishes, {topic.topic_id: topic.partitions for topic in t.world.image.topics})
+    if t.profile.fault_absent_partition_fails and stumbles(ask):
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A-UHET-06")
     given = t.world.oracle.target(t.group_id, ask)
     if given is None:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")

@@ -57,6 +57,16 @@ def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
     )
 
 
+def stumbles(ask: Ask) -> bool:
+    """A-UHET-06: uniform, with unlike subscriptions, cannot take a previous target that names a partition which the
+    topic does not have."""
+    return (
+        ask.assignor != RANGE
+        and ask.type is SubscriptionType.HETEROGENEOUS
+        and any(t in wish.topics and n >= ask.partitions.get(t, 0) for wish in ask.members for t, n in wish.previous)
+    )
+
+
 def _valid(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
     if ask.assignor == RANGE:
         return dict(target) == ranged(ask, wishes)
