@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerKind
+from fencepost.protocol.events import Load, TimerKind, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3
 from fencepost.protocol.view import GroupState
+from fencepost_conformance.compaction.cleaner import while_read
 
+from .consumer_scene import A, B, ConsumerScene, plain
+from .mixed_scene import MixedScene, gets, wants
 from .scene import GROUP, Scene
 
 
@@ -57,3 +60,44 @@ def test_a_name_listed_twice() -> None:
 
 def test_4_0_deletes_in_one_operation() -> None:
     assert not KAFKA_4_0.fault_deletion_waits_twice
+
+
+def test_a_partition_that_the_topic_does_not_have() -> None:
+    """A-UHET-06, X-UP-05: in Kafka nobody can come; mended it is given up like any other."""
+    for profile in (KAFKA_4_3, INTENDED):
+        scene = MixedScene(profile)
+        asked = scene.join("", instance="i1", data=wants("a"))
+        scene.pass_time(6_000)
+        first = scene.joined(asked).member_id
+        scene.sync(first, 1, {first: gets({"a": [0, 7]})})
+        if profile is KAFKA_4_3:
+            assert scene.error("m1", 0, ("b",), {}, timeout=5) is ErrorCode.UNKNOWN_SERVER_ERROR
+            assert scene.now_in is GroupState.STABLE
+            continue
+        assert plain(scene.come("m1", "b").assignment or ()) == {B: (0, 1)}
+        assert plain(dict(scene.seen.target)[first]) == {A: (0, 1, 2, 3)}
+        answer = scene.rejoin(first, "a", instance="i1")
+        assert plain(scene.who(first).assigned) == {A: (0, 1, 2, 3)}
+        assert answer.generation_id == scene.seen.group_epoch
+
+
+def test_a_log_that_is_compacted_while_it_is_read() -> None:
+    """F-REPLAY-18, M-PE-02: at whatever place the reader is passed by the cleaner."""
+    for profile in (KAFKA_4_3, INTENDED):
+        scene = ConsumerScene(profile)
+        scene.come("one", "a")
+        read = len(scene.records)
+        scene.ok("one", -1)
+        scene.ask(m.DeleteGroupsRequest((GROUP,)))
+        scene.come("two", "a")  # in a new group, whose epochs begin anew
+        scene.come("one", "a")
+        live, end = scene.seen, len(scene.records)
+        for place in (0, read, end):
+            scene.records = scene.records[:end]
+            scene.feed(Unload(scene.now, None))
+            scene.feed(Load(scene.now, 2, while_read(scene.records, place, end)))
+            if profile is KAFKA_4_3 and place == read:
+                assert not scene.state.groups
+            else:
+                assert scene.seen.members == live.members
+                assert scene.seen.partition_epochs == live.partition_epochs
