@@ -322,3 +322,17 @@ def test_an_upgrade_that_is_not_appended_gives_the_old_group_back() -> None:
     scene.replicate()
     assert scene.classic.state == "Stable"
     assert scene.state.formers == ()
+
+
+@pytest.mark.parametrize("names", [("t",), ("t", "u")])
+@pytest.mark.parametrize(
+    ("profile", "error"), [(KAFKA_4_3, ErrorCode.UNKNOWN_SERVER_ERROR), (INTENDED, ErrorCode.NONE)]
+)
+def test_a_partition_that_is_not_there_is_in_the_assignor_s_way(
+    profile: Profile, error: ErrorCode, names: tuple[str, ...]
+) -> None:
+    """A-UHOM-06, A-UHET-06, X-UP-05: with subscriptions that are alike, and with others."""
+    scene = Scene(profile)
+    scene.stable({"a": assignment(("t", [0, 5]))})
+    assert scene.beats("c", names=names).error_code is error
+    assert (scene.state.group("g") is None) is (error is ErrorCode.NONE)

@@ -58,12 +58,12 @@ def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
 
 
 def stumbles(ask: Ask) -> bool:
-    """A-UHET-06: uniform, with unlike subscriptions, cannot take a previous target that names a partition which the
-    topic does not have."""
-    return (
-        ask.assignor != RANGE
-        and ask.type is SubscriptionType.HETEROGENEOUS
-        and any(t in wish.topics and n >= ask.partitions.get(t, 0) for wish in ask.members for t, n in wish.previous)
+    """A-UHET-06, A-UHOM-06: uniform cannot take a previous target that names a partition which the topic does not have.
+    With unlike subscriptions it fails at once; with alike ones such a partition is dealt out, and one is left over."""
+    return ask.assignor != RANGE and any(
+        topic in wish.topics and number >= ask.partitions.get(topic, 0)
+        for wish in ask.members
+        for topic, number in wish.previous
     )
 
 
