@@ -1,0 +1,113 @@
+"""The follower over traces of mixed groups: what the core does is allowed, in whatever order it tells its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fencepost.functions import KafkaFunctions
+from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+)
+from fencepost.protocol.messages import SyncGroupResponse
+from fencepost.protocol.records import GroupMetadataValue, Record
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
+from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.targets.base import Observation
+from fencepost_model.trace import Follower
+
+MATCHER = KafkaFunctions().matcher
+
+
+def _traces(profile: Profile, count: int) -> Iterator[Generated]:
+    for seed in range(count):
+        yield generate(seed, profile, 60, GroupProtocol.MIXED)
+
+
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3], ids=lambda profile: profile.name)
+def test_core_is_followed(profile: Profile) -> None:
+    """Every step of the core is one that the model allows."""
+    for trace in _traces(profile, 12):
+        follower = Follower(trace.settings, profile, MATCHER)
+        for event, seen in zip(trace.events, trace.observations, strict=False):
+            verdict = follower.feed(event, seen)
+            assert verdict.ok, f"seed {trace.seed}: {verdict}"
+
+
+class Turning:
+    """Tells the topics of every assignment the other way round. ``lie``: leaves one of them out as well."""
+
+    def __init__(self, *, lie: bool) -> None:
+        self.lie = lie
+        self.turned = 0
+
+    def rows(self, rows: Any) -> Any:
+        if len(rows) < 2:
+            return rows
+        self.turned += 1
+        return type(rows)(reversed(rows))[self.lie :]
+
+    def data(self, data: bytes) -> bytes:
+        try:
+            rows, user_data = embedded.decode_topics(data)
+            version = embedded.version_of(data)
+            if user_data is not None or embedded.encode_topics(rows, version) != data:
+                return data
+        except embedded.SchemaError:
+            return data
+        return embedded.encode_topics(self.rows(rows), version)
+
+    def body(self, body: Any) -> Any:
+        if isinstance(body, SyncGroupResponse):
+            return replace(body, assignment=self.data(body.assignment))
+        if isinstance(body, ConsumerGroupHeartbeatResponse) and body.assignment is not None:
+            return replace(body, assignment=self.rows(body.assignment))
+        return body
+
+    def record(self, record: Record) -> Record:
+        value = record.value
+        if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
+            return Record(record.key, replace(value, topic_partitions=self.rows(value.topic_partitions)))
+        if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
+            return Record(record.key, replace(value, assigned_partitions=self.rows(value.assigned_partitions)))
+        if isinstance(value, GroupMetadataValue):
+            members = tuple(replace(row, assignment=self.data(row.assignment)) for row in value.members)
+            return Record(record.key, replace(value, members=members))
+        return record
+
+    def seen(self, seen: Observation) -> Observation:
+        replies = tuple(replace(reply, body=self.body(reply.body)) for reply in seen.replies)
+        return replace(seen, replies=replies, records=tuple(self.record(record) for record in seen.records))
+
+
+def test_the_order_of_topics_does_not_count() -> None:
+    """X-SYNC-06, X-DOWN-04: a target takes them from hash maps."""
+    turning = Turning(lie=False)
+    for trace in _traces(KAFKA_4_3, 25):
+        follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
+        for event, seen in zip(trace.events, trace.observations, strict=False):
+            verdict = follower.feed(event, turning.seen(seen))
+            assert verdict.ok, f"seed {trace.seed}: {verdict}"
+    assert turning.turned
+
+
+def test_a_topic_that_is_missing_does() -> None:
+    """The same, with one topic less: refused at that event."""
+    refused = 0
+    for trace in _traces(KAFKA_4_3, 25):
+        follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
+        for event, seen in zip(trace.events, trace.observations, strict=False):
+            turning = Turning(lie=True)
+            false = turning.seen(seen)
+            if turning.turned:
+                assert not follower.accepts(event, false)[0].ok, f"seed {trace.seed}: {event}"
+                refused += 1
+            assert follower.feed(event, seen).ok
+    assert refused
