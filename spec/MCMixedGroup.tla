@@ -53,13 +53,8 @@ WhatTimersDo == {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFire
                  "RebalanceTimerFiresEarly", "MemberJoinTimerFiresEarly",
                  "MemberSyncTimerFiresEarly"}
 
-WhatTheNetworkDoes == {"RequestLost", "RequestDuplicated", "ReplyLost"}
-
 EverythingButCopies ==
   WhatClientsDo \cup WhatTimersDo \cup {"RequestLost", "ReplyLost", "CoordinatorFailsOver"}
-
-Everything ==
-  WhatClientsDo \cup WhatTimersDo \cup WhatTheNetworkDoes \cup {"CoordinatorFailsOver"}
 
 \* Faults of one kind, where the point of a configuration is that kind.
 Leaves   == {"ClientStarts", "ClientLeaves"}
@@ -67,5 +62,25 @@ Crashes  == {"ClientStarts", "ClientCrashes"}
 Endings  == {"ClientStarts", "ClientLeaves", "ClientCrashes"}
 Losses   == {"ClientStarts", "RequestLost", "ReplyLost"}
 Copies   == {"ClientStarts", "RequestDuplicated"}
-FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
+Stalls   == {"ClientStarts"} \cup WhatTimersDo
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Witnesses: each says "never" of something that must be reachable, so    *)
+(* its configuration must fail. A property that holds because nothing      *)
+(* happens would be caught here.                                           *)
+(***************************************************************************)
+
+\* X-ROLL-02: members of both protocols own at the same time.
+NoGroupIsEverMixed ==
+  ~ \E c, d \in Clients : /\ RunsClassic(c) /\ RunsConsumer(d)
+                          /\ InStep(c) /\ InStep(d)
+                          /\ Owned(c) # {} /\ Owned(d) # {}
+
+\* X-JOIN-17
+NoClassicMemberEverHasToRevoke ==
+  \A m \in DOMAIN group.subscriptions : Member(m).state # "UNREVOKED"
+
+\* X-DOWN-01
+NoGroupIsEverDowngraded == [][~IsDowngrade]_vars
 =============================================================================

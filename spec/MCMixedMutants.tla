@@ -7,6 +7,48 @@
 (***************************************************************************)
 EXTENDS MCMixedGroup
 
-\* For Granted: what a classic member is told is what is meant for it, held or not.
+\* For Granted: X-SYNC-06 with what is meant for the member, held by others or not.
 ToldItsTarget(g, m) == Consumer!Stored(g.consumer, m)
+
+\* For SaidToBeOwned: every join counts as that of an eager member (X-JOIN-11).
+NothingIsOwned(metadata) == {}
+
+\* For Consumer!Obtainable: M-REC-11 forgotten, what is wanted is taken.
+TakesWhatIsHeld(g, m, wanted) == wanted
+
+\* For Consumer!TargetEpoch: who is reconciled while computing is blocked gets ahead.
+GroupEpochAsTarget(g) == g.groupEpoch
+
+\* For EpochCommits: M-PE-08 forgotten.
+AnyEpochCommits(m, epoch, p) == TRUE
+
+\* For ClassicFence: X-SYNC-03 and X-HB-01 without the generation.
+AnyGeneration(g, id, inst, generation) ==
+  IF id \in DOMAIN g.subscriptions THEN "" ELSE "UNKNOWN_MEMBER_ID"
+
+\* For Brought: X-UP-05 forgotten, a member comes with empty hands.
+BringsNothing(g, m) == {}
+
+\* For TimersOf: X-UP-08 forgotten.
+NoTimers(M) == {}
+
+\* For Released: X-UP-03 forgotten.
+NobodyIsReleased(g) == Classic!World(g)
+
+\* For DowngradedEpoch: X-DOWN-03 forgotten, the classic group starts anew.
+StartsAnew(g) == 1
+
+\* For ClassicMemberOf: X-DOWN-04 forgotten.
+GoesWithNothing(g, m) ==
+  [instanceId |-> g.consumer.members[m].instanceId, metadata |-> g.subscriptions[m],
+   assignment |-> {}, isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]
+
+\* For Redistributed: X-DOWN-06 forgotten, the group stays Stable.
+StaysStable(stable) == Classic!World(stable)
+
+\* For MayDowngrade: X-POL forgotten.
+AlwaysMay == TRUE
+
+\* For Expecting: a client that never stops waiting (K-ERR-13, N-ERR-06).
+ExpectsForEver(c) == TRUE
 =============================================================================

@@ -38,8 +38,9 @@ ClassicWorld(g, v) ==
 \* X-UP-02: the policy; the rest cannot happen here.
 MayUpgrade == Policy \in {"bidirectional", "upgrade"}
 
-\* X-UP-07: nothing has been selected before the first rebalance is over.
-HasNoProtocol(g) == g.initial
+\* X-UP-07: nothing has been selected before the first rebalance is over; nobody
+\* asks for it in a group that has lost its members since.
+HasNoProtocol(g) == g.initial /\ DOMAIN g.members # {}
 
 \* X-UP-03
 Released(g) ==

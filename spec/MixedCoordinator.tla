@@ -116,11 +116,14 @@ JoinVerdict(g, id, inst) ==
        [] instances[inst] # id -> "FENCED_INSTANCE_ID"
        [] OTHER -> "known"
 
+\* X-JOIN-11: what is not named is given up.
+SaidToBeOwned(metadata) == metadata.owned
+
 \* What the join says, as a heartbeat would: X-JOIN-10, 11. The epoch is the one
 \* that the member has, as nobody asks for it (X-JOIN-12).
 Said(id, inst, metadata) ==
   [memberId |-> id, instanceId |-> inst, epoch |-> -1,
-   tellsOwned |-> TRUE, owned |-> metadata.owned, full |-> TRUE]
+   tellsOwned |-> TRUE, owned |-> SaidToBeOwned(metadata), full |-> TRUE]
 
 \* The request with the id that it is about.
 Asked(r, inst, fresh) == Said(IF r.memberId = "" THEN fresh ELSE r.memberId, inst, r.metadata)

@@ -60,10 +60,17 @@ NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => Owned(c) \cap Owned(d) = {}
 
+\* c is a client of the consumer group: it has not been fenced. A classic one is
+\* by its generation, but not while it joins: a JoinGroup has none (X-JOIN-12).
+Belongs(c) ==
+  \/ RunsConsumer(c) /\ consumer[c].memberId \in Present
+  \/ /\ classic[c].memberId \in DOMAIN group.subscriptions
+     /\ classic[c].state = "joining" \/ classic[c].generation = Member(classic[c].memberId).epoch
+
 \* INV-KIP-09, for the world outside: what one member is given no other one has
 \* any more, unless it was fenced.
 NoPartitionIsGivenBeforeItIsGivenUp ==
-  \A c \in Clients : InStep(c) =>
+  \A c \in Clients : Belongs(c) =>
     \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
 
 \* X-SYNC-06: a classic member is told what it holds, by whomever it is asked.
@@ -248,7 +255,10 @@ Content ==
        /\ group.consumer.assignmentEpoch = group.consumer.groupEpoch
        /\ UNION {Owned(c) : c \in Running} = Parts
 
-TheGroupConverges == <>[]Content
+\* The bound on ids cuts off what would follow.
+CutOff == \E r \in requests : IsApi(r, "JoinGroup") /\ ~HasAnId(r)
 
-EveryWaitEnds == \A c \in Clients : Waiting(c) ~> ~Waiting(c)
+TheGroupConverges == <>[](Content \/ CutOff)
+
+EveryWaitEnds == \A c \in Clients : Waiting(c) ~> (~Waiting(c) \/ CutOff)
 =============================================================================
