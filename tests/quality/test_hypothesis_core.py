@@ -5,21 +5,11 @@ A failure shrinks to a program of a few steps; that the program is short, and sa
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from coordinator_machine import CoordinatorMachine, chosen, shrunk
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import rule
 
-from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Appended, AppendFailed, Load, Request, TimerFired, Unload
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
     HeartbeatRequest,
@@ -30,11 +20,9 @@ from fencepost.protocol.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
-from fencepost.protocol.settings import INTENDED, Settings
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.simulate import Broken
-from fencepost_conformance.simulate.session import WatchedSession
 
 GROUPS = st.sampled_from(["g", "g", "g", "h"])
 WHO = st.integers(0, 3)  # a member or pending id of the group, by its place
@@ -46,64 +34,12 @@ LISTS = st.sampled_from(
         (Protocol("roundrobin", b"1"), Protocol("range", b"1")),
     ]
 )
-SETTINGS = Settings(group_min_session_timeout_ms=1, group_initial_rebalance_delay_ms=50, group_max_size=3)
 
 
-class Smallest:
-    """Numbered ids; every other choice is the smallest."""
+class Coordinator(CoordinatorMachine):
+    """Classic groups."""
 
-    def __init__(self):
-        self.made = 0
-
-    def member_id(self, prefix):
-        self.made += 1
-        return f"{prefix}{self.made}"
-
-    def leader(self, group_id, candidates):
-        return min(candidates)
-
-    def protocol(self, group_id, tied):
-        return min(tied)
-
-    def uuid(self):
-        return self.member_id("")
-
-    def assignor(self, group_id, tied):
-        return min(tied)
-
-    def order(self, group_id, keys):
-        return keys
-
-    def topics(self, group_id, topic_ids):
-        return topic_ids
-
-
-class Coordinator(RuleBasedStateMachine):
-    """The watched core raises ``Broken`` with the rule's id; the rules here only make things happen."""
-
-    @initialize(prompt=st.booleans())
-    def load(self, prompt):
-        self.core = WatchedSession(SETTINGS, INTENDED, Smallest())
-        self.prompt = prompt  # the log is replicated at once
-        self.now = self.requests = self.replicated = self.epoch = 0
-        self.written = False
-        self._load()
-
-    def _load(self):
-        self.epoch += 1
-        self.replicated = len(self.core.log)
-        self.feed(Load(self.now, self.epoch, tuple(self.core.log)))
-
-    def feed(self, event):
-        seen = self.core.feed(event)
-        self.written = bool(seen.records)
-        if self.written and self.prompt:
-            self.replicated = len(self.core.log)
-            self.feed(Appended(self.now, self.replicated))
-
-    def ask(self, body, version):
-        self.requests += 1
-        self.feed(Request(self.now, self.requests, version, "c", "/h", body))
+    SETTINGS = Settings(group_min_session_timeout_ms=1, group_initial_rebalance_delay_ms=50, group_max_size=3)
 
     def somebody(self, name, who):
         """A member id and its group's generation; an id that nobody has if there is none."""
@@ -146,35 +82,8 @@ class Coordinator(RuleBasedStateMachine):
     def is_deleted(self, group):
         self.ask(DeleteGroupsRequest((group,)), 2)
 
-    @precondition(lambda self: self.core.armed)
-    @rule(which=st.sampled_from([0, 0, 1, 2]))
-    def time_passes(self, which):
-        timers = sorted(self.core.armed.items(), key=lambda row: (row[1], str(row[0])))
-        key, at = timers[which % len(timers)]
-        self.now = max(self.now, at)
-        self.feed(TimerFired(self.now, key))
 
-    @precondition(lambda self: self.replicated < len(self.core.log))
-    @rule()
-    def is_replicated(self):
-        self.replicated = len(self.core.log)
-        self.feed(Appended(self.now, self.replicated))
-
-    @precondition(lambda self: self.written)
-    @rule(error=st.sampled_from([ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER]))
-    def append_fails(self, error):
-        self.feed(AppendFailed(self.now, error))
-
-    @rule()
-    def moves(self):
-        del self.core.log[self.replicated :]
-        self.feed(Unload(self.now, None))
-        self._load()
-
-
-Coordinator.TestCase.settings = settings(
-    max_examples=80, stateful_step_count=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+Coordinator.TestCase.settings = chosen(80, 30)
 TestCoordinator = Coordinator.TestCase
 
 
@@ -186,22 +95,7 @@ TestCoordinator = Coordinator.TestCase
     ],
 )
 def test_a_planted_fault_shrinks_to_a_few_steps(mutant, rule_id):
-    with planted(MUTANTS[mutant]), pytest.raises(Broken) as caught:
-        run_state_machine_as_test(
-            Coordinator,
-            settings=settings(
-                max_examples=300,
-                stateful_step_count=15,
-                deadline=None,
-                derandomize=True,
-                database=None,
-                phases=[Phase.generate, Phase.shrink],
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    program = "\n".join(getattr(caught.value, "__notes__", []))
-    steps = re.findall(r"^(?:\w+(?:, \w+)* = )?state\.(\w+)\(", program, re.MULTILINE)
-    assert steps[-1] == "teardown"
-    done = [name for name in steps if name not in ("teardown", "load")]
-    assert 0 < len(done) <= 8, program
-    assert caught.value.rule == rule_id, program
+    with planted(MUTANTS[mutant]):
+        broken, steps, program = shrunk(Coordinator)
+    assert 0 < len(steps) <= 8, program
+    assert broken == rule_id, program

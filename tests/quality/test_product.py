@@ -14,7 +14,8 @@ from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
 from fencepost_conformance.simulate.cooperative import GradualAssignor
 from fencepost_conformance.simulate.member_rules import _NEXT
-from fencepost_conformance.simulate.pair import Pair, explore_pairs
+from fencepost_conformance.simulate.pair import Pair
+from fencepost_conformance.simulate.pairs import explore_pairs
 from fencepost_conformance.simulate.product import Bounds, explore
 
 METADATA = (("t", 2), ("u", 1))

@@ -2,6 +2,7 @@
 
 from .broken import Broken
 from .plan import Plan, draw_plan
-from .run import Report, simulate
+from .report import Report
+from .run import simulate
 
 __all__ = ["Broken", "Plan", "Report", "draw_plan", "simulate"]

@@ -6,7 +6,7 @@ it (NOT-08). Within a life, what was said of a generation is kept, and everythin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from fencepost.member.consumer_protocol import SchemaError, decode_assignment
@@ -56,9 +56,13 @@ class Life:
 
 
 class AnswerRules:
-    """Feed every event with its observation, and the views before it."""
+    """Feed every event with its observation, and the views before and after it.
 
-    def __init__(self) -> None:
+    ``elsewhere``: requests that came to a consumer group, of which ``consumer_answer_rules`` speaks.
+    """
+
+    def __init__(self, elsewhere: Set[int]) -> None:
+        self._elsewhere = elsewhere
         self._lives: dict[str, Life] = {}
         self._open: dict[int, Request] = {}
         self._barred: dict[int, str] = {}  #: heartbeats that must not be answered NONE, and why
@@ -88,7 +92,7 @@ class AnswerRules:
                 self._open[number] = event
         for name in [name for name in self._lives if name not in after]:
             del self._lives[name]
-        if isinstance(event, Request):
+        if isinstance(event, Request) and event.id not in self._elsewhere:
             self._handled(event, seen, before)
         for name, group in seen.groups.items():
             if group is not None and name in before:
@@ -99,7 +103,7 @@ class AnswerRules:
             request = self._open.pop(reply.request_id, None)
             demand(request is not None, "LIV-01", f"a second answer to request {reply.request_id}")
             barred = self._barred.pop(reply.request_id, None)
-            if request is None:
+            if request is None or request.id in self._elsewhere:
                 continue
             if barred is not None and reply.body == HeartbeatResponse(NONE):
                 rule, text = barred.split(" ", 1)

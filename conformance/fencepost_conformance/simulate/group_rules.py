@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from fencepost.protocol.events import Event, Request, TimerFired
 from fencepost.protocol.view import GroupState, GroupView, MemberView
@@ -86,7 +86,7 @@ def check_change(before: GroupView, after: GroupView) -> None:
         demand(False, "INV-GEN-01", f"{name}: a join phase completed within generation {after.generation_id}")
 
 
-def check_independence(event: Event, changed: Mapping[str, GroupView | None], before: Mapping[str, GroupView]) -> None:
+def check_independence(event: Event, changed: Set[str], before: Mapping[str, GroupView]) -> None:
     """INV-GRP-01: what concerns one group changes no other. The log may fail or finish operations of several."""
     match event:
         case Request(body=body):
@@ -95,5 +95,5 @@ def check_independence(event: Event, changed: Mapping[str, GroupView | None], be
             concerned = {key.group_id}
         case _:
             return
-    for name in changed.keys() - concerned:
+    for name in changed - concerned:
         demand(False, "INV-GRP-01", f"{name} changed by {type(event).__name__} for {concerned}: {before.get(name)}")

@@ -42,15 +42,22 @@ from .member_rules import MemberRules
 from .plan import HostPlan
 
 
+class Wires(Protocol):
+    """The way to the brokers."""
+
+    def send(self, host: AnyHost, command: Send) -> None: ...
+    def find_coordinator(self, host: AnyHost) -> None: ...
+    def fetch_metadata(self, host: AnyHost) -> None: ...
+
+
 class Surroundings(Protocol):
     """What a host needs of the simulation it lives in."""
 
     now: int
 
+    @property
+    def network(self) -> Wires: ...
     def later(self, delay_ms: int, what: Callable[[], None]) -> None: ...
-    def send(self, host: AnyHost, command: Send) -> None: ...
-    def find_coordinator(self, host: AnyHost) -> None: ...
-    def fetch_metadata(self, host: AnyHost) -> None: ...
     def adopted(self, host: AnyHost) -> None: ...
     def rival(self, host: AnyHost) -> bool: ...
     def note(self, text: str) -> None: ...
@@ -64,15 +71,15 @@ M = TypeVar("M", Member, ConsumerMember)
 
 
 class MemberHost(ABC, Generic[M]):
-    """``process`` counts restarts: what was meant for an earlier process finds nobody. ``tenure``: of the coordinator
-    that answered the last JoinGroup."""
+    """``process`` counts restarts: what was meant for an earlier process finds nobody. ``life``: of the group, when the
+    last JoinGroup was answered."""
 
     def __init__(self, plan: HostPlan, world: Surroundings) -> None:
         self.plan = plan
         self.process = 0
         self.member: M = self.fresh()
         self.running = False
-        self.tenure = 0
+        self.life = (0, 0)
         self.given_up: str | None = None
         self.listener_fails = False
         self.listener_delay_ms = plan.listener_ms
@@ -125,7 +132,7 @@ class MemberHost(ABC, Generic[M]):
         self._inbox.clear()
         self.busy_until = 0
         self.running = True
-        self._world.fetch_metadata(self)
+        self._world.network.fetch_metadata(self)
         self.subscribe(self.plan.topics)
         self._poll_again(self.process)
 
@@ -243,16 +250,16 @@ class MemberHost(ABC, Generic[M]):
         match command:
             case Send(body=body):
                 self._check_stall(body)
-                world.send(self, command)
+                world.network.send(self, command)
                 lost = RequestLost(world.now + command.timeout_ms, command.request_id)
                 world.later(command.timeout_ms, lambda: self.receive(process, lost))
             case FindCoordinator():
-                world.find_coordinator(self)
+                world.network.find_coordinator(self)
             case RequestMetadata():
-                world.fetch_metadata(self)
+                world.network.fetch_metadata(self)
             case Commit(commit_id=commit_id):
                 done = CommitFinished(world.now, commit_id, CommitResult.DONE)
-                world.later(1, lambda: self.receive(process, done))
+                world.later(self.plan.commit_ms, lambda: self.receive(process, done))
             case Listener():
                 world.later(self.listener_delay_ms, lambda: self._listener_done(process))
             case SetMemberTimer(timer=timer, delay_ms=delay):
@@ -292,7 +299,7 @@ class Host(MemberHost[Member]):
         return step(self.member, event, self._world.jitter())
 
     def check(self, before: Member, event: MemberEvent, commands: tuple[Command, ...]) -> None:
-        self._rules.observe(before, self.member, commands)
+        self._rules.observe(before, self.member, event, commands)
 
     @property
     def reads(self) -> bool:

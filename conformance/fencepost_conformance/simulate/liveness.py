@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fencepost.member import Member, MemberSettings, MemberState
-from fencepost.member.consumer import ConsumerState
+from fencepost.member import MemberSettings, MemberState
+from fencepost.member.consumer import ConsumerMember, ConsumerState
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.consumer_view import ConsumerGroupState
 from fencepost.protocol.view import GroupState
 
 from .broken import Broken, demand
-from .consumer_host import ConsumerHost
+from .host import Host
 
 if TYPE_CHECKING:
     from .host import AnyHost
@@ -80,7 +80,7 @@ class Settling:
     def _problem(self) -> str | None:
         """What keeps the groups from being settled, or None."""
         world = self._simulation
-        if not world.active:
+        if not world.broker.active:
             return "no coordinator"
         groups = {host.plan.settings.group_id for host in world.hosts}
         for group in sorted(groups):
@@ -92,64 +92,58 @@ class Settling:
         return f"requests {waiting} are not answered" if waiting else None
 
     def _group_problem(self, name: str, live: list[AnyHost]) -> str | None:
-        if any(
-            isinstance(host, ConsumerHost) for host in self._simulation.hosts if host.plan.settings.group_id == name
-        ):
-            return self._consumer_problem(name, [host for host in live if isinstance(host, ConsumerHost)])
-        group = self._simulation.core.groups.get(name)
+        core = self._simulation.core
+        classic, consumer = core.groups.get(name), core.consumer_groups.get(name)
+        group = classic if consumer is None else consumer
         if not live:
-            if group is None or group.state is GroupState.EMPTY:
+            if group is None or not group.members:
                 return None
             return f"{group.state.value}, but nobody is left"
-        if group is None or group.state is not GroupState.STABLE:
+        if group is None or group.state not in (GroupState.STABLE, ConsumerGroupState.STABLE):
             return f"{group.state.value if group else 'no group'}"
-        ids = {member.member_id for member in group.members}
-        held: list[TopicPartition] = []
-        wanted: set[str] = set()
-        for host in live:
-            member = host.member
-            assert isinstance(member, Member)
-            if member.state is not MemberState.STABLE or member.join is not None or member.rejoin_needed:
-                return f"{host.plan.name} is {member.state.value}"
-            if member.generation.generation_id != group.generation_id or member.generation.member_id not in ids:
-                return f"{host.plan.name} is not in generation {group.generation_id}"
-            held += member.assignment
-            wanted |= member.subscription.topics
-        if len(ids) != len(live):
-            return f"members {sorted(ids)}, but {len(live)} programs run"
-        topics = self._simulation.topics
-        every = {TopicPartition(topic, number) for topic in wanted for number in range(topics[topic].partitions)}
-        if sorted(held) != sorted(every):
-            return f"owned are {sorted(held)} of {sorted(every)}"
-        return None
-
-    def _consumer_problem(self, name: str, live: list[ConsumerHost]) -> str | None:
-        """LIV-07."""
-        group = self._simulation.core.consumer_groups.get(name)
-        if not live:
-            if group is None or group.state is ConsumerGroupState.EMPTY:
-                return None
-            return f"{group.state.value}, but nobody is left"
-        if group is None or group.state is not ConsumerGroupState.STABLE:
-            return f"{group.state.value if group else 'no group'}"
-        epochs = {member.member_id: member.member_epoch for member in group.members}
-        topics = self._simulation.topics
+        if consumer is not None:
+            epochs = {member.member_id: member.member_epoch for member in consumer.members}
+        else:
+            assert classic is not None
+            epochs = {member.member_id: classic.generation_id for member in classic.members}
         owned: list[TopicPartition] = []
         wanted: set[str] = set()
         for host in live:
-            member = host.member
-            if member.state is not ConsumerState.STABLE:
-                return f"{host.plan.name} is {member.state.value}"
-            if epochs.get(member.member_id) != member.epoch:
-                return f"{host.plan.name} is at epoch {member.epoch}, the coordinator says {epochs}"
-            owned += member.assignment
-            regex = host.plan.regex
-            wanted |= (
-                member.subscription.topics
-                if regex is None
-                else {topic for topic in topics if re.fullmatch(regex, topic)}
-            )
+            problem = _classic_problem(host, epochs) if isinstance(host, Host) else _consumer_problem(host, epochs)
+            if problem is not None:
+                return f"{host.plan.name} {problem}"
+            owned += host.member.assignment
+            wanted |= self._wanted(host)
         if len(epochs) != len(live):
             return f"members {sorted(epochs)}, but {len(live)} programs run"
+        topics = self._simulation.broker.topics
         every = {TopicPartition(topic, number) for topic in wanted for number in range(topics[topic].partitions)}
         return None if sorted(owned) == sorted(every) else f"owned are {sorted(owned)} of {sorted(every)}"
+
+    def _wanted(self, host: AnyHost) -> set[str]:
+        regex = host.plan.regex if host.plan.is_consumer else None
+        if regex is None:
+            return set(host.member.subscription.topics)
+        return {topic for topic in self._simulation.broker.topics if re.fullmatch(regex, topic)}
+
+
+def _classic_problem(host: Host, epochs: Mapping[str, int]) -> str | None:
+    """LIV-05; in a consumer group the generation of a member is its epoch (X-JOIN-15)."""
+    member = host.member
+    if member.state is not MemberState.STABLE or member.join is not None or member.rejoin_needed:
+        return f"is {member.state.value}"
+    generation = member.generation
+    if epochs.get(generation.member_id) != generation.generation_id:
+        return f"is in generation {generation.generation_id}, the coordinator says {epochs}"
+    return None
+
+
+def _consumer_problem(host: AnyHost, epochs: Mapping[str, int]) -> str | None:
+    """LIV-07."""
+    member = host.member
+    assert isinstance(member, ConsumerMember)
+    if member.state is not ConsumerState.STABLE:
+        return f"is {member.state.value}"
+    if epochs.get(member.member_id) != member.epoch:
+        return f"is at epoch {member.epoch}, the coordinator says {epochs}"
+    return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.member import Member, MemberState
 from fencepost.member.assignors.base import RebalanceProtocol
-from fencepost.member.events import Call, Command, Listener
-from fencepost.member.partitions import TopicPartition
+from fencepost.member.events import Command, MemberEvent, Poll
 
 from .broken import demand
+from .listener_rules import ListenerRules
 
 UNJOINED, PREPARING, COMPLETING, STABLE = MemberState
 
@@ -28,42 +28,36 @@ class MemberRules:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._held: set[TopicPartition] = set()  #: told as assigned and not told as gone
+        self._listener = ListenerRules(name)
 
-    def observe(self, before: Member, after: Member, commands: Iterable[Command]) -> None:
+    def observe(self, before: Member, after: Member, event: MemberEvent, commands: Sequence[Command]) -> None:
         demand(
             after.state in _NEXT[before.state],
             "INV-CL-07",
             f"{self._name}: {before.state.value} → {after.state.value}",
         )
-        for command in commands:
-            if isinstance(command, Listener):
-                self._called(command)
-        if after.state is PREPARING and after.settings.protocol is RebalanceProtocol.EAGER:
+        settings = after.settings
+        eager = settings.protocol is RebalanceProtocol.EAGER
+        # What a cooperative member gives up after the join was committed before it, if at all (K-CB-12).
+        commits = settings.auto_commit and eager and isinstance(event, Poll) and before.state is STABLE
+        self._listener.observe(event, commands, "K-CB-01" if commits else None)
+        if after.state is PREPARING and eager:
             demand(
                 not after.assignment,
                 "INV-CL-06",
                 f"{self._name}: an eager member owns {sorted(after.assignment)} while it joins",
             )
 
-    def _called(self, call: Listener) -> None:
-        if call.call is Call.ASSIGNED:
-            again = self._held.intersection(call.partitions)
-            demand(not again, "INV-CL-01", f"{self._name}: {sorted(again)} assigned again without being taken away")
-            self._held.update(call.partitions)
-        else:
-            self._held.difference_update(call.partitions)
-
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A live member, and the tenure of the coordinator that gave it its generation (NOT-08)."""
+    """A live member, and the life of its group in which it got its generation (NOT-08)."""
 
     member: Member
-    tenure: int
+    life: tuple[int, int]
 
 
-def check_owners(holders: Mapping[str, Holder], adopted: str) -> None:
+def check_generation(holders: Mapping[str, Holder], adopted: str) -> None:
     """INV-CL-06, INV-OWN-01: what ``adopted`` has taken up, no other live member of its generation owns.
 
     Two live processes of one instance id are the exception: the elder is fenced, and learns it later (C-STATIC-13).
@@ -73,7 +67,7 @@ def check_owners(holders: Mapping[str, Holder], adopted: str) -> None:
     instance = taker.member.settings.group_instance_id
     for name, other in holders.items():
         rival = other.member.generation
-        if name == adopted or other.tenure != taker.tenure or rival.generation_id != generation.generation_id:
+        if name == adopted or other.life != taker.life or rival.generation_id != generation.generation_id:
             continue
         if rival.reset or (instance is not None and other.member.settings.group_instance_id == instance):
             continue

@@ -10,39 +10,27 @@ wording of rejoin reasons. A forgotten coordinator takes the member's other requ
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypeVar
+from typing import Self
 
 from fencepost.member import Member, MemberSettings, step
 from fencepost.member import events as ev
-from fencepost.member.assignors.base import Assignor, GroupMember, RebalanceProtocol
-from fencepost.member.consumer_protocol import (
-    Assignment,
-    Subscription,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
-from fencepost.member.partitions import TopicPartition
+from fencepost.member.assignors.base import RebalanceProtocol
 from fencepost.member.turn import THREAD_TIMERS, armed
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import (
-    HeartbeatResponse,
-    JoinGroupMember,
     JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupResponse,
     RequestBody,
-    SyncGroupResponse,
 )
 from fencepost_model.member import inputs as mi
 from fencepost_model.member import outputs as mo
 from fencepost_model.member.model import MemberModel
 from fencepost_model.member.state import MemberConfig, MemberState
+
+from .classic_answers import answers
+from .codec import RealCodec
 
 NEVER = 10**12
 
@@ -53,36 +41,6 @@ class Disagreement(AssertionError):
     def __init__(self, text: str, rules: Sequence[str]) -> None:
         super().__init__(f"{text} ({', '.join(rules)})")
         self.rules = tuple(dict.fromkeys(rules))
-
-
-@dataclass(frozen=True, slots=True)
-class RealCodec:
-    """The model makes and reads the bytes of real consumers, and assigns as the member does."""
-
-    assignors: tuple[Assignor, ...]
-
-    def subscription(
-        self, protocol: str, topics: frozenset[str], owned: frozenset[mi.Partition], generation: int
-    ) -> bytes:
-        partitions = tuple(TopicPartition(*each) for each in owned)
-        return encode_subscription(Subscription(tuple(topics), None, partitions, generation))
-
-    def topics(self, metadata: bytes) -> frozenset[str]:
-        return frozenset(decode_subscription(metadata).topics)
-
-    def assign(
-        self, protocol: str, members: Sequence[JoinGroupMember], metadata: mi.Metadata
-    ) -> tuple[tuple[str, bytes], ...]:
-        assignor = next(each for each in self.assignors if each.name == protocol)
-        topics = {name: Topic(name, b"", count) for name, count in metadata}
-        rows = {row.member_id: GroupMember(decode_subscription(row.metadata), row.group_instance_id) for row in members}
-        shares = assignor.assign(topics, rows).assignments
-        return tuple((member_id, encode_assignment(share)) for member_id, share in shares.items())
-
-    def assignment(self, data: bytes) -> frozenset[mi.Partition]:
-        if len(data) < 2:
-            raise ValueError("an assignment has at least two bytes")
-        return frozenset((each.topic, each.partition) for each in decode_assignment(data).partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,39 +100,14 @@ class Pair:
                 found.append(Input("coordinator"))
             elif self.model.beats(state):
                 found += [Input("heartbeat due"), Input("session expired"), Input("poll expired")]
+        name = member.settings.assignors[0].name
         for position, (number, _) in enumerate(self.requests):
             kind = next(sent.kind.value for sent in member.sent if sent.request_id == number)
-            found += [Input("answer", body, position) for body in self._answers(kind)]
+            found += [Input("answer", body, position) for body in answers(self.state, name, kind)]
             found.append(Input("lost", None, position))
         if self._commit is not None:
             found += [Input("committed", result) for result in ev.CommitResult]
         return found
-
-    def _answers(self, kind: str) -> list[object]:
-        name = self.member.settings.assignors[0].name
-        if kind == "heartbeat":
-            return [HeartbeatResponse(error) for error in HEARTBEAT_ERRORS]
-        if kind == "leave":
-            return [LeaveGroupResponse(ErrorCode.NONE)]
-        if kind == "sync":
-            shares = ((), (("t", 0),), (("t", 1),), (("u", 0),))
-            return [
-                *(SyncGroupResponse(ErrorCode.NONE, "consumer", name, _share(share)) for share in shares),
-                SyncGroupResponse(ErrorCode.NONE, "consumer", name, b""),
-                SyncGroupResponse(ErrorCode.NONE, "consumer", "other", _share(())),
-                *(SyncGroupResponse(error) for error in SYNC_ERRORS),
-            ]
-        generation = max(self.state.generation.id, 0) + 1
-        own = JoinGroupMember("m", None, encode_subscription(Subscription(tuple(self.state.topics or ("t",)))))
-        rows = (own, JoinGroupMember("n", None, encode_subscription(Subscription(("t", "u")))))
-        return [
-            JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "n", False, "m"),
-            JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", False, "m", rows),
-            JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", True, "m", rows),
-            JoinGroupResponse(ErrorCode.NONE, generation, "connect", name, "n", False, "m"),
-            JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id="m"),
-            *(JoinGroupResponse(error) for error in JOIN_ERRORS),
-        ]
 
     def after(self, what: Input) -> Self:
         """Take one input on both sides."""
@@ -359,77 +292,6 @@ class Pair:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PairsExplored:
-    """``trail``: a shortest way to the ``problem``."""
-
-    states: int
-    transitions: int
-    problem: str | None = None
-    trail: tuple[str, ...] = ()
-
-
-class AnyPair(Protocol):
-    """Member and model of either protocol."""
-
-    def inputs(self) -> list[Input]: ...
-    def after(self, what: Input) -> Self: ...
-    def key(self) -> object: ...
-
-
-P = TypeVar("P", bound=AnyPair)
-
-
-def explore_pairs(start: P, transitions: int) -> PairsExplored:
-    """Breadth first over every input, member and model side by side."""
-    queue: deque[tuple[P, tuple[str, ...]]] = deque([(start, ())])
-    seen = {start.key()}
-    taken = 0
-    while queue:
-        pair, trail = queue.popleft()
-        for what in pair.inputs():
-            if taken == transitions:
-                return PairsExplored(len(seen), taken)
-            taken += 1
-            try:
-                after = pair.after(what)
-            except Disagreement as found:
-                return PairsExplored(len(seen), taken, str(found), (*trail, str(what)))
-            key = after.key()
-            if key not in seen:
-                seen.add(key)
-                queue.append((after, (*trail, str(what))))
-    return PairsExplored(len(seen), taken)
-
-
-JOIN_ERRORS = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.NOT_COORDINATOR,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.REBALANCE_IN_PROGRESS,
-    ErrorCode.FENCED_INSTANCE_ID,
-    ErrorCode.GROUP_MAX_SIZE_REACHED,
-    ErrorCode.ILLEGAL_GENERATION,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
-)
-SYNC_ERRORS = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.ILLEGAL_GENERATION,
-    ErrorCode.REBALANCE_IN_PROGRESS,
-    ErrorCode.FENCED_INSTANCE_ID,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
-)
-HEARTBEAT_ERRORS = (
-    ErrorCode.NONE,
-    ErrorCode.NOT_COORDINATOR,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.ILLEGAL_GENERATION,
-    ErrorCode.REBALANCE_IN_PROGRESS,
-    ErrorCode.FENCED_INSTANCE_ID,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
-)
 _OPTIONS = {
     ev.CloseOption.DEFAULT: mi.CloseOption.DEFAULT,
     ev.CloseOption.LEAVE_GROUP: mi.CloseOption.LEAVE_GROUP,
@@ -444,10 +306,6 @@ _COMMIT_ERRORS = {
 
 def _topics(metadata: mi.Metadata) -> tuple[Topic, ...]:
     return tuple(Topic(name, b"", count) for name, count in metadata)
-
-
-def _share(partitions: Sequence[tuple[str, int]]) -> bytes:
-    return encode_assignment(Assignment(tuple(TopicPartition(*each) for each in partitions)))
 
 
 def _plain(body: RequestBody) -> object:

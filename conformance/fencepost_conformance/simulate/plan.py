@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from random import Random
 
@@ -30,6 +30,11 @@ class Fault(Enum):
     GROW = "sees a topic get more partitions"
     FAIL_OVER = "loses its coordinator"
     SLOW = "needs long for what each poll returns"
+    SWITCH = "closes, and starts again with the other protocol"
+
+
+#: What may happen to a group whose programs speak one protocol only.
+ANY = tuple(fault for fault in Fault if fault is not Fault.SWITCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,9 @@ class Disruption:
 @dataclass(frozen=True, slots=True)
 class HostPlan:
     """``old``: speaks the API versions of a client from before KIP-814. ``poll_every_ms``: the application's loop.
-    ``regex``: subscribe to what the coordinator matches with it, instead of to ``topics``. ``listener_ms``: how long
-    the rebalance listener takes."""
+    ``regex``: subscribe to what the coordinator matches with it, instead of to ``topics``. ``listener_ms``,
+    ``commit_ms``: how long the rebalance listener and a commit take. ``other``: the program's settings for the other
+    protocol, if it may change to that."""
 
     name: str
     settings: MemberSettings | ConsumerSettings
@@ -57,11 +63,18 @@ class HostPlan:
     start_ms: int
     regex: str | None = None
     listener_ms: int = 0
+    commit_ms: int = 1
+    other: MemberSettings | ConsumerSettings | None = None
 
     @property
     def is_consumer(self) -> bool:
         """Does it speak the protocol of KIP-848?"""
         return isinstance(self.settings, ConsumerSettings)
+
+    def switched(self) -> HostPlan:
+        """The same program with the other protocol."""
+        assert self.other is not None
+        return replace(self, settings=self.other, other=self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +164,7 @@ def _draw_group(rng: Random, group: str, first: int, topics: list[str], profile:
 
 def draw_disruption(rng: Random, chaos: int, hosts: list[HostPlan]) -> Disruption:
     number = rng.randrange(len(hosts))
-    fault = rng.choice(list(Fault))
+    fault = rng.choice(ANY)
     # Kafka does not notice what a static member changed while it was away (C-STATIC-07), nor, when its leader returns
     # and skips the assignment, what became of the topics meanwhile (K-JOIN-11). Such groups do not settle on all of it.
     static = [host.settings.group_instance_id is not None for host in hosts]

@@ -1,20 +1,35 @@
-"""A core that is watched: every event is checked against the properties of section 12.1 and 12.5."""
+"""A core that is watched: every event is checked against the properties of sections 12.1, 12.2 and 12.5."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fencepost.coordinator.state import ClassicGroup
 from fencepost.protocol.choices import Choices
-from fencepost.protocol.events import AppendFailed, Event, Load, Request, Unload
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import AppendFailed, Event, Load, Request, TopicsChanged, Unload
 from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupState, GroupView
 
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from .answer_rules import AnswerRules
 from .broken import demand
-from .consumer_rules import check_consumer_group
+from .consumer_answer_rules import ConsumerAnswerRules
+from .consumer_group_rules import (
+    check_consumer_change,
+    check_consumer_group,
+    check_downgrade,
+    check_released,
+    check_taken_back,
+    check_upgrade,
+    hard,
+)
 from .group_rules import check_change, check_group, check_independence
+
+Views = Mapping[str, ConsumerGroupView]
 
 
 class WatchedSession(CoreSession):
@@ -23,27 +38,76 @@ class WatchedSession(CoreSession):
     def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
         super().__init__(settings, profile, choices)
         self.log: list[Record] = []
-        self._rules = AnswerRules()
+        self._elsewhere: set[int] = set()  #: requests that came to a consumer group
+        self._rules = AnswerRules(self._elsewhere)
+        self._consumer_rules = ConsumerAnswerRules()
         self._last = 0
         self._overwritten: set[int] = set()  #: parked requests that a later one of the member took the place of
         self._held: dict[int, tuple[str, str, str]] = {}  #: parked requests: group, member, what for
+        self._before: Views = {}  #: consumer groups before the last step
+        self._left: tuple[Views, list[Record]] = ({}, [])  #: consumer groups and log when the partition was lost
+        self._names: dict[bytes, str] = {}  #: of the topics
 
     def feed(self, event: Event) -> Observation:
-        before = dict(self.groups)
+        before, consumers = dict(self.groups), dict(self.consumer_groups)
         seen = super().feed(event)
+        if isinstance(event, TopicsChanged):
+            self._names = {topic.topic_id: topic.name for topic in event.topics}
+        elif isinstance(event, Request) and getattr(event.body, "group_id", None) in consumers:
+            self._elsewhere.add(event.id)
+        self._check_history(event, consumers)
         self._write(event, seen)
+        self._check_groups(event, seen, before)
+        self._check_consumer_groups(event, seen, consumers)
+        if not isinstance(event, AppendFailed | Load | Unload):
+            self._check_conversions(seen, before, consumers)
+        check_independence(event, {*seen.groups, *seen.consumer_groups}, before)
+        self._rules.observe(event, seen, before, self.groups)
+        self._consumer_rules.observe(event, seen, consumers, self.consumer_groups)
+        self._check_parked(event)
+        self._before = consumers
+        return seen
+
+    def _check_history(self, event: Event, consumers: Views) -> None:
+        """What a failed append and a load bring back."""
+        if isinstance(event, AppendFailed):
+            for name in self._before.keys() | consumers.keys():
+                old, now = self._before.get(name), self.consumer_groups.get(name)
+                if old is not None:
+                    check_taken_back(old, now)
+                else:
+                    demand(now is None, "INV-ATOM-01", f"{name} is there, and what made it was not appended")
+        elif isinstance(event, Unload):
+            self._left = consumers, list(self.log)
+        elif isinstance(event, Load) and list(event.records) == self._left[1]:
+            live, loaded = (
+                {name: hard(view) for name, view in views.items()} for views in (self._left[0], self.consumer_groups)
+            )
+            demand(live == loaded, "INV-REPLAY-01", f"live {live}, loaded {loaded}")
+
+    def _check_groups(self, event: Event, seen: Observation, before: Mapping[str, GroupView]) -> None:
         for name, group in seen.groups.items():
             if group is not None:
                 check_group(group)
                 if name in before and not isinstance(event, Load | Unload):
                     check_change(before[name], group)
-        for view in seen.consumer_groups.values():
-            if view is not None:
-                check_consumer_group(view)
-        check_independence(event, seen.groups, before)
-        self._rules.observe(event, seen, before, self.groups)
-        self._check_parked(event)
-        return seen
+
+    def _check_consumer_groups(self, event: Event, seen: Observation, before: Views) -> None:
+        for name, group in seen.consumer_groups.items():
+            if group is not None:
+                check_consumer_group(group)
+                if name in before and not isinstance(event, AppendFailed | Load | Unload):
+                    check_consumer_change(before[name], group)
+                    check_released(event, before[name], group, self._names)
+
+    def _check_conversions(self, seen: Observation, before: Mapping[str, GroupView], consumers: Views) -> None:
+        for name, view in seen.consumer_groups.items():
+            old = before.get(name)
+            if view is not None and old is not None and old.state is not GroupState.EMPTY:
+                check_upgrade(old, view, self._names)
+        for name, group in seen.groups.items():
+            if group is not None and name in consumers and consumers[name].members:
+                check_downgrade(consumers[name], group, self._names)
 
     def _write(self, event: Event, seen: Observation) -> None:
         if isinstance(event, Load):
@@ -56,7 +120,8 @@ class WatchedSession(CoreSession):
     def _check_parked(self, event: Event) -> None:
         """LIV-01, LIV-03, where it can be seen at once: nobody waits for an answer that no group holds any more.
 
-        The exception is a request whose place a later one of the same member took (C-JOIN-59, C-SYNC-19).
+        The exception is a request whose place a later one of the same member took (C-JOIN-59, C-SYNC-19). Of those that
+        came to a consumer group the log is waited for (X-JOIN-14, X-SYNC-06).
         """
         held = {
             number: (name, member.member_id, what)
@@ -77,6 +142,8 @@ class WatchedSession(CoreSession):
             place = self._held.get(number)
             if place is not None and isinstance(event, Request) and held.get(event.id) == place:
                 self._overwritten.add(number)
+                continue
+            if number in self._elsewhere and number in self._state.operations:
                 continue
             demand(False, "LIV-01" if joins else "LIV-03", f"request {number} ({place}) will never be answered")
         self._held = held

@@ -26,7 +26,8 @@ from fencepost.protocol.view import GroupState
 from .broken import demand
 from .cooperative import GradualAssignor
 from .plan import Disruption, Fault, HostPlan, NetworkPlan, Plan
-from .run import Report, Simulation
+from .report import Report
+from .run import Simulation
 
 GROUP = "g"
 #: What a member may cause once the storm is over: it leaves or is removed, and it comes back.

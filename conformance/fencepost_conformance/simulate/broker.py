@@ -1,0 +1,101 @@
+"""The broker around the coordinator: its log, its topics, the work beside, and the partition that it wins and loses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Load,
+    LoadStarted,
+    TaskDone,
+    TaskKey,
+    Topic,
+    TopicsChanged,
+    Unload,
+)
+
+from ..generate.world import APPEND_ERRORS
+from ..targets.base import Observation
+from .session import WatchedSession
+
+if TYPE_CHECKING:
+    from .run import Simulation
+
+
+class Broker:
+    """``tenure`` counts the brokers that had the partition; ``active``: one has it now."""
+
+    def __init__(self, world: Simulation, core: WatchedSession, topics: Mapping[str, int]) -> None:
+        self.core = core
+        self.topics = {name: Topic(name, name.encode().ljust(16, b"\0"), size) for name, size in topics.items()}
+        self.tenure = 0
+        self.active = False
+        self._world = world
+        self._rng = world.rng
+        self._replicated = 0
+        self._image = 0
+
+    def carry_out(self, seen: Observation) -> None:
+        """What an event asks for beside answers."""
+        if seen.records:
+            self._append()
+        for key in seen.tasks:
+            self._run_task(key)
+
+    def publish_topics(self) -> None:
+        self._image += 1
+        self._world.feed(TopicsChanged(self._world.now, tuple(self.topics.values()), self._image))
+
+    def _run_task(self, key: TaskKey) -> None:
+        tenure = self.tenure
+
+        def done() -> None:
+            if tenure == self.tenure and self.active:
+                self._world.feed(TaskDone(self._world.now, key))
+
+        self._world.later(self._world.network.delay(), done)
+
+    def _append(self) -> None:
+        draw, plan, tenure, end = self._rng.random(), self._world.network.plan, self.tenure, len(self.core.log)
+        if draw < plan.append_fails:
+            self._world.feed(AppendFailed(self._world.now, self._rng.choice(APPEND_ERRORS)))
+            return
+        draw -= plan.append_fails
+        if draw < plan.append_slow:
+            delay = self._world.plan.settings.offsets_commit_timeout_ms + self._rng.randint(1, 3_000)
+        elif draw < plan.append_slow + plan.append_waits:
+            delay = self._rng.randint(1, 2 * plan.delay_ms)
+        else:
+            self._replicate(tenure, end)
+            return
+        self._world.later(delay, lambda: self._replicate(tenure, end))
+
+    def _replicate(self, tenure: int, offset: int) -> None:
+        if tenure == self.tenure and self.active and self._replicated < offset <= len(self.core.log):
+            self._replicated = offset
+            self._world.feed(Appended(self._world.now, offset))
+
+    def replicate_all(self) -> None:
+        if self.active:
+            self._replicate(self.tenure, len(self.core.log))
+
+    def load(self, kept: int) -> None:
+        """The next broker has the partition, with the first ``kept`` records."""
+        self.tenure += 1
+        self.active = True
+        self._replicated = kept
+        if self._rng.random() < 0.5:
+            self._world.feed(LoadStarted(self._world.now, self.tenure))
+        self._world.feed(Load(self._world.now, self.tenure, tuple(self.core.log[:kept])))
+
+    def fail_over(self, gap_ms: int) -> None:
+        """Lose the partition and win it again later; that the groups then go on (LIV-09) is for ``liveness`` to see."""
+        if not self.active:
+            return
+        self.active = False
+        kept = self._rng.randint(self._replicated, len(self.core.log))
+        self._world.feed(Unload(self._world.now, None))
+        self._world.later(gap_ms, lambda: self.load(kept))

@@ -1,0 +1,261 @@
+"""Invariants of consumer groups, checked on what can be seen of them before and after each event (12.2), under profiles
+without Kafka's faults; and of the way from one kind of group to the other (INV-CONV-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from fencepost.member.consumer_protocol import decode_assignment, decode_subscription
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from fencepost.protocol.consumer_records import AssignedPartitions
+from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupView, ConsumerMemberView, MemberState
+from fencepost.protocol.events import Event, Request
+from fencepost.protocol.messages import JoinGroupRequest
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.view import GroupState, GroupView
+
+from .broken import demand
+
+Held = tuple[bytes, int]
+
+
+def held(rows: Iterable[AssignedPartitions | TopicPartitions]) -> set[Held]:
+    return {(row.topic_id, partition) for row in rows for partition in row.partitions}
+
+
+def holdings(member: ConsumerMemberView) -> set[Held]:
+    """What nobody else may be given: assigned, or still to be revoked."""
+    return held(member.assigned) | held(member.pending_revocation)
+
+
+def check_consumer_group(group: ConsumerGroupView) -> None:
+    """What the coordinator's view promises after every event."""
+    name = group.group_id
+    _check_owners(group)
+    demand(
+        group.assignment_epoch <= group.group_epoch,
+        "INV-KIP-03",
+        f"{name}: assignment epoch {group.assignment_epoch} of group epoch {group.group_epoch}",
+    )
+    wanted = [each for _, rows in group.target for each in held(rows)]
+    demand(len(wanted) == len(set(wanted)), "INV-KIP-05", f"{name}: a partition is in two targets")
+    target = {member_id: held(rows) for member_id, rows in group.target}
+    for member in group.members:
+        _check_member(group, member, target.get(member.member_id, set()))
+    state = _state(group)
+    demand(group.state is state, "INV-KIP-08", f"{name} is {group.state.value}, by its epochs {state.value}")
+    mine = {(each.instance_id, each.member_id) for each in group.members if each.instance_id is not None}
+    demand(
+        set(group.static_members) == mine and len(dict(group.static_members)) == len(mine),
+        "INV-KIP-14",
+        f"{name}: instance ids map to {group.static_members}, the members say {sorted(mine)}",
+    )
+    used = {member.subscribed_topic_regex for member in group.members}
+    idle = {each.regex for each in group.regexes} - used
+    demand(not idle, "INV-KIP-18", f"{name}: {sorted(idle)} are resolved and nobody uses them")
+
+
+def _check_owners(group: ConsumerGroupView) -> None:
+    name = group.group_id
+    owners: dict[Held, str] = {}
+    epochs: dict[Held, int] = {}
+    for member in group.members:
+        both = held(member.assigned) & held(member.pending_revocation)
+        demand(not both, "INV-KIP-02", f"{name}: {member.member_id} is assigned and to revoke {sorted(both)}")
+        for each in holdings(member):
+            other = owners.setdefault(each, member.member_id)
+            epochs[each] = member.member_epoch
+            demand(
+                other == member.member_id,
+                "INV-KIP-01",
+                f"{name}: {other} and {member.member_id} both hold partition {each[1]} of {each[0]!r}",
+            )
+    known = {(topic, number): epoch for topic, number, epoch in group.partition_epochs}
+    demand(known == epochs, "INV-KIP-12", f"{name}: partition epochs {known}, by the members {epochs}")
+
+
+def _check_member(group: ConsumerGroupView, member: ConsumerMemberView, target: set[Held]) -> None:
+    text = f"{group.group_id}: {member.member_id} at {member.member_epoch}"
+    away = member.member_epoch == STATIC_LEAVE_EPOCH
+    unrevoked = member.state is MemberState.UNREVOKED_PARTITIONS
+    demand(
+        away or unrevoked == bool(member.pending_revocation),
+        "INV-KIP-07",
+        f"{text} is {member.state.name} with {len(member.pending_revocation)} topics to revoke",
+    )
+    demand(
+        member.member_epoch <= group.assignment_epoch,
+        "INV-KIP-03",
+        f"{text}, the assignment at {group.assignment_epoch}",
+    )
+    if member.member_epoch == group.assignment_epoch and not unrevoked:
+        more = held(member.assigned) - target
+        demand(not more, "INV-KIP-06", f"{text} is {member.state.name} and has {sorted(more)} beside its target")
+    if member.member_epoch > 0:
+        rows = (*member.assigned, *member.pending_revocation)
+        given = [epoch for row in rows for epoch in row.assignment_epochs or ()]
+        late = [epoch for epoch in given if not 0 <= epoch <= member.member_epoch]
+        demand(not late, "INV-KIP-16", f"{text} has partitions assigned at {late}")
+
+
+def _state(group: ConsumerGroupView) -> ConsumerGroupState:
+    """M-ST-01…06."""
+    if not group.members:
+        return ConsumerGroupState.EMPTY
+    if group.group_epoch > group.assignment_epoch:
+        return ConsumerGroupState.ASSIGNING
+    reconciled = all(
+        member.state is MemberState.STABLE and member.member_epoch == group.assignment_epoch for member in group.members
+    )
+    return ConsumerGroupState.STABLE if reconciled else ConsumerGroupState.RECONCILING
+
+
+def check_consumer_change(before: ConsumerGroupView, after: ConsumerGroupView) -> None:
+    """Of a step that took nothing back: no load, no failed append, no new group of the name."""
+    name = after.group_id
+    demand(
+        before.group_epoch <= after.group_epoch and before.assignment_epoch <= after.assignment_epoch,
+        "INV-KIP-04",
+        f"{name}: epochs {before.group_epoch}, {before.assignment_epoch} → {after.group_epoch}, "
+        f"{after.assignment_epoch}",
+    )
+    old = {member.member_id: member for member in before.members}
+    holder = {each: member for member in before.members for each in holdings(member)}
+    there = {member.member_id for member in after.members}
+    for member in after.members:
+        was = old.get(member.member_id)
+        # A replacement may go on under the same id, and comes to 0 (M-STATIC-03).
+        again = was is not None and was.member_epoch == STATIC_LEAVE_EPOCH
+        demand(
+            was is None or again or member.member_epoch in (0, STATIC_LEAVE_EPOCH)
+            or was.member_epoch <= member.member_epoch,
+            "INV-KIP-04",
+            f"{name}: {member.member_id} goes from {was and was.member_epoch} to {member.member_epoch}",
+        )  # fmt: skip
+        for each in held(member.assigned):
+            owner = holder.get(each)
+            if owner is None or owner.member_id == member.member_id:
+                continue
+            heir = owner.instance_id is not None and owner.instance_id == member.instance_id
+            demand(
+                heir and owner.member_id not in there,
+                "INV-KIP-09",
+                f"{name}: {member.member_id} is given partition {each[1]}, which {owner.member_id} still held",
+            )
+
+
+def check_released(event: Event, before: ConsumerGroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:
+    """M-REC-18, M-PE-03: what a member has that stays is taken from it only once it says that it has it no more."""
+    now = {member.member_id: member for member in after.members}
+    for member in before.members:
+        same = now.get(member.member_id)
+        if same is None or same.instance_id != member.instance_id:  # gone, or in another's place (M-STATIC-03)
+            continue
+        lost = holdings(member) - holdings(same)
+        early = lost - _given_up(event, member, names) if lost else lost
+        demand(
+            not early,
+            "M-REC-18",
+            f"{after.group_id}: {sorted(early)} are free, and {member.member_id} has not said that it gave them up",
+        )
+
+
+def _given_up(event: Event, member: ConsumerMemberView, names: dict[bytes, str]) -> set[Held]:
+    """What the member says by this event that it does not own."""
+    body = event.body if isinstance(event, Request) else None
+    match body:
+        case ConsumerGroupHeartbeatRequest(member_id=member.member_id, member_epoch=epoch, topic_partitions=owned):
+            if epoch == STATIC_LEAVE_EPOCH:
+                return held(member.pending_revocation)  # M-PE-04
+            back = member.member_epoch == STATIC_LEAVE_EPOCH  # M-REC-24; who is there is not believed at 0 (M-FENCE-07)
+            if owned is not None and (back or epoch != JOIN_EPOCH):
+                return holdings(member) - held(owned)
+        case JoinGroupRequest(member_id=member.member_id, protocols=protocols):
+            kept = set(decode_subscription(protocols[0].metadata).owned_partitions)
+            return {each for each in holdings(member) if each[0] not in names or (names[each[0]], each[1]) not in kept}
+    return set()
+
+
+def check_taken_back(before: ConsumerGroupView, after: ConsumerGroupView | None) -> None:
+    """INV-ATOM-01: the append failed, so the group is what it was. The time to look at the topics is soft (F-RT-08)."""
+    demand(
+        after is not None and hard(after) == hard(before),
+        "INV-ATOM-01",
+        f"{before.group_id} was {before} before a step that was not appended, and is {after}",
+    )
+
+
+def hard(group: ConsumerGroupView) -> ConsumerGroupView:
+    """What the log says of the group."""
+    return replace(group, refresh_deadline=None)
+
+
+def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:
+    """INV-CONV-01: who was in the group is in it under the same ids, but for the one in whose place the caller came.
+    Who is still of the classic protocol has what it was assigned; ``names`` are the topics there are."""
+    name, generation = after.group_id, before.generation_id
+    demand(
+        after.group_epoch in (generation, generation + 1),
+        "INV-CONV-01",
+        f"{name}: generation {generation} became epoch {after.group_epoch}",
+    )
+    now = {member.member_id: member for member in after.members}
+    instances = {member.instance_id for member in after.members if member.instance_id is not None}
+    for member in before.members:
+        same = now.get(member.member_id)
+        heir = member.group_instance_id is not None and member.group_instance_id in instances
+        demand(same is not None or heir, "INV-CONV-01", f"{name}: {member.member_id} was lost on the way")
+        demand(
+            same is None or same.instance_id == member.group_instance_id,
+            "INV-CONV-01",
+            f"{name}: {member.member_id} is instance {same and same.instance_id}, not {member.group_instance_id}",
+        )
+        if same is not None and same.classic is not None:
+            given = {each for each in _partitions(member.assignment) if each.topic in names.values()}
+            has = {TopicPartition(names[topic], number) for topic, number in held(same.assigned)}
+            demand(
+                given == has,
+                "INV-CONV-01",
+                f"{name}: {member.member_id} was assigned {sorted(given)} and has {sorted(has)}",
+            )
+    kept = {member.member_id for member in before.members}
+    strangers = [each for each in now.values() if each.member_id not in kept and each.classic is not None]
+    demand(not strangers, "INV-CONV-01", f"{name}: {[each.member_id for each in strangers]} come from nowhere")
+
+
+def check_downgrade(before: ConsumerGroupView, after: GroupView, names: dict[bytes, str]) -> None:
+    """INV-CONV-01: the members that stay have their targets as assignments; ``names`` are the topics there are.
+
+    If the rebalance that follows was over at once (X-DOWN-22), its generation is one more."""
+    name, over = after.group_id, after.state is GroupState.COMPLETING_REBALANCE
+    demand(
+        before.group_epoch <= after.generation_id - over <= before.group_epoch + 1,
+        "INV-CONV-01",
+        f"{name}: epoch {before.group_epoch} became generation {after.generation_id}",
+    )
+    target = {member_id: held(rows) for member_id, rows in before.target}
+    old = {member.member_id: member for member in before.members}
+    heirs = dict(before.static_members)
+    for member in after.members:
+        was = old.get(member.member_id) or old.get(heirs.get(member.group_instance_id or "", ""))
+        demand(was is not None, "INV-CONV-01", f"{name}: {member.member_id} comes from nowhere")
+        assert was is not None
+        given = _partitions(member.assignment)
+        wanted = {
+            TopicPartition(names[topic], number) for topic, number in target.get(was.member_id, set()) if topic in names
+        }
+        demand(
+            given == wanted,
+            "INV-CONV-01",
+            f"{name}: {member.member_id} has {sorted(given)}, its target was {sorted(wanted)}",
+        )
+
+
+def _partitions(assignment: bytes) -> set[TopicPartition]:
+    return set(decode_assignment(assignment).partitions) if assignment else set()

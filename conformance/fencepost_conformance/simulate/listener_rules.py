@@ -1,0 +1,49 @@
+"""What the program of a member is told, in which order, and what is committed before: for members of either protocol
+(12.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencepost.member.events import Call, Command, Commit, CommitFinished, Listener, ListenerDone, MemberEvent
+from fencepost.member.partitions import TopicPartition
+
+from .broken import demand
+
+
+class ListenerRules:
+    """``held``: what the program was told as assigned and not told as gone."""
+
+    def __init__(self, name: str) -> None:
+        self.held: set[TopicPartition] = set()
+        self._name = name
+        self._running = False
+        self._committing: frozenset[TopicPartition] = frozenset()
+        self._committed: frozenset[TopicPartition] = frozenset()
+
+    def observe(self, event: MemberEvent, commands: Iterable[Command], commits: str | None) -> None:
+        """``commits``: the rule by which what is revoked now was committed before, or None."""
+        if isinstance(event, ListenerDone):
+            self._running = False
+        elif isinstance(event, CommitFinished):
+            self._committed = self._committing
+        for command in commands:
+            if isinstance(command, Commit):
+                self._committing, self._committed = frozenset(command.partitions), frozenset()
+            elif isinstance(command, Listener):
+                self._called(command, commits)
+
+    def _called(self, call: Listener, commits: str | None) -> None:
+        name, partitions = self._name, frozenset(call.partitions)
+        demand(not self._running, "INV-CL-08", f"{name}: {call.call.value} is called while another call runs")
+        self._running = True
+        if call.call is Call.ASSIGNED:
+            again = self.held & partitions
+            demand(not again, "INV-CL-01", f"{name}: {sorted(again)} assigned again without being taken away")
+            self.held |= partitions
+            return
+        self.held -= partitions
+        if call.call is Call.REVOKED and commits is not None:
+            rest = partitions - self._committed
+            demand(not rest, commits, f"{name}: {sorted(rest)} are revoked before their positions are committed")
+        self._committed = frozenset()

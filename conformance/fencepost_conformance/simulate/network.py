@@ -1,0 +1,114 @@
+"""Requests and answers on their way: lost, late, twice, and overtaken by later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fencepost.member.events import Answered, CoordinatorFound, LookupFailed, MetadataChanged, RequestLost, Send
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Reply, Request
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    RequestBody,
+    SyncGroupRequest,
+)
+
+from .plan import NetworkPlan
+
+if TYPE_CHECKING:
+    from .host import AnyHost
+    from .run import Simulation
+
+#: API versions of clients that know KIP-814, and of older ones.
+_NEW = {
+    JoinGroupRequest: 9,
+    SyncGroupRequest: 5,
+    HeartbeatRequest: 4,
+    LeaveGroupRequest: 5,
+    ConsumerGroupHeartbeatRequest: 1,
+}
+_OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
+
+
+class Network:
+    """``plan``: how bad it is now."""
+
+    def __init__(self, world: Simulation, plan: NetworkPlan) -> None:
+        self.plan = plan
+        self._world = world
+        self._rng = world.rng
+        self._askers: dict[int, tuple[AnyHost, int, int]] = {}
+        self._heard: set[tuple[str, int, int]] = set()
+        self._requests = 0
+
+    def delay(self) -> int:
+        return self._rng.randint(0, self.plan.delay_ms)
+
+    def send(self, host: AnyHost, command: Send) -> None:
+        """A request sets out."""
+        body, process, world = command.body, host.process, self._world
+        if self._rng.random() < self.plan.lose:
+            lost = RequestLost(world.now, command.request_id)
+            world.later(self._rng.randint(1, 2_000), lambda: host.receive(process, lost))
+            return
+        world.later(self.delay(), lambda: self._arrive(host, process, command.request_id, body))
+        if self._rng.random() < self.plan.duplicate:
+            world.later(2 * self.delay(), lambda: self._arrive(host, process, command.request_id, body))
+
+    def _arrive(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
+        version = (_OLD if host.plan.old else _NEW)[type(body)]
+        if host.plan.old and isinstance(body, SyncGroupRequest):
+            body = replace(body, protocol_type=None, protocol_name=None)  # fields of v5 (G-WIRE-02)
+        self._requests += 1
+        copy = (host.plan.name, process, number) in self._heard
+        if host.plan.is_consumer:
+            # An answer tells an assignment once: the one to a copy would hide it, and TCP makes no copies.
+            self._heard.add((host.plan.name, process, number))
+        if not copy:
+            self._askers[self._requests] = (host, process, number)
+        self._world.feed(Request(self._world.now, self._requests, version, host.plan.name, "/host", body))
+
+    def answer(self, replies: Sequence[Reply]) -> None:
+        """Answers set out; who asked with a JoinGroup learns of which life of the group its generation is."""
+        for reply in replies:
+            asker = self._askers.pop(reply.request_id, None)
+            if asker is not None:
+                host, process, number = asker
+                life = self._world.life(host) if isinstance(reply.body, JoinGroupResponse) else None
+                self._answer(host, process, Answered(self._world.now, number, reply.body), life)
+
+    def _answer(self, host: AnyHost, process: int, answer: Answered, life: tuple[int, int] | None) -> None:
+        def deliver() -> None:
+            if life is not None and process == host.process:
+                host.life = life
+            host.receive(process, replace(answer, at_ms=self._world.now))
+
+        if self._rng.random() < self.plan.lose:
+            lost = RequestLost(self._world.now, answer.request_id)
+            self._world.later(self._rng.randint(1, 2_000), lambda: host.receive(process, lost))
+        else:
+            self._world.later(self.delay(), deliver)
+
+    def find_coordinator(self, host: AnyHost) -> None:
+        process, world = host.process, self._world
+
+        def answer() -> None:
+            if world.broker.active:
+                host.receive(process, CoordinatorFound(world.now, world.broker.tenure))
+            else:
+                host.receive(process, LookupFailed(world.now, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+        world.later(self.delay(), answer)
+
+    def fetch_metadata(self, host: AnyHost) -> None:
+        process, world = host.process, self._world
+        world.later(
+            self.delay(),
+            lambda: host.receive(process, MetadataChanged(world.now, tuple(world.broker.topics.values()))),
+        )

@@ -1,0 +1,101 @@
+"""What classic members may do next in a group that may be of either kind: real subscriptions, real assignments.
+
+In a consumer group a classic member's generation is its epoch (X-JOIN-15), its JoinGroup says what it owns (X-JOIN-10):
+nothing if it is eager, else what it has, or what it may keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fencepost.protocol.consumer_records import AssignedPartitions
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.embedded import Assignment, Subscription, encode_assignment, encode_subscription
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.view import GroupView
+
+from .bounds import GROUP, Bounds, Move, Scene
+
+INSTANCE = "i"
+TIMEOUT_MS = 10_000
+
+
+def mixed_moves(bounds: Bounds, scene: Scene) -> Iterator[Move]:
+    if scene.made < bounds.ids:
+        yield Move("", "joins", _join("", None, ()))
+        if bounds.static:
+            yield Move("", "static joins", _join("", INSTANCE, ()))
+    present: set[str] = set()
+    if scene.classic is not None:
+        present = {member.member_id for member in scene.classic.members}
+        yield from _in_classic(scene.classic, bounds.images[0])
+    elif scene.consumer is not None:
+        present = {member.member_id for member in scene.consumer.members}
+        yield from _in_consumer(scene.consumer, bounds.images[0])
+    for number in range(1, scene.made + 1):
+        if (name := f"m{number}") not in present:
+            yield Move(name, "uses its id", _join(name, None, ()))
+
+
+def _in_classic(group: GroupView, topics: Sequence[Topic]) -> Iterator[Move]:
+    generation = group.generation_id
+    ids = [member.member_id for member in group.members]
+    for member in group.members:
+        name, instance = member.member_id, member.group_instance_id
+        shares = _shares(ids, topics) if name == group.leader else ()
+        yield Move(name, "rejoins", _join(name, instance, ()))
+        yield Move(name, "syncs", SyncGroupRequest(GROUP, generation, name, instance, "consumer", "range", shares))
+        yield Move(name, "heartbeats", HeartbeatRequest(GROUP, generation, name, instance))
+        yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, instance),)))
+
+
+def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[Move]:
+    names = {topic.topic_id: topic.name for topic in topics}
+    for member in group.members:
+        name, instance, epoch = member.member_id, member.instance_id, member.member_epoch
+        keeps = _partitions(member.assigned, names)
+        holds = keeps + _partitions(member.pending_revocation, names)
+        yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, instance),)))
+        yield Move(name, "rejoins", _join(name, instance, ()))
+        if member.classic is None:
+            continue
+        if keeps:
+            yield Move(name, "rejoins with what it may keep", _join(name, instance, keeps))
+        if holds != keeps:
+            yield Move(name, "rejoins with what it has", _join(name, instance, holds))
+        yield Move(name, "syncs", SyncGroupRequest(GROUP, epoch, name, instance, "consumer", "range", ()))
+        yield Move(name, "heartbeats", HeartbeatRequest(GROUP, epoch, name, instance))
+        yield Move(name, "heartbeats late", HeartbeatRequest(GROUP, epoch - 1, name, instance))
+
+
+def _join(member_id: str, instance: str | None, owned: tuple[TopicPartition, ...]) -> JoinGroupRequest:
+    protocols = (Protocol("range", encode_subscription(Subscription(("t",), None, owned))),)
+    return JoinGroupRequest(GROUP, TIMEOUT_MS, 2 * TIMEOUT_MS, member_id, instance, "consumer", protocols)
+
+
+def _shares(ids: Sequence[str], topics: Sequence[Topic]) -> tuple[SyncGroupAssignment, ...]:
+    """Every partition to one member, in turns."""
+    every = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
+    return tuple(
+        SyncGroupAssignment(name, encode_assignment(Assignment(tuple(every[place :: len(ids)]))))
+        for place, name in enumerate(ids)
+    )
+
+
+def _partitions(assigned: Sequence[AssignedPartitions], names: dict[bytes, str]) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(names[row.topic_id], number)
+        for row in assigned
+        if row.topic_id in names
+        for number in row.partitions
+    )

@@ -1,0 +1,256 @@
+"""Hypothesis against the core, for consumer groups and for groups of both protocols (12.2).
+
+Members do anything in any order, at any epoch, and say anything of what they own. A failure shrinks to a program of a
+few steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from coordinator_machine import CoordinatorMachine, chosen, shrunk
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+from mixed_faults import broken_by, forgets_what_was_assigned, takes_what_classic_members_hold
+
+from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.events import (
+    GroupConfig,
+    GroupConfigChanged,
+    TimerFired,
+    TimerKey,
+    TimerKind,
+    Topic,
+    TopicsChanged,
+)
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    Protocol,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.mutants.catalogue import MUTANTS
+
+IDS = st.sampled_from(["k1", "k2", "k1", "k2", "k3"])
+INSTANCES = st.sampled_from([None, None, None, "i", "j"])
+TOPICS = (Topic("t", b"T" * 16, 3), Topic("u", b"U" * 16, 1))
+NAMES = st.sampled_from([("t",), ("t",), ("t",), ("t", "u"), ()])
+REGEXES = st.sampled_from([None, None, None, "", "t.*", ".*"])
+ASSIGNORS = st.sampled_from([None, None, "range", "uniform"])
+WHO = st.integers(0, 3)
+
+
+class ConsumerCoordinator(CoordinatorMachine):
+    """Consumer groups."""
+
+    SETTINGS = Settings(
+        group_min_session_timeout_ms=1,
+        group_initial_rebalance_delay_ms=50,
+        group_consumer_max_size=3,
+        group_consumer_assignment_interval_ms=1_000,
+    )
+
+    def before_load(self):
+        self.topics, self.image = list(TOPICS), 0
+        self.tell_topics()
+
+    def tell_topics(self):
+        self.image += 1
+        self.feed(TopicsChanged(self.now, tuple(self.topics), self.image))
+
+    def member(self, member_id):
+        view = self.core.consumer_groups.get("g")
+        rows = () if view is None else view.members
+        return next((row for row in rows if row.member_id == member_id), None)
+
+    def beat(self, member_id, epoch, **fields):
+        self.ask(ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields), 1)
+
+    @rule(member_id=IDS, instance_id=INSTANCES, names=NAMES, regex=REGEXES, assignor=ASSIGNORS)
+    def joins(self, member_id, instance_id, names, regex, assignor):
+        self.beat(
+            member_id, 0, instance_id=instance_id, rebalance_timeout_ms=10_000, subscribed_topic_names=names,
+            subscribed_topic_regex=regex, server_assignor=assignor, topic_partitions=(),
+        )  # fmt: skip
+
+    @rule(member_id=IDS, owns=st.sampled_from(["untold", "untold", "keeps", "holds", "nothing", "some"]))
+    def heartbeats(self, member_id, owns):
+        """As a good client would, if ``owns`` is right."""
+        member = self.member(member_id)
+        if member is None:
+            self.beat(member_id, 1)
+        else:
+            self.beat(
+                member_id, max(member.member_epoch, 0), instance_id=member.instance_id,
+                topic_partitions=owned(member, owns), rebalance_timeout_ms=10_000,
+            )  # fmt: skip
+
+    @rule(member_id=IDS, off=st.integers(-2, 2), owns=st.sampled_from(["untold", "keeps", "nothing"]))
+    def heartbeats_at_another_epoch(self, member_id, off, owns):
+        member = self.member(member_id)
+        epoch = 1 if member is None else max(member.member_epoch + off, 0)
+        if epoch:
+            self.beat(member_id, epoch, topic_partitions=None if member is None else owned(member, owns))
+
+    @rule(member_id=IDS, names=NAMES, regex=REGEXES)
+    def subscribes(self, member_id, names, regex):
+        member = self.member(member_id)
+        if member is not None and member.member_epoch > 0:
+            self.beat(member_id, member.member_epoch, subscribed_topic_names=names, subscribed_topic_regex=regex)
+
+    @rule(member_id=IDS, away=st.booleans())
+    def leaves(self, member_id, away):
+        member = self.member(member_id)
+        if member is not None:
+            away = away and member.instance_id is not None
+            self.beat(member_id, -2 if away else -1, instance_id=member.instance_id)
+
+    @rule(place=st.integers(0, 1), count=st.integers(1, 4))
+    def topics_change(self, place, count):
+        self.topics[place] = replace(self.topics[place], partitions=count)
+        self.tell_topics()
+
+    @rule(interval=st.sampled_from([None, 0, 5_000]))
+    def is_configured(self, interval):
+        self.feed(GroupConfigChanged(self.now, "g", GroupConfig(consumer_assignment_interval_ms=interval)))
+
+    @rule(by=st.sampled_from([1, 1_000, 10_000]))
+    def waits(self, by):
+        """The next event comes so much later; timers that are due by then come first."""
+        self.now = min([self.now + by, *self.core.armed.values()])
+
+    @rule()
+    def is_deleted(self):
+        self.ask(DeleteGroupsRequest(("g",)), 2)
+
+
+def owned(member, owns):
+    match owns:
+        case "untold":
+            return None
+        case "nothing":
+            return ()
+        case "keeps":
+            rows = member.assigned
+        case "holds":
+            rows = (*member.assigned, *member.pending_revocation)
+        case _:
+            rows = tuple(replace(row, partitions=row.partitions[:1]) for row in member.assigned)
+    return tuple(TopicPartitions(row.topic_id, row.partitions) for row in rows)
+
+
+class MixedCoordinator(ConsumerCoordinator):
+    """Groups of both protocols, that change from one kind to the other and back."""
+
+    def before_load(self):
+        super().before_load()
+        self.handed = ["nobody"]
+
+    def somebody(self, who):
+        """A member, or an id that is or was one: id, instance, generation, ids of all in the group."""
+        classic, consumer = self.core.groups.get("g"), self.core.consumer_groups.get("g")
+        rows = (classic or consumer).members if classic or consumer else ()
+        if not rows:
+            return self.handed[who % len(self.handed)], None, 0, []
+        member = rows[who % len(rows)]
+        if consumer is not None:
+            return member.member_id, member.instance_id, member.member_epoch, []
+        return (
+            member.member_id, member.group_instance_id, classic.generation_id, [each.member_id for each in rows],
+        )  # fmt: skip
+
+    def join(self, member_id, instance_id, names, owned_by, version):
+        names = names or ("t",)
+        partitions = tuple(
+            TopicPartition(topic.name, number)
+            for topic in self.topics
+            for row in owned_by
+            if row.topic_id == topic.topic_id
+            for number in row.partitions
+        )
+        metadata = encode_subscription(Subscription(names, None, partitions))
+        body = JoinGroupRequest(
+            "g", 500, 1_000, member_id, instance_id, "consumer",
+            (Protocol("range", metadata), Protocol("roundrobin", metadata)),
+        )  # fmt: skip
+        made = self.core._choices.made
+        self.ask(body, version)
+        if self.core._choices.made > made:
+            self.handed.append(f"m{self.core._choices.made}")
+
+    @rule(names=NAMES)
+    def a_classic_group_settles(self, names):
+        """One more member, the end of the join phase, and the leader's assignment: a group worth converting."""
+        self.join("", None, names, (), 3)
+        key = TimerKey(TimerKind.JOIN, "g")
+        if key in self.core.armed:
+            self.now = max(self.now, self.core.armed[key])
+            self.feed(TimerFired(self.now, key))
+        group = self.core.groups.get("g")
+        for who in range(len(group.members) if group is not None else 0):
+            self.syncs(who=who, late=False)
+
+    @rule(instance_id=INSTANCES, names=NAMES, version=st.sampled_from([3, 9]))
+    def joins_as_classic(self, instance_id, names, version):
+        self.join("", instance_id, names, (), version)
+
+    @rule(who=WHO, names=NAMES)
+    def joins_with_the_id_that_it_was_given(self, who, names):
+        self.join(self.handed[-1 - who % len(self.handed)], None, names, (), 9)
+
+    @rule(who=WHO, names=NAMES, owns=st.sampled_from(["nothing", "keeps", "holds"]))
+    def rejoins_as_classic(self, who, names, owns):
+        member_id, instance_id, _, _ = self.somebody(who)
+        member = self.member(member_id)
+        self.join(member_id, instance_id, names, () if member is None else owned(member, owns), 9)
+
+    @rule(who=WHO, late=st.booleans())
+    def syncs(self, who, late):
+        member_id, instance_id, generation, ids = self.somebody(who)
+        every = [TopicPartition(topic.name, number) for topic in self.topics for number in range(topic.partitions)]
+        shares = tuple(
+            SyncGroupAssignment(name, encode_assignment(Assignment(tuple(every[place :: len(ids)]))))
+            for place, name in enumerate(ids)
+        )
+        self.ask(SyncGroupRequest("g", generation - late, member_id, instance_id, "consumer", "range", shares), 5)
+
+    @rule(who=WHO, late=st.booleans())
+    def heartbeats_as_classic(self, who, late):
+        member_id, instance_id, generation, _ = self.somebody(who)
+        self.ask(HeartbeatRequest("g", generation - late, member_id, instance_id), 4)
+
+    @rule(who=WHO)
+    def leaves_as_classic(self, who):
+        member_id, instance_id, _, _ = self.somebody(who)
+        self.ask(LeaveGroupRequest("g", (LeaveGroupMember(member_id, instance_id),)), 5)
+
+
+ConsumerCoordinator.TestCase.settings = chosen(250, 40)
+TestConsumerCoordinator = ConsumerCoordinator.TestCase
+MixedCoordinator.TestCase.settings = chosen(300, 40)
+TestMixedCoordinator = MixedCoordinator.TestCase
+
+
+@pytest.mark.parametrize(
+    ("machine", "plant", "rule_id", "most"),
+    [
+        (ConsumerCoordinator, MUTANTS["taken-from-its-holder"].plant, "INV-KIP-01", 4),
+        (ConsumerCoordinator, MUTANTS["revocation-not-awaited"].plant, "M-REC-18", 6),
+        (MixedCoordinator, forgets_what_was_assigned, "INV-CONV-01", 8),
+        (MixedCoordinator, takes_what_classic_members_hold, "INV-KIP-01", 8),
+    ],
+    ids=["taken", "not awaited", "upgrade", "taken from classic"],
+)
+def test_a_planted_fault_shrinks_to_a_few_steps(machine, plant, rule_id, most):
+    with broken_by(plant):
+        broken, steps, program = shrunk(machine)
+    assert 0 < len(steps) <= most, program
+    assert broken == rule_id, program

@@ -1,0 +1,79 @@
+"""E2 for consumer groups and groups of both protocols: every transition of bounded ones, on the core and the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost_conformance.simulate.product import Bounds, Client, explore
+from fencepost_conformance.simulate.product.consumer_moves import consumer_moves
+from fencepost_conformance.simulate.product.mixed_moves import mixed_moves
+
+T1, T2 = (Topic("t", b"T" * 16, partitions) for partitions in (1, 2))
+TT, U = Topic("tt", b"V" * 16, 1), Topic("u", b"U" * 16, 1)
+SETTINGS = Settings(
+    group_min_session_timeout_ms=1, group_initial_rebalance_delay_ms=10, group_consumer_assignment_interval_ms=0
+)
+#: Two members of two partitions, any number of joins and leaves, one write at a time.
+TWO = Bounds(
+    ids=0,
+    generation=None,
+    depth=99,
+    transitions=20_000,
+    prompt=True,
+    settings=SETTINGS,
+    clients=(Client("k1"), Client("k2")),
+    images=((T2,),),
+)
+STATIC = replace(TWO, clients=(Client("k1", "i"), Client("k2", "i"), Client("k3")))
+REGEX = replace(
+    TWO,
+    clients=(Client("k1", None, (("t",), "t.*")), Client("k2", None, ("t.*",))),
+    images=((T1,), (T1, TT)),
+)
+TOPICS = replace(TWO, clients=(Client("k1", None, (("t",), ("t", "u"))), Client("k2")), images=((T1,), (T1, U), (U,)))
+SLOW = replace(TWO, prompt=False, images=((T1,),))
+INTERVAL = replace(TWO, settings=replace(SETTINGS, group_consumer_assignment_interval_ms=1_000))
+KAFKA = replace(STATIC, profile=KAFKA_4_3)
+#: One member of each protocol, which may change it under its id.
+MIXED = replace(TWO, ids=1, static=False, clients=(Client("k1"),), images=((T1,),), fails=False, fails_over=False)
+
+
+def test_two_members_and_two_partitions_completely():
+    explored = explore(TWO, (consumer_moves,))
+    assert explored.problem is None, (explored.trail, explored.problem)
+    assert explored.complete
+    assert explored.states > 3_500
+    assert explored.transitions > 15_000
+    assert {"owns what it should not", "timer consumer-rebalance", "is behind and owns"} <= set(explored.inputs)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reached"),
+    [
+        (STATIC, {"leaves for a while", "UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID"}),
+        (REGEX, {"task is done", "task fails", "topics change", "changes to t.*"}),
+        (TOPICS, {"topics change", "changes to t+u"}),
+        (SLOW, {"replicated"}),
+        (INTERVAL, {"heartbeats later"}),
+        (KAFKA, {"leaves for a while", "UNRELEASED_INSTANCE_ID"}),
+    ],
+    ids=["static", "regex", "topics", "slow log", "put off", "kafka"],
+)
+def test_core_and_model_agree(bounds, reached):
+    explored = explore(replace(bounds, transitions=7_000), (consumer_moves,))
+    assert explored.problem is None, (explored.trail, explored.problem)
+    assert explored.transitions == 7_000
+    always = {"append fails", "moves", "loads what a cleaner left", "timer consumer-session", "FENCED_MEMBER_EPOCH"}
+    assert reached | always <= set(explored.inputs) | set(explored.answers)
+
+
+def test_core_and_model_agree_on_groups_of_both_protocols():
+    explored = explore(replace(MIXED, transitions=15_000), (consumer_moves, mixed_moves))
+    assert explored.problem is None, (explored.trail, explored.problem)
+    assert explored.transitions == 15_000
+    assert {"uses its id", "rejoins with what it may keep", "timer consumer-join", "timer join"} <= set(explored.inputs)
+    assert {"REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"} <= set(explored.answers)

@@ -1,0 +1,92 @@
+"""Whole groups whose programs change from one protocol to the other and back: they hold, they settle, a fault shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from mixed_faults import (
+    broken_by,
+    does_not_await_the_commit,
+    forgets_what_was_assigned,
+    gives_nothing_on_the_way_back,
+    takes_what_classic_members_hold,
+)
+
+from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.simulate import simulate
+from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
+from fencepost_conformance.simulate.owners import Owners
+from fencepost_conformance.simulate.plan import Fault
+from fencepost_conformance.simulate.run import Simulation
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 15) for start in range(3_000, 3_060, 15)], ids=str)
+def test_groups_hold_their_properties_and_settle(seeds):
+    for seed in seeds:
+        report = simulate(draw_mixed_plan(seed))
+        assert report.broken is None, str(report)
+
+
+def test_a_seed_names_the_same_run():
+    assert simulate(draw_mixed_plan(7)) == simulate(draw_mixed_plan(7))
+
+
+def test_simulations_reach_both_kinds_both_ways_and_their_errors(monkeypatch):
+    ways, seen, faults = Counter(), Counter(), Counter()
+    feed, note = Simulation.feed, Simulation.note
+
+    def watched_feed(self, event):
+        before = "classic" if "g" in self.core.groups else "consumer" if "g" in self.core.consumer_groups else "none"
+        view = self.core.groups.get("g") or self.core.consumer_groups.get("g")
+        members = view is not None and bool(view.members)
+        feed(self, event)
+        after = "classic" if "g" in self.core.groups else "consumer" if "g" in self.core.consumer_groups else "none"
+        ways[before, after, members] += 1
+        for group in self.core.consumer_groups.values():
+            kinds = {member.classic is None for member in group.members}
+            ways["protocols", len(kinds)] += 1
+
+    def watched_note(self, text):
+        note(self, text)
+        seen.update(word for word in text.replace("→", " ").split() if word.isupper() or word.istitle())
+
+    monkeypatch.setattr(Simulation, "feed", watched_feed)
+    monkeypatch.setattr(Simulation, "note", watched_note)
+    for seed in range(12):
+        plan = draw_mixed_plan(seed)
+        faults.update(each.fault for each in plan.disruptions)
+        simulate(plan)
+    assert ways["classic", "consumer", True] >= 5  # upgrades of groups with members
+    assert ways["consumer", "classic", True] >= 5  # and downgrades
+    assert ways["protocols", 2] > 100  # members of both at once
+    assert faults[Fault.SWITCH] > 30
+    for name in ("NONE", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH"):
+        assert seen[name], name
+
+
+def test_an_upgrade_in_a_join_phase_overlooks_what_cooperative_members_own(monkeypatch):
+    """X-UP-05: the assignments are forgotten, the programs go on; a partition has two owners until they have synced."""
+    plan = draw_mixed_plan(3050)
+    assert simulate(plan).broken is None
+    monkeypatch.setattr(Owners, "upgraded", lambda self, before, hosts: None)
+    assert simulate(plan).broken.rule == "INV-KIP-09"
+
+
+@pytest.mark.parametrize(
+    ("plant", "rule"),
+    [
+        (forgets_what_was_assigned, "INV-CONV-01"),
+        (gives_nothing_on_the_way_back, "INV-CONV-01"),
+        (takes_what_classic_members_hold, "INV-KIP-01"),
+        (MUTANTS["revocation-not-awaited"].plant, "M-REC-18"),
+        (does_not_await_the_commit, "K-CB-01"),
+    ],
+    ids=["upgrade", "downgrade", "taken", "not awaited", "not committed"],
+)
+def test_a_fault_breaks_a_property_of_the_group(plant, rule):
+    with broken_by(plant):
+        reports = (simulate(draw_mixed_plan(seed)) for seed in range(30))
+        broken = next((report.broken for report in reports if report.broken is not None), None)
+    assert broken is not None
+    assert broken.rule == rule
