@@ -101,3 +101,21 @@ def test_a_log_that_is_compacted_while_it_is_read() -> None:
             else:
                 assert scene.seen.members == live.members
                 assert scene.seen.partition_epochs == live.partition_epochs
+
+
+def test_an_assignment_that_an_upgrade_overtook() -> None:
+    """X-UP-16: its timeout is nobody's business any more; Kafka arms a join timer of the classic group that was."""
+    for profile in (KAFKA_4_3, INTENDED):
+        scene = MixedScene(profile)
+        asked = scene.join("", instance="i1", data=wants("a"))
+        scene.pass_time(10_000)
+        member = scene.joined(asked).member_id
+        scene.log = "later"
+        sync = scene.sync(member, 1, {member: gets({"a": [0]})})
+        assert scene.beat("m1", 0, ("a",), {}, timeout=5) is None
+        assert scene.synced(sync).error_code is ErrorCode.REBALANCE_IN_PROGRESS
+        scene.pass_time(5_000)
+        assert (scene.timer(TimerKind.JOIN) is None) is (profile is INTENDED)
+        scene.replicate()
+        assert not scene.is_classic
+        assert {row.member_id for row in scene.seen.members} == {member, "m1"}
