@@ -91,7 +91,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
             if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
                 _lose_timers(step, now)
                 if isinstance(change.before, ConsumerGroup) and not step.profile.fault_downgrade_leaves_timers:
-                    timers.watch_loaded(step, change.before)  # they were cancelled; X-DOWN-33 mended
+                    timers.bring_back(step, change.before, None)  # all were cancelled; X-DOWN-33 mended
             if change.before is not None:
                 step.relisted += tuple((base, entry) for entry in reads.exchanged(change.group_id, change.before, now))
         step.replace_groups(groups, step.changes[: -len(lost)])
