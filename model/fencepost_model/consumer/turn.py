@@ -139,7 +139,7 @@ class Turn:
         """F-LOAD-05: as a coordinator that has just read the group sets them."""
         for member in self.group.members:
             self.arm_session(member.member_id)
-            if member.state == C_UNREVOKED and member.classic is None:
+            if member.state == C_UNREVOKED:
                 self.arm_rebalance(member)
 
     def cancel_timers(self, member_id: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Load, LoadStarted, Unload
+from fencepost.protocol.events import Load, LoadStarted, TimerKind, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 from fencepost.protocol.view import GroupState
 
+from .mixed_scene import mixed
 from .scene import GROUP, Scene
 
 
@@ -144,3 +146,16 @@ def test_a_generation_that_everybody_was_told_had_failed_may_be_there_after_all(
     assert scene.now_in is GroupState.STABLE
     assert scene.member(leader).assignment == b"all"
     assert scene.group().group_id == GROUP
+
+
+def test_a_classic_member_that_must_revoke_is_watched_after_a_fail_over() -> None:
+    """F-LOAD-05, X-TMR-04: with the timers of a consumer, which it never had before (X-JOIN-21); as Kafka does."""
+    for profile in (KAFKA_4_3, INTENDED):
+        scene, first, _ = mixed(profile)
+        scene.rejoin(first, "a", owned={"a": [0, 2]}, instance="i1")
+        assert scene.who(first).state is MemberState.UNREVOKED_PARTITIONS
+        assert scene.timer(TimerKind.CONSUMER_REBALANCE, first) is None
+        fail_over(scene)
+        assert scene.timer(TimerKind.CONSUMER_REBALANCE, first) == 30_000
+        assert scene.timer(TimerKind.CONSUMER_SESSION, first) == 45_000
+        assert scene.timer(TimerKind.CONSUMER_SYNC, first) is None
