@@ -151,11 +151,11 @@ def test_a_generation_that_everybody_was_told_had_failed_may_be_there_after_all(
 def test_a_classic_member_that_must_revoke_is_watched_after_a_fail_over() -> None:
     """F-LOAD-05, X-TMR-04: with the timers of a consumer, which it never had before (X-JOIN-21); as Kafka does."""
     for profile in (KAFKA_4_3, INTENDED):
-        scene, first, _ = mixed(profile)
-        scene.rejoin(first, "a", owned={"a": [0, 2]}, instance="i1")
-        assert scene.who(first).state is MemberState.UNREVOKED_PARTITIONS
-        assert scene.timer(TimerKind.CONSUMER_REBALANCE, first) is None
+        scene, _, second = mixed(profile)
+        scene.rejoin(second, "a", owned={"a": [1, 3]}, instance="i2")
+        assert scene.who(second).state is MemberState.UNREVOKED_PARTITIONS
+        assert scene.timer(TimerKind.CONSUMER_REBALANCE, second) is None
         fail_over(scene)
-        assert scene.timer(TimerKind.CONSUMER_REBALANCE, first) == 30_000
-        assert scene.timer(TimerKind.CONSUMER_SESSION, first) == 45_000
-        assert scene.timer(TimerKind.CONSUMER_SYNC, first) is None
+        assert scene.timer(TimerKind.CONSUMER_REBALANCE, second) == 30_000
+        assert scene.timer(TimerKind.CONSUMER_SESSION, second) == 45_000
+        assert scene.timer(TimerKind.CONSUMER_SYNC, second) is None
