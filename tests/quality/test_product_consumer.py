@@ -39,7 +39,7 @@ SLOW = replace(TWO, prompt=False, images=((T1,),))
 INTERVAL = replace(TWO, settings=replace(SETTINGS, group_consumer_assignment_interval_ms=1_000))
 KAFKA = replace(STATIC, profile=KAFKA_4_3)
 #: One member of each protocol, which may change it under its id.
-MIXED = replace(TWO, ids=1, static=False, clients=(Client("k1"),), images=((T1,),), fails=False, fails_over=False)
+MIXED = replace(TWO, ids=1, static=False, clients=(Client("k1"),), images=((T1,),))
 
 
 def test_two_members_and_two_partitions_completely():

@@ -235,6 +235,7 @@ def _lose_timers(step: Step, group: ClassicGroup) -> None:
     """A reverted group leaves its timers behind, to act on the next group of its name (C-TMR-12); mended, they go."""
     keys = {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.members}
     keys |= {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.pending_join}
+    keys[TimerKey(TimerKind.SYNC, group.group_id)] = None  # a downgrade may complete its join phase at once (X-DOWN-22)
     timers = {TimerKey(TimerKind.JOIN, group.group_id): group.delay, **keys}
     for key, delay in timers.items():
         if step.profile.fault_timers_outlive_reverted_group:

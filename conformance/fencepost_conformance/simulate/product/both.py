@@ -179,7 +179,7 @@ class Both:
 
     def events(self) -> Iterator[Happening]:
         """Everything that may happen now."""
-        if self.last and self.as_one and self.bounds.fails:  # directly after the step that wrote, or never
+        if self.last and self.as_one:  # directly after the step that wrote, or never
             yield Happening("", "append fails", AppendFailed(self.now, ErrorCode.NOT_ENOUGH_REPLICAS))
         if not self.owned:
             kept = self.log[: self.replicated]
@@ -203,8 +203,7 @@ class Both:
             yield Happening("", "task fails", TaskDone(self.now, task, failed=True))
         if self.image + 1 < len(self.bounds.images):
             yield Happening("", "topics change", self._topics(self.image + 1))
-        if self.bounds.fails_over:
-            yield Happening("", "moves", Unload(self.now, None))
+        yield Happening("", "moves", Unload(self.now, None))
 
 
 def _compacted(log: tuple[Record, ...]) -> tuple[Record, ...]:

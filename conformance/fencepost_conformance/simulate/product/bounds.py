@@ -49,7 +49,7 @@ class Bounds:
     ``ids``: member ids that the coordinator ever hands out. ``generation``: classic members do not rejoin in it; None
     if they always do, and states are then equal up to the order of their epochs. ``depth``: events of one run.
     ``prompt``: the next event after a write is its replication or its failure. ``images``: the topics, first those from
-    the start, then what they become. ``fails``: appends may fail. ``fails_over``: the partition may move.
+    the start, then what they become.
     """
 
     ids: int = 3
@@ -65,8 +65,6 @@ class Bounds:
     profile: Profile = INTENDED
     clients: tuple[Client, ...] = ()
     images: tuple[tuple[Topic, ...], ...] = ((),)
-    fails: bool = True
-    fails_over: bool = True
 
 
 @dataclass(frozen=True, slots=True)
