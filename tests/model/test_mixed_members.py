@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from mixed_scene import Scene, subscription
+from mixed_scene import Scene, kinds, subscription
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.settings import KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.settings import KAFKA_4_0, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,16 @@ def test_a_sync_that_is_accepted_ends_the_wait_for_it() -> None:
     assert scene.due(TimerKind.CONSUMER_SESSION, "x") == 10_000
     scene.joins("x")
     assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # every join starts it anew
+
+
+def test_who_takes_over_under_an_id_that_is_there_counts_twice() -> None:
+    """M-HB-04, G-DATA-22: counts are kept, and only the one that is replaced is taken off. 4.0 shows the topics."""
+    scene = Scene(KAFKA_4_0)
+    scene.beats("a", names=("t",))
+    scene.beats("b", instance="i1", names=("u",))
+    assert [row.topic_name for row in scene.group.metadata] == ["t", "u"]
+    scene.beats("b", -2, "i1")
+    scene.beats("a", instance="i1", names=("u",))
+    assert scene.group.member("b") is None
+    assert not [kind for kind in kinds(scene.written) if kind == "Partitions"]
+    assert [row.topic_name for row in scene.group.metadata] == ["t", "u"]

@@ -169,6 +169,10 @@ def advance(
     member = found.member
     others = [m for m in t.group.members if m is not found.replaced and m.member_id != updated.member_id]
     members = tuple(sorted([*others, updated]))
+    # counts are kept, not made anew: who takes over a static member under an id that is there counts twice
+    goes = found.replaced or t.group.member(updated.member_id)
+    stay = [each for each in t.group.members if each is not goes]
+    counting = tuple(sorted([*stay, updated], key=lambda each: each.member_id))
     if updated != member:
         t.rule("M-HB-02")
         t.write_member(updated)
@@ -180,8 +184,8 @@ def advance(
         bump = True  # X-UP-15 mended
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
-    epoch, refreshed = bump_epoch(t, members, bump)
-    kind = subscription_type(members, counted(members, t.group.members, t.group.regexes))
+    epoch, refreshed = bump_epoch(t, counting, bump)
+    kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))
     if t.profile.fault_stale_subscription_type and not refreshed:
         kind = t.group.type  # M-TGT-05, 06
     reached = t.group.assignment_epoch
