@@ -9,7 +9,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind, Topic, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 
-from .consumer_scene import LATER, TOPICS, B
+from .consumer_scene import LATER, TOPICS, B, kinds
 from .mixed_scene import MixedScene, mixed, wants
 
 #: Another topic b.
@@ -82,3 +82,16 @@ def test_the_join_timer_of_a_group_that_all_have_left_runs_on() -> None:
     assert scene.timer(TimerKind.JOIN) is not None
     scene.feed(Unload(scene.now, None))
     assert scene.timers == {}
+
+
+def test_a_joiner_of_a_group_that_never_had_a_generation_may_have_nothing_to_reconcile() -> None:
+    """M-REC-25, X-UP-05: its regex is not resolved yet, so no epoch is bumped and nothing of it is recorded."""
+    scene = MixedScene(KAFKA_4_3)
+    answer = scene.answers[scene.join("", data=wants("a"))]
+    assert isinstance(answer, m.JoinGroupResponse)
+    scene.join(answer.member_id, data=wants("a"))
+    scene.leave(answer.member_id)
+    count = len(scene.records)
+    scene.ok("m1", 0, (), {}, timeout=30_000, regex="a.*")
+    assert scene.seen.group_epoch == scene.who("m1").member_epoch == 0
+    assert kinds(scene.records[count + 1 :]) == ["GroupEpoch", "TargetEpoch", "MemberMetadata"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile
@@ -88,7 +88,8 @@ def _next(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, 
 def _prune(member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
     """M-REC-25."""
     gone = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in goal.topic_ids}
-    if not gone and (goal.subscribes or member.revoking):
+    unrecorded = member.previous_epoch == LEAVE_EPOCH  # in a group that was converted at generation 0 (X-UP-05)
+    if not gone and (goal.subscribes or member.revoking or unrecorded):
         return member
     left = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in gone}
     revoking = {topic_id: dict(held) for topic_id, held in member.revoking.items()}
