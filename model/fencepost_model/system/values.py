@@ -87,7 +87,7 @@ class Lane(NamedTuple):
 # ---- the bytes of messages, as consumers write them (10.1) ----------------------------------------------------------
 
 TOPIC: Final = "t"  #: the one topic that all read
-_TELLS_GENERATION: Final = 2  #: the first version of a subscription that has room for one (A-EMB-02)
+_VERSION: Final = 2  #: of all: the first of a subscription that has room for a generation (A-EMB-02)
 
 
 def number_of(partition: str) -> int:
@@ -102,7 +102,7 @@ def named(number: int) -> str:
 @lru_cache
 def encode_partitions(partitions: Partitions) -> bytes:
     """An assignment; none of nothing, as the coordinator has it of who was assigned nothing."""
-    return embedded.encode_assignment(embedded.Assignment(_listed(partitions))) if partitions else b""
+    return embedded.encode_assignment(embedded.Assignment(_listed(partitions)), _VERSION) if partitions else b""
 
 
 @lru_cache
@@ -114,7 +114,7 @@ def decode_partitions(data: bytes) -> Partitions:
 def encode_metadata(metadata: Metadata) -> bytes:
     """A subscription."""
     subscription = embedded.Subscription((TOPIC,), None, _listed(metadata.owned), metadata.generation)
-    return embedded.encode_subscription(subscription, _TELLS_GENERATION)
+    return embedded.encode_subscription(subscription, _VERSION)
 
 
 @lru_cache
