@@ -8,8 +8,10 @@ replicated at once. Where the model leaves a choice open, the first one is taken
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
     Appended,
@@ -31,8 +33,12 @@ from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 from fencepost_conformance.targets.ids import kafka_uuid, member_id
+from fencepost_conformance.trace.files import EventTrace, read_traces
 from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState
 
+#: A target is computed at every bump (M-TGT-08).
+NOW = Settings(group_consumer_assignment_interval_ms=0)
+FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "consumer"
 TOPICS = (Topic("t", b"1" * 16, 2), Topic("u", b"2" * 16, 1))
 
 
@@ -214,3 +220,15 @@ def _member_of(state: CoordinatorState, new_id: str) -> bool:
     return any(
         new_id in [member.member_id for member in group.members] for group in (*classic, *consumer) if group is not None
     )
+
+
+def join(
+    member_id: str, names: tuple[str, ...] | None = ("t",), *, instance: str | None = None, regex: str | None = None
+) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest("g", member_id, 0, instance, None, 5_000, names, regex, None, ())
+
+
+def read_events(name: str) -> tuple[Settings, tuple[Event, ...]]:
+    (trace,) = read_traces(FINDINGS / f"{name}.jsonl")
+    assert isinstance(trace, EventTrace)
+    return trace.settings, trace.events

@@ -1,0 +1,369 @@
+"""Kafka's faults of groups with consumers that show in the whole coordinator: in its log, its timers, its answers to
+others, its conversions. The model finds each by itself, as in ``test_consumer_group_faults``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from shortest import NOW, TOPICS, Ask, Fire, Holds, Move, Play, Search, join, read_events
+
+from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Event, Request, TimerKind
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    Protocol,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost_conformance.compaction.cleaner import while_read
+from fencepost_conformance.targets.ids import member_id
+from fencepost_model.classic.load import load_groups
+from fencepost_model.machines import C_STABLE
+
+
+def _subscribes(*names: str) -> bytes:
+    return embedded.encode_subscription(embedded.Subscription(names, None, ()), 1)
+
+
+def _classic(member_id: str, *protocols: Protocol, instance: str | None = None) -> Ask:
+    offers = protocols or (Protocol("range", _subscribes("t")),)
+    return Ask(JoinGroupRequest("g", 10_000, 60_000, member_id, instance, "consumer", offers))
+
+
+def _leave(member_id: str, *, fails: bool = False) -> Ask:
+    return Ask(ConsumerGroupHeartbeatRequest("g", member_id, -1), fails=fails)
+
+
+def _sync(member_id: str, generation: int, name: str = "range", gives: embedded.Assignment | None = None) -> Ask:
+    rows = () if gives is None else (SyncGroupAssignment(member_id, embedded.encode_assignment(gives)),)
+    return Ask(SyncGroupRequest("g", generation, member_id, None, "consumer", name, rows))
+
+
+DELETE = Ask(DeleteGroupsRequest(("g",)))
+DESCRIBE = Ask(ConsumerGroupDescribeRequest(("g",)))
+ROUND = Fire(TimerKind.JOIN)
+
+
+def epochs_do_not_go_back(search: Search, play: Play) -> bool:
+    """INV-KIP-04: no epoch of a group is below one that the log holds of it."""
+    group = play.state.consumer_group("g")
+    highest = 0
+    for record in play.log:
+        if isinstance(record.key, ConsumerGroupMetadataKey):
+            value = record.value
+            highest = max(highest, value.epoch) if isinstance(value, ConsumerGroupMetadataValue) else 0
+    return group is None or group.epoch >= highest
+
+
+def every_reading_loads(search: Search, play: Play) -> bool:
+    """INV-REPLAY-02, of a log that is compacted while it is read as well."""
+    return all(
+        load_groups(search.model.profile, while_read(play.log, place, head)) is not None
+        for head in play.ends
+        for place in play.ends
+        if place <= head
+    )
+
+
+def members_are_watched(search: Search, play: Play) -> bool:
+    """M-TMR-01: every member of a consumer group has a session timer, and every timer of such a member is one's."""
+    group = play.state.consumer_group("g")
+    members = set() if group is None else {member.member_id for member in group.members}
+    watched = {key.member_id for key, _ in play.armed if key.kind is TimerKind.CONSUMER_SESSION}
+    return members == watched
+
+
+def nobody_is_told_of_a_fault(search: Search, play: Play) -> bool:
+    """No answer is UNKNOWN_SERVER_ERROR."""
+    return all(getattr(body, "error_code", None) is not ErrorCode.UNKNOWN_SERVER_ERROR for _, body in play.answers)
+
+
+def a_refusal_changes_nothing(search: Search, play: Play) -> bool:
+    """X-UP-09: a ConsumerGroupHeartbeat for which there is no room answers nobody else."""
+    answer = play.answer()
+    if not isinstance(answer, ConsumerGroupHeartbeatResponse):
+        return True
+    return answer.error_code is not ErrorCode.GROUP_MAX_SIZE_REACHED or len(play.answers) == 1
+
+
+def a_settled_group_owns_everything(search: Search, play: Play) -> bool:
+    """LIV-16: where nobody has anything left to do, each partition of topic t has an owner."""
+    group = play.state.consumer_group("g")
+    if group is None or not group.members or group.epoch > group.assignment_epoch:
+        return True
+    if any(member.state != C_STABLE or member.epoch != group.epoch for member in group.members):
+        return True
+    owned = {(topic, number) for member in group.members for topic, number, _ in member.assigned}
+    wanted = {name for member in group.members for name in member.names}
+    return owned >= {(each.topic_id, n) for each in TOPICS if each.name in wanted for n in range(each.partitions)}
+
+
+def somebody_is_told_of_a_bump(search: Search, play: Play) -> bool:
+    """LIV-14: of a group with classic members only that has no target for its epoch, some member is told to rejoin."""
+    group = play.state.consumer_group("g")
+    if group is None or not group.members or group.epoch == group.assignment_epoch:
+        return True
+    if any(member.classic is None for member in group.members):
+        return True
+    told = [
+        search.take(play, Ask(HeartbeatRequest("g", member.epoch, member.member_id, member.instance), later=5_000))
+        for member in group.members
+    ]
+    return any(
+        isinstance(answer, HeartbeatResponse) and answer.error_code is not ErrorCode.NONE for answer in _answers(told)
+    )
+
+
+def _answers(plays: list[Play | None]) -> list[object]:
+    return [None if play is None else play.answer() for play in plays]
+
+
+def whoever_leaves_is_gone(search: Search, play: Play) -> bool:
+    """X-DOWN-09: a member can leave."""
+    answer, last = play.answer(), play.last
+    leaves = isinstance(last, Request) and getattr(last.body, "member_epoch", 0) == -1
+    if not leaves or not isinstance(answer, ConsumerGroupHeartbeatResponse):
+        return True
+    assert isinstance(last, Request)
+    group = play.state.consumer_group("g")
+    return group is None or group.member(getattr(last.body, "member_id", "")) is None
+
+
+def a_generation_is_good(search: Search, play: Play) -> bool:
+    """X-DOWN-23: who is told a generation is in it."""
+    answer = play.answer()
+    if not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.NONE:
+        return True
+    instance = getattr(getattr(play.last, "body", None), "group_instance_id", None)
+    body = HeartbeatRequest("g", answer.generation_id, answer.member_id, instance)
+    beat = _answers([search.take(play, Ask(body))])[0]
+    return isinstance(beat, HeartbeatResponse) and beat.error_code is not ErrorCode.ILLEGAL_GENERATION
+
+
+def members_are_described_once(search: Search, play: Play) -> bool:
+    """M-DESC-01."""
+    answer = play.answer()
+    if not isinstance(answer, ConsumerGroupDescribeResponse):
+        return True
+    ids = [member.member_id for group in answer.groups for member in group.members]
+    return len(ids) == len(set(ids))
+
+
+def a_sync_is_answered(search: Search, play: Play) -> bool:
+    """X-SYNC-07: once all is replicated, by a consumer group."""
+    last = play.last
+    asked = isinstance(last, Request) and isinstance(last.body, SyncGroupRequest)
+    return not asked or play.state.consumer_group("g") is None or play.answer() is not None
+
+
+class Whole(NamedTuple):
+    """A switch, the trace in ``docs/findings/consumer``, the moves that clients may make, the property, and how many
+    moves break it. ``shown``: what makes it visible afterwards. ``first``: the log at the beginning."""
+
+    switch: str
+    trace: str
+    moves: tuple[Move, ...]
+    holds: Holds
+    length: int
+    settings: Settings = NOW
+    shown: tuple[Move, ...] = ()
+    first: tuple[Record, ...] = ()
+    also: str = ""
+
+    def beside(self) -> Profile:
+        """Everything mended, but for a fault without which this one cannot be met."""
+        return replace(INTENDED, **{self.also: True}) if self.also else INTENDED  # type: ignore[arg-type]
+
+    def alone(self) -> Profile:
+        return replace(self.beside(), **{self.switch: True})  # type: ignore[arg-type]
+
+
+_UNREADABLE = Protocol("own", b"")
+_OTHER = (Protocol("range", _subscribes("u")),)
+_ROOM_FOR_TWO = Settings(group_consumer_assignment_interval_ms=0, group_consumer_max_size=2)
+_VOTES_FOR_RANGE = (
+    Record(
+        ConsumerGroupMemberMetadataKey("g", "m1"),
+        ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", ("t",), "", 5_000, "range"),
+    ),
+    Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(2, 0)),
+)
+
+WHOLE = (
+    Whole(  # C-JOIN-15
+        "fault_empty_group_dropped_from_memory",
+        "dropped-group",
+        (Ask(join("m1")), _leave("m1"), _classic("nobody")),
+        epochs_do_not_go_back,
+        4,
+    ),
+    Whole(  # F-REPLAY-18
+        "fault_superseded_records_loaded",
+        "",
+        (Ask(join("m1")), Ask(join("m1", ())), _leave("m1"), DELETE),
+        every_reading_loads,
+        4,
+    ),
+    Whole(  # M-HB-13
+        "fault_failed_append_loses_timers",
+        "",
+        (Ask(join("m1")), _leave("m1"), _leave("m1", fails=True)),
+        members_are_watched,
+        2,
+    ),
+    Whole(  # X-JOIN-20
+        "fault_timeout_undoes_memory",
+        "join-too-late",
+        (Ask(join("m1")), _classic("c1"), _classic("c1")._replace(late=True)),
+        members_are_watched,
+        2,
+    ),
+    Whole(  # M-TGT-02
+        "fault_absent_assignor_elected",
+        "",
+        (Ask(ConsumerGroupHeartbeatRequest("g", "m1", 0, None, None, 5_000, ("t",), None, None, ())),),
+        nobody_is_told_of_a_fault,
+        1,
+        Settings(group_consumer_assignors=("uniform",)),
+        first=_VOTES_FOR_RANGE,
+    ),
+    Whole(  # A-UHET-06
+        "fault_absent_partition_fails",
+        "partition-of-nowhere",
+        (
+            _classic("", instance="i1"),
+            ROUND,
+            _sync(member_id("i1", 0), 1, gives=embedded.Assignment((TopicPartition("t", 5),), None)),
+            Ask(join("m1", ("u",))),
+        ),
+        nobody_is_told_of_a_fault,
+        4,
+    ),
+    Whole(  # X-UP-07
+        "fault_upgrade_without_protocol",
+        "upgrade-too-early",
+        (_classic("", instance="i1"), ROUND, Ask(join("m1"))),
+        nobody_is_told_of_a_fault,
+        2,
+    ),
+    Whole(  # X-UP-09
+        "fault_upgrade_answers_before_checks",
+        "upgrade-refused",
+        (_classic("", instance="i1"), _classic("", instance="i2"), ROUND, Ask(join("m1"))),
+        a_refusal_changes_nothing,
+        4,
+        _ROOM_FOR_TWO,
+    ),
+    Whole(  # X-UP-15
+        "fault_upgrade_without_bump",
+        "upgrade-without-owner",
+        (_classic("", instance="i1"), ROUND, Ask(join("m1", instance="i1"))),
+        a_settled_group_owns_everything,
+        3,
+    ),
+    Whole(  # LIV-14
+        "fault_classic_members_starve",
+        "starving",
+        (Ask(join("m1", ("t", "u"))), _classic("m1")),
+        somebody_is_told_of_a_bump,
+        2,
+        Settings(),
+        (Ask(HeartbeatRequest("g", 2, "m1", None), later=5_000),),
+    ),
+    Whole(  # X-DOWN-09
+        "fault_downgrade_reads_unread_metadata",
+        "leave-refused",
+        (
+            Ask(join("m1")),
+            _classic("c1", Protocol("range", _subscribes("t")), _UNREADABLE),
+            _classic("c2", Protocol("own", _subscribes("t"))),
+            _leave("m1"),
+        ),
+        whoever_leaves_is_gone,
+        4,
+    ),
+    Whole(  # X-SYNC-07
+        "fault_downgrade_reads_unread_metadata",
+        "sync-without-answer",
+        (
+            _classic("", _UNREADABLE, Protocol("range", _subscribes("t")), instance="i1"),
+            _classic("", instance="i2"),
+            ROUND,
+            Ask(join("m1", ())),
+            _sync(member_id("i1", 0), 1, "own"),
+        ),
+        a_sync_is_answered,
+        6,
+        also="fault_upgrade_without_bump",
+    ),
+    Whole(  # X-DOWN-23
+        "fault_downgrade_loses_bump",
+        "generation-of-nobody",
+        (Ask(join("m1", instance="i1")), _classic("", *_OTHER, instance="i1")),
+        a_generation_is_good,
+        2,
+    ),
+    Whole(  # X-DOWN-33
+        "fault_downgrade_leaves_timers",
+        "timers-after-downgrade",
+        (Ask(join("m1")), _classic("c1"), _leave("m1")),
+        members_are_watched,
+        3,
+    ),
+    Whole(  # M-DESC-01, C-ADM-05
+        "fault_failed_deletion_lists_twice",
+        "described-twice",
+        (Ask(join("m1")), _leave("m1", fails=True), DESCRIBE),
+        members_are_described_once,
+        3,
+    ),
+)
+
+
+def _searched(fault: Whole, profile: Profile) -> Search:
+    return Search(fault.settings, profile, fault.moves, fault.first)
+
+
+@pytest.mark.parametrize("fault", WHOLE, ids=lambda fault: fault.trace or fault.switch)
+def test_fault_of_the_whole_is_found(fault: Whole) -> None:
+    alone = _searched(fault, fault.alone())
+    found = alone.shortest(fault.holds, fault.length)
+    assert found is not None
+    assert alone.shortest(fault.holds, fault.length - 1) is None
+    assert _searched(fault, KAFKA_4_3).shortest(fault.holds, fault.length) is not None
+    assert _searched(fault, fault.beside()).shortest(fault.holds, fault.length + 1) is None
+
+
+@pytest.mark.parametrize("fault", [each for each in WHOLE if each.trace], ids=lambda fault: fault.trace)
+def test_the_trace_of_the_whole_is_in_the_findings(fault: Whole) -> None:
+    """What Kafka did at each of its events is there, and is looked at again by other tests."""
+    assert read_events(fault.trace) == (fault.settings, _whole_events(fault))
+
+
+def _whole_events(fault: Whole) -> tuple[Event, ...]:
+    play = _searched(fault, fault.alone()).shortest(fault.holds, fault.length)
+    assert play is not None
+    return _searched(fault, KAFKA_4_3).again([*play.moves, *fault.shown]).events
