@@ -8,6 +8,8 @@ import pytest
 
 from fencepost.protocol.events import Topic
 from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.mutant import planted
 from fencepost_conformance.simulate.product import Bounds, Client, explore
 from fencepost_conformance.simulate.product.consumer_moves import consumer_moves
 from fencepost_conformance.simulate.product.mixed_moves import mixed_moves
@@ -40,6 +42,8 @@ INTERVAL = replace(TWO, settings=replace(SETTINGS, group_consumer_assignment_int
 KAFKA = replace(STATIC, profile=KAFKA_4_3)
 #: One member of each protocol, which may change it under its id.
 MIXED = replace(TWO, ids=1, static=False, clients=(Client("k1"),), images=((T1,),))
+#: A program that comes with either protocol under its instance id, and one that is dynamic.
+MIXED_STATIC = replace(TWO, ids=2, clients=(Client("k1", "i"),))
 
 
 def test_two_members_and_two_partitions_completely():
@@ -71,9 +75,33 @@ def test_core_and_model_agree(bounds, reached):
     assert reached | always <= set(explored.inputs) | set(explored.answers)
 
 
-def test_core_and_model_agree_on_groups_of_both_protocols():
-    explored = explore(replace(MIXED, transitions=15_000), (consumer_moves, mixed_moves))
+@pytest.mark.parametrize(
+    ("bounds", "reached"),
+    [
+        (MIXED, {"rejoins with what it may keep", "timer consumer-join", "timer join"}),
+        (MIXED_STATIC, {"static joins", "leaves for a while", "FENCED_INSTANCE_ID"}),
+    ],
+    ids=["dynamic", "static"],
+)
+def test_core_and_model_agree_on_groups_of_both_protocols(bounds, reached):
+    explored = explore(replace(bounds, transitions=9_000), (consumer_moves, mixed_moves))
     assert explored.problem is None, (explored.trail, explored.problem)
-    assert explored.transitions == 15_000
-    assert {"uses its id", "rejoins with what it may keep", "timer consumer-join", "timer join"} <= set(explored.inputs)
-    assert {"REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"} <= set(explored.answers)
+    assert explored.transitions == 9_000
+    always = {"uses its id", "append fails", "moves", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"}
+    assert reached | always <= set(explored.inputs) | set(explored.answers)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "steps"),
+    [
+        ("taken-from-its-holder", 3),
+        ("epoch-before-revocation", 5),
+        ("revocation-not-awaited", 5),
+        ("old-epoch-accepted", 7),
+    ],
+)
+def test_a_fault_is_found_by_a_shortest_run(mutant, steps):
+    with planted(MUTANTS[mutant]):
+        explored = explore(TWO, (consumer_moves,))
+    assert explored.problem is not None
+    assert len(explored.trail) <= steps, explored.trail
