@@ -105,6 +105,7 @@ class Opened:
         """C-JOIN-15: out of memory without a record. It comes back if the next append fails, and reads at the committed
         offset see it until a later record is replicated."""
         self.slots[group_id] = Slot(group_id, None, self.slots[group_id].delay)
+        self.relist(group_id)
         self.dropped = (*self.dropped, (group_id, group))
         self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
 

@@ -95,6 +95,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
         records, callback = [created.record({})], Created()
         if displaced is not None:
             records = [*of_group(body.group_id, displaced), *records]  # F-ORD-16
+            work.relist(body.group_id)
         work.shadows = (*work.shadows, Shadow(work.undurable + len(records), body.group_id, displaced))
         work.written = Written(len(records), request.id, ((body.group_id, displaced),))
     elif records:

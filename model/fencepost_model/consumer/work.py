@@ -205,9 +205,9 @@ class Side:
         old = slot.group
         records = [*prefix, *turn.records]
         if records:
-            if turn.base or turn.classic is not None:
-                work.relist(group_id)
             entry = turn.fresh or bool(turn.base) or turn.classic is not None
+            if entry and old is not None:
+                work.relist(group_id)
             by = operation.id if isinstance(old, Group) else None
             if isinstance(old, Group):
                 work.formers.leaves(group_id, old, operation.id, work.operations)
