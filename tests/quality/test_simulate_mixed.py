@@ -81,8 +81,9 @@ def test_an_upgrade_in_a_join_phase_overlooks_what_cooperative_members_own(monke
         (takes_what_classic_members_hold, "INV-KIP-01"),
         (MUTANTS["revocation-not-awaited"].plant, "M-REC-18"),
         (does_not_await_the_commit, "K-CB-01"),
+        (MUTANTS["revoked-before-committed"].plant, "N-REC-04"),
     ],
-    ids=["upgrade", "downgrade", "taken", "not awaited", "not committed"],
+    ids=["upgrade", "downgrade", "taken", "not awaited", "not committed", "committed late"],
 )
 def test_a_fault_breaks_a_property_of_the_group(plant, rule):
     with broken_by(plant):

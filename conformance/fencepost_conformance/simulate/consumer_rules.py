@@ -36,7 +36,8 @@ class ConsumerRules:
         )
         current = [sent for sent in after.sent if sent.beat is Beat.CURRENT]
         demand(len(current) <= 1, "INV-CL-08", f"{self._name}: {len(current)} heartbeats are in flight")
-        reconciles = before.reconciliation is not None and not before.leaving and not after.leaving
+        works = before.reconciliation is not None or after.reconciliation is not None
+        reconciles = works and not before.leaving and not after.leaving
         self._listener.observe(event, commands, "N-REC-04" if reconciles and after.settings.auto_commit else None)
         for command in commands:
             if isinstance(command, Send) and isinstance(command.body, ConsumerGroupHeartbeatRequest):
