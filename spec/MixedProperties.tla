@@ -168,12 +168,15 @@ ADowngradeKeepsEveryOtherMember ==
             /\ group'.classic.members[m].metadata = group.subscriptions[m]
             /\ group'.classic.members[m].assignment = group.consumer.target[m]]_vars
 
-\* X-DOWN-22: where no rebalance follows, everybody has what it is now assigned;
-\* nobody would tell a member of the rest.
+\* X-DOWN-22: where no rebalance follows, who is content has what it is now
+\* assigned; nobody would tell it of the rest.
 ADowngradeAtRestOwesNobody ==
   [][IsDowngrade /\ group'.classic.state = "Stable" =>
-       \A m \in Present \cap DOMAIN group'.classic.members :
-         DOMAIN Member(m).assigned = group'.classic.members[m].assignment]_vars
+       \A c \in Clients :
+         /\ classic[c].state = "stable"
+         /\ classic[c].memberId \in DOMAIN group'.classic.members
+         /\ classic[c].generation = group'.classic.generationId
+         => classic[c].owned = group'.classic.members[classic[c].memberId].assignment]_vars
 
 \* X-POL-01..04
 NoConversionIsAgainstThePolicy ==
