@@ -229,7 +229,7 @@ def test_a_member_without_target_is_given_nothing() -> None:
 
 
 def test_before_4_3_a_member_without_target_is_in_the_way() -> None:
-    """X-DOWN-04, F-RT-17: a leave is refused, and a timer tries again and again."""
+    """X-DOWN-04, V-67, F-RT-17: a leave is refused, and a timer tries again and again."""
     scene = _without_target(KAFKA_4_2)
     answer = scene.ask(LeaveGroupRequest("g", (LeaveGroupMember("m"),)), LeaveGroupResponse)
     assert (answer.error_code, scene.written) == (ErrorCode.UNKNOWN_SERVER_ERROR, ())

@@ -35,7 +35,8 @@ def fails_load(profile: Profile, record: Record) -> bool:
 def load_group(record: Record) -> Group | None:
     """The group as one GroupMetadata record gives it (F-REPLAY-01, C-ST-07, F-SURV-02, 03); None after a tombstone.
 
-    The record replaces whatever was there before. Members keep only the selected protocol (C-TMR-13).
+    The record replaces whatever was there before. Members keep only the selected protocol (C-TMR-13); that no one is
+    parked or pending and nothing was synced is as no record carries it (F-REC-21).
     """
     value = record.group_metadata
     if value is None:

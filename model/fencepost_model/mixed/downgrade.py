@@ -59,7 +59,7 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
 
 
 def target_of(t: Turn, group: ConsumerGroup, member_id: str) -> Target:
-    """X-DOWN-04: none at all if the member joined while no target could be computed. Raises Refused."""
+    """X-DOWN-04, V-67: none at all if the member joined while no target could be computed. Raises Refused."""
     target = group.target_of(member_id)
     if target is None and t.profile.old_downgrade_rebalances_by_subscription:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04")
