@@ -8,6 +8,7 @@ from typing import Any, Final
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup
 from ...explore.interface import Label, StepInvariant
+from ...machines import STABLE
 from ..consumer.state import Reply as BeatReply
 from ..gather import Part
 from ..values import JoinReply, SyncReply, SyncRequest, decode_partitions
@@ -76,6 +77,22 @@ def _is_allowed(system: MixedSystem, before: AnyGroup, _: AnyGroup) -> bool:
     """X-POL-01…04."""
     policy = system.config.policy
     return policy.upgrades if isinstance(before, Group) else policy.downgrades
+
+
+def a_downgrade_at_rest_owes_nobody(system: MixedSystem) -> Iterable[Part]:
+    """X-DOWN-22: a classic group that is Stable at once asks nobody to join again, so everybody must have its share."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (old, _process), (new, process) = before, after
+        client = process.classic
+        if not is_downgrade(old, new) or new.state != STABLE or client.state != "stable":
+            return True
+        given = {member.member_id: decode_partitions(member.assignment) for member in new.members}
+        in_time = client.member_id in given and client.generation == new.generation
+        return not in_time or client.owned == given[client.member_id]
+
+    for view in system.processes:
+        yield StepInvariant("ADowngradeAtRestOwesNobody", (system.group, view), holds)
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
@@ -163,6 +180,7 @@ STEPS: Final[dict[str, Property]] = {
     "ADowngradeKeepsEveryOtherMember": _of_conversions(
         "ADowngradeKeepsEveryOtherMember", (is_downgrade,), _keeps_others
     ),
+    "ADowngradeAtRestOwesNobody": a_downgrade_at_rest_owes_nobody,
     "NoConversionIsAgainstThePolicy": _of_conversions(
         "NoConversionIsAgainstThePolicy", (is_upgrade, is_downgrade), _is_allowed
     ),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from itertools import combinations
+from typing import Any, Final
 
 from fencepost.protocol.events import TimerKind
 
-from ...explore.interface import Invariant
+from ...explore.interface import Invariant, Label, StepInvariant
+from ...machines import C_UNREVOKED
 from ..gather import Part
 from .closed import COUNTERS, GROUP, MixedSystem
 from .machine import CLASSIC_TIMERS, Memory
-from .properties import Property, present
-from .state import Counters
+from .properties import AnyGroup, Property, in_step, present
+from .state import Counters, Process
+from .steps import is_downgrade
 
 
 def every_variable_has_its_type(system: MixedSystem) -> Iterable[Part]:
@@ -40,6 +43,38 @@ def every_variable_has_its_type(system: MixedSystem) -> Iterable[Part]:
         )
 
 
+def no_group_is_ever_mixed(system: MixedSystem) -> Iterable[Part]:
+    """X-ROLL-02: members of both protocols own at the same time."""
+
+    def holds(group: AnyGroup, *pair: Process) -> bool:
+        both = {process.runs_classic for process in pair} == {True, False} and all(process.runs for process in pair)
+        return not both or not all(process.owned and in_step(group, process) for process in pair)
+
+    for pair in combinations(system.processes, 2):
+        yield Invariant("NoGroupIsEverMixed", (system.group, *pair), holds)
+
+
+def no_classic_member_ever_has_to_revoke(system: MixedSystem) -> Iterable[Part]:
+    """X-JOIN-17."""
+
+    def holds(group: AnyGroup) -> bool:
+        return all(member.classic is None or member.state != C_UNREVOKED for member in present(group).values())
+
+    yield Invariant("NoClassicMemberEverHasToRevoke", (system.group,), holds)
+
+
+def no_group_is_ever_downgraded(system: MixedSystem) -> Iterable[Part]:
+    """X-DOWN-01."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        return not is_downgrade(*before, *after)
+
+    yield StepInvariant("NoGroupIsEverDowngraded", (system.group,), holds)
+
+
 WITNESSES: Final[dict[str, Property]] = {
     "EveryVariableHasItsType": every_variable_has_its_type,
+    "NoGroupIsEverMixed": no_group_is_ever_mixed,
+    "NoClassicMemberEverHasToRevoke": no_classic_member_ever_has_to_revoke,
+    "NoGroupIsEverDowngraded": no_group_is_ever_downgraded,
 }
