@@ -125,6 +125,26 @@ def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
         pool.submit(os._exit, 1).result(timeout=30)
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["tests/corpus/alone-java.jsonl.gz", "--per-kind", "1"], 0, "falsified copies of 1 files refused"),
+        (["nosuch"], 2, "falsify: no trace at nosuch"),
+    ],
+)
+def test_falsify_is_run_as_a_module(words: list[str], status: int, told: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "fencepost_conformance.falsify", *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (ran.returncode, "Traceback" in ran.stderr) == (status, False)
+    assert told in ran.stdout + ran.stderr
+
+
 @pytest.mark.spark
 def test_without_a_jdk_spark_is_told_to_need_one(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark")
