@@ -65,9 +65,10 @@ def test_simulations_reach_both_kinds_both_ways_and_their_errors(monkeypatch):
         assert seen[name], name
 
 
-def test_an_upgrade_in_a_join_phase_overlooks_what_cooperative_members_own(monkeypatch):
-    """X-UP-05: the assignments are forgotten, the programs go on; a partition has two owners until they have synced."""
-    plan = draw_mixed_plan(3050)
+@pytest.mark.parametrize("seed", [3050, 4174], ids=["blanked", "between two rounds"])
+def test_an_upgrade_in_a_cooperative_rebalance_overlooks_what_members_own(seed, monkeypatch):
+    """X-UP-05: the assignments do not say it, the programs go on; a partition has two owners until they have synced."""
+    plan = draw_mixed_plan(seed)
     assert simulate(plan).broken is None
     monkeypatch.setattr(Owners, "upgraded", lambda self, before, hosts: None)
     assert simulate(plan).broken.rule == "INV-KIP-09"

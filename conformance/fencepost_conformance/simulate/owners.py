@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from fencepost.member.consumer import ConsumerState
+from fencepost.member.consumer_protocol import decode_assignment
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView
 from fencepost.protocol.view import GroupView
@@ -29,10 +30,11 @@ class _Claim(NamedTuple):
 class Owners:
     """``overlooked``: by program, what it owned when its group was upgraded and the coordinator did not know of.
 
-    A join phase that is begun again forgets the assignments that the last one brought, and an upgrade in it takes for
-    granted that nobody owns anything (X-UP-05). Cooperative members do own something, go on doing so until they have
-    synced, and are not asked: what their JoinGroup says they own is looked at only as far as they were assigned it
-    (X-JOIN-11). Until then two unfenced members may own a partition, in Kafka and here. Nothing else is excused.
+    An upgrade takes the assignments of the classic group at their word (X-UP-05). In the middle of a cooperative
+    rebalance they do not say all: who is to give up a partition in this round goes on with it until it has, and a join
+    phase that is begun again blanks the assignments of members that go on (C-JOIN-42). Nobody asks such members either:
+    what their JoinGroup says they own is looked at only as far as they were assigned it (X-JOIN-11). Until they have
+    synced, two unfenced members may own a partition, in Kafka and here. Nothing else is excused.
     """
 
     def __init__(self) -> None:
@@ -40,10 +42,11 @@ class Owners:
 
     def upgraded(self, before: GroupView, hosts: Sequence[AnyHost]) -> None:
         """The classic group has just become a consumer group; ``hosts`` are its programs."""
-        unassigned = {member.member_id for member in before.members if not member.assignment}
+        assigned = {member.member_id: member.assignment for member in before.members}
         for host in hosts:
-            if isinstance(host, Host) and host.member.generation.member_id in unassigned:
-                self._overlooked[host.plan.name] = host.member.assignment
+            if isinstance(host, Host) and (data := assigned.get(host.member.generation.member_id)) is not None:
+                known = decode_assignment(data).partitions if data else ()
+                self._overlooked[host.plan.name] = host.member.assignment.difference(known)
 
     def check(
         self,
