@@ -50,7 +50,10 @@ def rows_of(cores: int, directory: Path, plans: dict[GroupProtocol, Plan]) -> di
     found = {}
     try:
         for name, plan in plans.items():
-            summary = run_spark(session, plan, directory / name)
+            told: list[int] = []
+            summary = run_spark(session, plan, directory / name, told.append)
+            assert sum(told) == plan.count
+            assert min(told) >= 0
             rows = all_rows(session, plan, directory / name).orderBy("seed").collect()
             found[name] = [from_spark(row.asDict()) for row in rows], summary
         return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS = "rows"
+#: how often to look how far a job is
+_LOOK_S = 0.5
 _COMMITTED = "_SUCCESS"
 _SCHEMA = (
     "seed bigint, verdict string, divergence string, event int, field string, left string, right string, steps int, "
@@ -115,10 +118,44 @@ def run_spark(
     claim(directory, plan)
     for seeds in plan.waves():
         target = wave_directory(directory, seeds)
-        if not (target / _COMMITTED).exists():
+        if (target / _COMMITTED).exists():
+            advance(len(seeds))
+            continue
+        with _told(session, len(seeds), _tasks(session, plan, seeds), advance):
             check_wave(session, plan, seeds).write.mode("overwrite").parquet(str(target))
-        advance(len(seeds))
     return summarise(plan.job, all_rows(session, plan, directory))
+
+
+@contextmanager
+def _told(session: SparkSession, count: int, tasks: int, advance: Callable[[int], None]) -> Iterator[None]:
+    """Tell of the ``count`` traces of the job within as its ``tasks`` end, and of the rest when it is done."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
+
+    tracker = session.sparkContext.statusTracker()
+    told, over = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal told
+        while not over.wait(_LOOK_S):
+            try:
+                stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+            except (Py4JError, OSError):  # Spark has ended, which the job within will say better
+                return
+            # another stage deals out the plan, with a task for each core
+            done = max((each.numCompletedTasks for each in stages if each and each.numTasks == tasks), default=0)
+            more = count * done // tasks - told
+            if more > 0:
+                told += more
+                advance(more)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+    advance(count - told)
 
 
 def wave_directory(directory: Path, seeds: range) -> Path:
@@ -133,10 +170,13 @@ def all_rows(session: SparkSession, plan: Plan, directory: Path) -> DataFrame:
 def check_wave(session: SparkSession, plan: Plan, seeds: range) -> DataFrame:
     """The rows of some seeds, made where the executors are; lazily, as Spark does."""
     chunks = [(chunk.start, chunk.stop) for chunk in plan.chunks(seeds)]
-    cores = session.sparkContext.defaultParallelism
-    # more partitions than cores, so that a core which is done early takes another
-    planned = session.createDataFrame(chunks, "start bigint, stop bigint").repartition(min(len(chunks), cores * 4))
+    planned = session.createDataFrame(chunks, "start bigint, stop bigint").repartition(_tasks(session, plan, seeds))
     return planned.mapInArrow(_worker(plan.job), _SCHEMA)
+
+
+def _tasks(session: SparkSession, plan: Plan, seeds: range) -> int:
+    """More than cores, so that a core which is done early takes another."""
+    return min(len(plan.chunks(seeds)), session.sparkContext.defaultParallelism * 4)
 
 
 _checkers: dict[Job, Checker] = {}
