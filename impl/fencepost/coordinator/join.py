@@ -42,6 +42,10 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
         replaced = [] if other is None else removed_group(other)  # C-JOIN-10, F-ORD-16
         group = GroupDraft(fresh)
         created = True
+        if not step.profile.fault_timers_outlive_reverted_group:
+            for key in (TimerKey(TimerKind.JOIN, body.group_id), TimerKey(TimerKind.SYNC, body.group_id)):
+                if key in step.strays:  # of a classic group that became a consumer group (C-TMR-12, X-UP-16)
+                    step.cancel_timer(key)
     try:
         _admit(step, request, body, group)
     except InternalError:

@@ -13,7 +13,7 @@ from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
 from .slots import Removed, Shadow, Slot, Written
-from .state import JOIN_TIMER, Arrive, Created, Group, Operation, Timer
+from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Group, Operation, Timer
 
 
 class Opened:
@@ -110,8 +110,11 @@ class Opened:
         self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
 
     def create(self, group_id: str) -> Draft:
-        """C-ST-06: a new group."""
+        """C-ST-06: a new group. Mended, timers of an earlier classic group of that name end (C-TMR-12)."""
         slot = self.slots.get(group_id)
+        if slot is not None and not self.profile.fault_timers_outlive_reverted_group:
+            self.loose.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
+            slot = None
         draft = Draft(self.sinks, group_id, Group(timestamp=self.sinks.now), slot.delay if slot else None)
         self.drafts[group_id] = draft
         return draft

@@ -210,6 +210,23 @@ def test_the_timers_of_the_classic_group_run_on() -> None:
     assert scene.timers == {}
 
 
+@BOTH
+def test_the_join_timer_of_a_group_before_the_last_ends_with_the_next(profile: Profile) -> None:
+    """C-TMR-12 mended: else it fires on a group that is Empty, which uses up a generation (C-ST-27)."""
+    scene = MixedScene(profile)
+    member = scene.join("", instance="i1", data=wants("a"))
+    assert scene.removed(m.LeaveGroupMember("", "i1")) == [ErrorCode.NONE]
+    assert scene.joined(member).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    scene.come("m1", "a")
+    scene.ok("m1", -1)
+    assert scene.timer(TimerKind.JOIN) is not None
+    again = scene.joined(scene.join("", data=wants("a")))
+    assert again.error_code is ErrorCode.MEMBER_ID_REQUIRED
+    assert (scene.timer(TimerKind.JOIN) is None) is (profile is INTENDED)
+    scene.pass_time(3_000)
+    assert scene.group().generation_id == (0 if profile is INTENDED else 1)
+
+
 def test_4_0_writes_what_it_knows_of_the_topics() -> None:
     """X-UP-10, V-66: also if that is nothing."""
     scene = MixedScene(KAFKA_4_0)
