@@ -179,6 +179,17 @@ def test_a_topic_of_which_nothing_is_assigned_stays() -> None:
     assert scene.fetched(member, 1).assignment == share
 
 
+def test_of_a_topic_that_is_listed_twice_the_last_row_counts() -> None:
+    """X-UP-05."""
+    scene = MixedScene(KAFKA_4_3)
+    ask = scene.join("", instance="i1", data=wants("a"))
+    scene.pass_time(10_000)
+    member = scene.joined(ask).member_id
+    scene.sync(member, 1, {member: embedded.encode_topics([("a", [0]), ("a", [1, 2])], 3)})
+    scene.come("m1", "b")
+    assert plain(scene.who(member).assigned) == {A: (1, 2)}
+
+
 def test_an_upgrade_overtakes_the_leaders_assignment() -> None:
     """X-UP-16: the operation of the SyncGroup still acts on the group that was, and Kafka arms its join timer."""
     scene = MixedScene(KAFKA_4_3)

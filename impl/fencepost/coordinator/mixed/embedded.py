@@ -17,11 +17,11 @@ from ..consumer.topics import TopicImage
 
 
 def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> Share:
-    """Of a topic that is listed twice the first row counts; one without partitions stays."""
+    """Of a topic that is listed twice the last row counts; one without partitions stays (X-UP-05)."""
     found: dict[bytes, tuple[int, ...]] = {}
     for name, numbers in rows:
         if name in topics.by_name:
-            found.setdefault(topics.by_name[name].topic_id, tuple(sorted(set(numbers))))
+            found[topics.by_name[name].topic_id] = tuple(sorted(set(numbers)))
     return found
 
 
