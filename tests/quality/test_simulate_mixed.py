@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from mixed_faults import (
@@ -13,6 +14,7 @@ from mixed_faults import (
     takes_what_classic_members_hold,
 )
 
+from fencepost.protocol.settings import INTENDED
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.simulate import simulate
 from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
@@ -72,6 +74,13 @@ def test_an_upgrade_in_a_cooperative_rebalance_overlooks_what_members_own(seed, 
     assert simulate(plan).broken is None
     monkeypatch.setattr(Owners, "upgraded", lambda self, before, hosts: None)
     assert simulate(plan).broken.rule == "INV-KIP-09"
+
+
+def test_who_has_taken_a_part_and_reports_no_more_sees_the_rest_given_away():
+    """N-HB-05, N-REC-02, M-REC-23: the metadata that were missing come while the acknowledgement is under way."""
+    faulty = replace(INTENDED, fault_untold_partitions_unreported=True)
+    assert simulate(draw_mixed_plan(4021, faulty)).broken.rule == "INV-KIP-09"
+    assert simulate(draw_mixed_plan(4021)).broken is None
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ class ConsumerRules:
         self._name = name
         self._listener = ListenerRules(name)
         self._reported: set[TopicPartition] = set()
+        self._names: dict[bytes, str] = {}  #: of the topics that it has known; it may report others (N-REC-02)
 
     def observe(
         self, before: ConsumerMember, after: ConsumerMember, event: MemberEvent, commands: Sequence[Command]
@@ -52,8 +53,11 @@ class ConsumerRules:
         )
         if body.topic_partitions is None or body.member_epoch < 0:
             return
-        names = {topic.topic_id: topic.name for topic in member.cluster.values()}
-        reported = {TopicPartition(names[topic], number) for topic, number in held(body.topic_partitions)}
+        names = self._names
+        names.update((topic.topic_id, topic.name) for topic in member.cluster.values())
+        reported = {
+            TopicPartition(names[topic], number) for topic, number in held(body.topic_partitions) if topic in names
+        }
         hidden = self._listener.held & (self._reported - reported)
         demand(
             not hidden or not member.settings.listener,

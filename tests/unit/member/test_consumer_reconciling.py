@@ -72,7 +72,7 @@ def test_n_rec_02_unknown_topics_are_asked_for_and_left_out_until_they_are_known
     assert asked.topic_ids == {T, U}
     desk.poll()
     assert desk.calls() == [("assigned", (T0,))]
-    assert (desk.state, desk.beat.topic_partitions) == ("RECONCILING", rows(T0))
+    assert (desk.state, desk.beat.topic_partitions) == ("RECONCILING", rows(T0, U0))
     desk.answer(assigns=False)
     desk.do(ev.MetadataChanged(desk.now, CLUSTER))
     desk.poll()
@@ -112,9 +112,10 @@ def test_n_rec_03_what_cannot_be_resolved_changes_nothing_and_is_acknowledged_wi
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.wait(INTERVAL)
-    desk.answer(topics=(TopicPartitions(T, (0,)), TopicPartitions(X, (0,))), epoch=2)
+    target = (TopicPartitions(T, (0,)), TopicPartitions(X, (0,)))
+    desk.answer(topics=target, epoch=2)
     assert (desk.calls(), desk.state) == ([], "RECONCILING")
-    assert (desk.beat.topic_partitions, desk.beat.member_epoch) == (rows(T0), 2)
+    assert (desk.beat.topic_partitions, desk.beat.member_epoch) == (target, 2)
 
 
 def committing() -> ConsumerDesk:
@@ -224,7 +225,8 @@ def test_n_rec_12_a_newer_target_waits_and_is_worked_on_then():
     assert desk.calls() == [("revoked", (T1,))]
     desk.done()
     desk.done()
-    assert (desk.beat.topic_partitions, desk.beat.member_epoch, desk.state) == (rows(T0), 3, "RECONCILING")
+    assert (desk.beat.topic_partitions, desk.beat.member_epoch) == (rows(T0, T1, T2), 3)
+    assert (desk.state, desk.member.assignment) == ("RECONCILING", {T0})
     desk.calls()
     desk.poll()
     assert desk.calls() == [("assigned", (T1, T2))]

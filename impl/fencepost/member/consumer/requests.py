@@ -6,7 +6,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 
 from ..events import Send
 from ..partitions import java_order
-from .state import Beat, ConsumerMember, ConsumerState, LastSent, Sent, TopicIdPartition
+from .state import Beat, ConsumerMember, ConsumerState, LastSent, LocalAssignment, Sent, TopicIdPartition
 from .turn import ConsumerTurn
 
 
@@ -52,14 +52,24 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
 
 
 def _reported(member: ConsumerMember) -> frozenset[TopicIdPartition]:
-    """N-HB-05: what was reconciled last, and what the application was given since; a leave reports nothing of that.
+    """N-HB-05: all that the member may own before it hears the answer: what was reconciled last, what the application
+    was given since, what the reconciliation under way brings, and the rest of the target, resolvable yet or not
+    (N-REC-02, N-REC-12). A leave reports nothing of the latter.
 
-    Kafka leaves the latter out. If the coordinator has asked for it back meanwhile, it takes that as given up.
+    Kafka tells only what was reconciled. A coordinator that wants something else back takes that as given up
+    (M-REC-23), gives it away, and the member takes it from the older target. What is told too much costs a round trip:
+    the answer names what the member is to have, and its acknowledgement omits the rest.
     """
-    reconciled = member.current.partitions if member.current is not None else frozenset[TopicIdPartition]()
+    reconciled = _partitions(member.current)
     if member.epoch < 0 or member.settings.profile.fault_untold_partitions_unreported:
         return reconciled
-    return reconciled | member.taken
+    reconciliation = member.reconciliation
+    under_way = None if reconciliation is None or reconciliation.outdated else reconciliation.assignment
+    return reconciled | member.taken | _partitions(under_way) | _partitions(member.target)
+
+
+def _partitions(assignment: LocalAssignment | None) -> frozenset[TopicIdPartition]:
+    return frozenset() if assignment is None else assignment.partitions
 
 
 def _by_topic(partitions: frozenset[TopicIdPartition]) -> tuple[TopicPartitions, ...]:

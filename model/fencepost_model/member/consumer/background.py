@@ -77,7 +77,10 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
         rows: dict[bytes, list[int]] = {}
         all_of_it = now.current.partitions if now.current else frozenset()
         if now.epoch >= 0 and not config.profile.fault_untold_partitions_unreported:
-            all_of_it |= now.had
+            # what may become its own before the answer: a gap in the list gives it away
+            all_of_it |= now.had | (now.target.partitions if now.target else frozenset())
+            if now.work is not None and not now.work.stale:
+                all_of_it |= now.work.local.partitions
         for topic, partition in sorted(all_of_it):
             rows.setdefault(topic, []).append(partition)
         owned = tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in rows.items())

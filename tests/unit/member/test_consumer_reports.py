@@ -1,0 +1,184 @@
+"""What a KIP-848 member says that it owns (N-HB-05): a coordinator that wants a partition back takes its absence from
+the list for the revocation, so all is in it that the member may still take. Member and model, case by case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fencepost.member import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost_model.member.consumer import ClientConfig, ClientModel
+from fencepost_model.member.consumer import inputs as ci
+from fencepost_model.member.inputs import CoordinatorFound, HeartbeatDue, Poll, Subscribe
+from fencepost_model.member.outputs import Commit, Send
+
+from .consumer_desk import CLUSTER, INTERVAL, T0, T1, U0, ConsumerDesk, T, TopicPartition, rows
+
+
+class ModelDesk:
+    """The model of a member with auto-commit or not, by hand, as ``ConsumerDesk`` drives the member."""
+
+    def __init__(self, profile: Profile, *, auto_commit: bool = False) -> None:
+        self._model = ClientModel(ClientConfig(auto_commit=auto_commit, profile=profile))
+        self._state = self._model.initial()
+        self.outputs: tuple[Any, ...] = ()
+        for step in (ci.TopicsKnown(frozenset({(T, "t")})), CoordinatorFound(), Subscribe(frozenset({"t", "u"}))):
+            self.do(step)
+        self.do(Poll())
+
+    def do(self, step: Any) -> None:
+        (successor,) = self._model.successors(self._state, step)
+        self._state, self.outputs = successor.state, successor.outputs
+
+    def answer(self, *partitions: TopicPartition, epoch: int = 1, error: ErrorCode = ErrorCode.NONE) -> None:
+        body = ConsumerGroupHeartbeatResponse(
+            error, None, "m", epoch, INTERVAL, None if error is not ErrorCode.NONE else rows(*partitions)
+        )
+        assert self._state.flying is not None
+        self.do(ci.Heard(self._state.flying, body))
+
+    def tell_everything(self) -> tuple[TopicPartitions, ...] | None:
+        """The heartbeat by interval is refused; what does the next one report?"""
+        self.do(HeartbeatDue())
+        self.answer(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        self.do(HeartbeatDue())
+        return self.reported
+
+    @property
+    def reported(self) -> tuple[TopicPartitions, ...] | None:
+        (sent,) = (each for each in self.outputs if isinstance(each, Send))
+        return sent.body.topic_partitions
+
+    def committed(self) -> None:
+        (commit,) = (each for each in self.outputs if isinstance(each, Commit))
+        self.do(ci.CommitEnded(commit.request))
+
+
+def member(profile: Profile, **settings: Any) -> ConsumerDesk:
+    """Has asked to join, and knows the topic t only."""
+    desk = ConsumerDesk(profile=profile, **settings)
+    desk.start("t", "u")
+    desk.do(ev.MetadataChanged(desk.now, CLUSTER[:1]))
+    return desk
+
+
+def tell_everything(desk: ConsumerDesk) -> tuple[TopicPartitions, ...] | None:
+    desk.wait(INTERVAL)
+    desk.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    desk.wait(1_000)
+    return desk.beat.topic_partitions
+
+
+PART = pytest.mark.parametrize(
+    ("profile", "reported"), [(INTENDED, rows(T0, U0)), (KAFKA_4_3, rows(T0))], ids=["intended", "kafka"]
+)
+NONE_OF_IT = pytest.mark.parametrize(
+    ("profile", "reported"), [(INTENDED, rows(T0)), (KAFKA_4_3, ())], ids=["intended", "kafka"]
+)
+OLDER = pytest.mark.parametrize(
+    ("profile", "reported"), [(INTENDED, rows(T0, T1)), (KAFKA_4_3, rows(T0))], ids=["intended", "kafka"]
+)
+
+
+@PART
+def test_n_rec_02_who_takes_a_part_reports_what_it_may_take_later(profile, reported):
+    desk = member(profile)
+    desk.answer(T0, U0)
+    desk.poll()
+    assert desk.calls() == [("assigned", (T0,))]
+    assert desk.beat.topic_partitions == reported
+
+
+@PART
+def test_n_rec_02_so_does_the_model(profile, reported):
+    desk = ModelDesk(profile)
+    desk.answer(T0, U0)
+    desk.do(Poll())
+    desk.do(ci.ListenerReturned())
+    assert desk.reported == reported
+
+
+def test_n_rec_03_what_is_withdrawn_before_it_could_be_taken_is_given_up_at_once():
+    """Otherwise a coordinator that was told of U0 would wait for it until the rebalance timer."""
+    desk = member(INTENDED)
+    desk.answer(T0, U0)
+    desk.poll()
+    desk.answer(T0)
+    assert (desk.beat.topic_partitions, desk.state) == (rows(T0), "STABLE")
+    desk.do(ev.MetadataChanged(desk.now, CLUSTER))
+    desk.poll()
+    assert desk.member.assignment == {T0}
+
+
+def test_n_rec_03_so_does_the_model():
+    desk = ModelDesk(INTENDED)
+    desk.answer(T0, U0)
+    desk.do(Poll())
+    desk.do(ci.ListenerReturned())
+    desk.answer(T0)
+    assert desk.reported == rows(T0)
+
+
+@NONE_OF_IT
+def test_n_hb_05_an_assignment_that_waits_for_a_poll_is_reported(profile, reported):
+    desk = member(profile)
+    desk.answer(T0)
+    assert tell_everything(desk) == reported
+    assert desk.member.assignment == frozenset()
+
+
+@NONE_OF_IT
+def test_n_hb_05_so_does_the_model(profile, reported):
+    desk = ModelDesk(profile)
+    desk.answer(T0)
+    assert desk.tell_everything() == reported
+
+
+@OLDER
+def test_n_rec_12_what_an_older_target_will_still_bring_is_reported(profile, reported):
+    """It commits for {T0, T1}, and {T0} is wanted by now."""
+    desk = member(profile, auto_commit=True)
+    desk.answer(T0)
+    desk.poll()
+    desk.answer(T0, T1, epoch=2)
+    desk.poll()
+    (commit,) = desk.all(ev.Commit)
+    desk.wait(INTERVAL)
+    desk.answer(T0, epoch=3)
+    assert tell_everything(desk) == reported
+    desk.do(ev.CommitFinished(desk.now, commit.commit_id, ev.CommitResult.DONE))
+    desk.poll()
+    assert desk.member.assignment == {T0, T1}
+
+
+@OLDER
+def test_n_rec_12_so_does_the_model(profile, reported):
+    desk = ModelDesk(profile, auto_commit=True)
+    desk.answer(T0)
+    desk.do(Poll())
+    desk.do(ci.ListenerReturned())
+    desk.answer(T0, T1, epoch=2)
+    desk.do(Poll())
+    commit = desk.outputs
+    desk.do(HeartbeatDue())
+    desk.answer(T0, epoch=3)
+    assert desk.tell_everything() == reported
+    desk.outputs = commit
+    desk.committed()
+
+
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=["intended", "kafka"])
+def test_m_val_11_who_joins_anew_reports_nothing_even_in_the_middle_of_a_commit(profile):
+    desk = member(profile, auto_commit=True, listener=False)
+    desk.answer(T0)
+    desk.poll()
+    desk.answer(T0, T1, epoch=2)
+    desk.poll()
+    desk.wait(INTERVAL)
+    desk.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
+    assert desk.member.reconciliation is not None
+    assert (desk.state, desk.beat.topic_partitions) == ("JOINING", ())
