@@ -99,6 +99,15 @@ Downgrades(g, L, more) ==
      /\ Cardinality(rest) + more > 0
      /\ MayDowngrade
 
+\* X-DOWN-22: m has its target, as of the assignment epoch.
+HasItsTarget(h, m) ==
+  /\ h.members[m].state = "STABLE" /\ h.members[m].epoch = h.assignmentEpoch
+  /\ DOMAIN h.members[m].assigned = Consumer!Stored(h, m)
+
+\* X-DOWN-22 mended: somebody of M does not, and nobody would tell it if the
+\* classic group were Stable at once.
+Owes(h, M) == ~fault_downgrade_owes /\ \E m \in M : ~HasItsTarget(h, m)
+
 \* X-DOWN-04: what a member is assigned is its target.
 ClassicMemberOf(g, m) ==
   [instanceId |-> g.consumer.members[m].instanceId,

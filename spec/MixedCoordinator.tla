@@ -172,7 +172,8 @@ JoinedAsLast(g, r, inst, fresh) ==
   LET said == Asked(r, inst, fresh)
       id == said.memberId
       placed == JoinPlaced(g, r, inst, fresh)
-      behind == placed.assignmentEpoch < placed.groupEpoch   \* X-DOWN-22
+      behind == \/ placed.assignmentEpoch < placed.groupEpoch   \* X-DOWN-22
+                \/ Owes(placed, DOMAIN placed.members \ {id})
       after == Consumer!BeatFrom(placed, said, JoinVerdict(g, r.memberId, inst), << >>)
       epoch == IF behind THEN placed.members[id].epoch ELSE after.y.epoch
       M == DOMAIN placed.members

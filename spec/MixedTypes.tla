@@ -36,6 +36,7 @@ CONSTANTS
   fault_upgrade_answers_before_checks, \* X-UP-03
   fault_upgrade_without_bump,          \* X-UP-15
   fault_classic_members_starve,        \* X-HB-03, X-SYNC-05
+  fault_downgrade_owes,                \* X-DOWN-22
   fault_downgrade_loses_bump,          \* X-DOWN-23
   fault_downgrade_leaves_timers        \* X-DOWN-06, X-DOWN-33
 

@@ -34,6 +34,7 @@ from fencepost.protocol.messages import (
     Protocol,
     SyncGroupAssignment,
     SyncGroupRequest,
+    SyncGroupResponse,
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.records import Record
@@ -41,7 +42,7 @@ from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
 from fencepost_conformance.compaction.cleaner import while_read
 from fencepost_conformance.targets.ids import member_id
 from fencepost_model.classic.load import load_groups
-from fencepost_model.machines import C_STABLE
+from fencepost_model.machines import C_STABLE, STABLE
 
 
 def _subscribes(*names: str) -> bytes:
@@ -161,6 +162,25 @@ def a_generation_is_good(search: Search, play: Play) -> bool:
     body = HeartbeatRequest("g", answer.generation_id, answer.member_id, instance)
     beat = _answers([search.take(play, Ask(body))])[0]
     return isinstance(beat, HeartbeatResponse) and beat.error_code is not ErrorCode.ILLEGAL_GENERATION
+
+
+def whoever_synced_has_its_share(search: Search, play: Play) -> bool:
+    """X-DOWN-22: a group that was downgraded and is Stable assigns nobody more than its last SyncGroup told it."""
+    group = play.state.group("g")
+    if group is None or group.state != STABLE or not isinstance(play.moves[-1], Ask):
+        return True
+    told: dict[str, bytes] = {}
+    for number, move in enumerate(play.moves, 1):
+        if isinstance(move, Ask) and isinstance(move.body, SyncGroupRequest):
+            answer = search.again(play.moves[:number]).answer()
+            if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE:
+                told[move.body.member_id] = answer.assignment
+    return all(
+        embedded.decode_assignment(told[member.member_id]).partitions
+        == embedded.decode_assignment(member.assignment).partitions
+        for member in group.members
+        if member.member_id in told
+    )
 
 
 def members_are_described_once(search: Search, play: Play) -> bool:
@@ -318,6 +338,14 @@ WHOLE = (
         a_sync_is_answered,
         6,
         also="fault_upgrade_without_bump",
+    ),
+    Whole(  # X-DOWN-22
+        "fault_downgrade_owes",
+        "downgrade-owes",
+        (Ask(join("m1", instance="i1")), _classic("c2"), _sync("c2", 3), _classic("", instance="i1")),
+        whoever_synced_has_its_share,
+        4,
+        shown=tuple(Ask(HeartbeatRequest("g", 3, "c2", None), later=each) for each in (2_000, 6_000)),
     ),
     Whole(  # X-DOWN-23
         "fault_downgrade_loses_bump",

@@ -149,6 +149,62 @@ def test_the_joiner_has_what_its_predecessor_was_to_have() -> None:
         assert _partitions(scene.classic.members[0].assignment) == [("t", 0), ("t", 1), ("t", 2)]
 
 
+def _waiting(profile: Profile) -> Scene:
+    """The static consumer m has all of t, and the classic x, in step with the target, waits for its share."""
+    scene = _static(profile)
+    scene.syncs("x", scene.joins("x").generation_id)
+    assert (scene.member("x").state, scene.group.assignment_epoch) == ("UNRELEASED_PARTITIONS", scene.group.epoch)
+    return scene
+
+
+@pytest.mark.parametrize("member", ["", "m"])
+def test_a_downgrade_may_owe_a_member_its_share(member: str) -> None:
+    """X-DOWN-22: x is never told of what it is assigned."""
+    scene = _waiting(KAFKA_4_3)
+    epoch = scene.group.epoch
+    assert scene.joins(member, "i1", new_id="n").generation_id == epoch
+    assert (scene.classic.state, scene.heartbeat("x", epoch)) == ("Stable", ErrorCode.NONE)
+
+
+@pytest.mark.parametrize("member", ["", "m"])
+def test_who_waits_for_its_share_is_asked_to_join_again_where_that_is_mended(member: str) -> None:
+    """X-DOWN-22 mended: as if the target were stale, and no epoch is lost (X-DOWN-23)."""
+    scene = _waiting(INTENDED)
+    epoch = scene.group.epoch
+    scene.send(scene.join(member, "i1"), new_id="n")
+    parked = scene.asked
+    scene.replicate()
+    assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", epoch)
+    assert scene.heartbeat("x", epoch) is ErrorCode.REBALANCE_IN_PROGRESS
+    told = {reply.request_id: reply.body for reply in scene.send(scene.join("x")).outcome.replies}
+    answer = told[parked]
+    assert isinstance(answer, JoinGroupResponse)
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, epoch + 1)
+    assert scene.classic.state == "CompletingRebalance"
+
+
+@pytest.mark.parametrize(("profile", "state"), [(KAFKA_4_3, "Stable"), (INTENDED, "PreparingRebalance")])
+def test_who_is_behind_the_target_is_waited_for_where_that_is_mended(profile: Profile, state: str) -> None:
+    """X-DOWN-22 mended: x has what it is to have, but does not know of the epoch."""
+    scene = _static(profile)
+    scene.syncs("x", scene.joins("x", data=subscription("u")).generation_id)
+    epoch = scene.beats("m", scene.member("m").epoch, "i1").member_epoch
+    assert scene.beats("m", epoch, "i1", subscribed_topic_names=("t", "v")).member_epoch == epoch + 1
+    assert (scene.member("x").epoch, scene.member("x").state) == (epoch, "STABLE")
+    scene.send(scene.join("", "i1", data=subscription("t", "v")), new_id="n")
+    assert (scene.classic.state, scene.classic.generation) == (state, epoch + 1)
+
+
+def test_where_nobody_waits_a_mended_downgrade_is_at_rest() -> None:
+    """X-DOWN-22 mended: x has its share, so nothing is to be shared out."""
+    scene = _static(INTENDED)
+    epoch = scene.joins("x", data=subscription("u")).generation_id
+    scene.syncs("x", epoch)
+    scene.beats("m", 2, "i1")
+    assert scene.joins("", "i1", new_id="n").generation_id == epoch
+    assert (scene.classic.state, scene.heartbeat("x", epoch)) == ("Stable", ErrorCode.NONE)
+
+
 @pytest.mark.parametrize(("member", "told"), [("", 0), ("m", 2)])
 def test_a_downgrade_forgets_the_bump_of_its_own_request(member: str, told: int) -> None:
     """X-DOWN-23: one wasted round."""

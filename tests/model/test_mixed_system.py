@@ -156,6 +156,8 @@ FAULTS = {
     "KafkaUpgradeWithoutBump": {"fault_upgrade_without_bump"},
     "KafkaUpgradeLeavesPartitions": {"fault_upgrade_without_bump"},
     "KafkaStarves": {"fault_classic_members_starve"},
+    "KafkaDowngradeOwes": {"fault_downgrade_owes"},
+    "KafkaDowngradeStarves": {"fault_downgrade_owes"},
     "KafkaDowngradeLosesBump": {"fault_downgrade_loses_bump"},
     "KafkaLeavesJoinTimers": {"fault_downgrade_leaves_timers"},
     "KafkaLeavesSyncTimers": {"fault_downgrade_leaves_timers"},
@@ -173,7 +175,7 @@ def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -
     assert check_python(entry).wrong == []
     switches = dict.fromkeys(FAULTS[name], True)
     assert read_problem(entry).config.profile == replace(INTENDED, **switches)  # type: ignore[arg-type]
-    _, found = explore_entry(entry, profile=INTENDED, limits=Limits(states=40_000))
+    _, found = explore_entry(entry, profile=INTENDED, limits=Limits(states=70_000))
     assert found.violations == []
     assert found.complete or found.depth > (entry.trace or found.depth)  # breadth first: no trace is as short
 

@@ -105,6 +105,7 @@ class Profile:
     fault_upgrade_without_bump: bool = False  # X-UP-15, LIV-16
     fault_classic_members_starve: bool = False  # X-HB-03, X-SYNC-05, LIV-14
     fault_downgrade_reads_unread_metadata: bool = False  # X-DOWN-09
+    fault_downgrade_owes: bool = False  # X-DOWN-22
     fault_downgrade_loses_bump: bool = False  # X-DOWN-23
     fault_downgrade_leaves_timers: bool = False  # X-DOWN-06, X-DOWN-33
     fault_downgrade_leaves_topics: bool = False  # X-DOWN-30, M-META-03

@@ -163,9 +163,11 @@ def advance(
     *,
     joins: bool = False,
     converts: bool = False,
+    owes: bool = False,
 ) -> tuple[Member, bool]:
     """M-HB-02…08: the member afterwards, and whether it must wait for a target. ``joins``: by a JoinGroup (X-JOIN-11);
-    ``converts``: one that downgrades the group, so that nothing is computed (X-DOWN-22)."""
+    ``converts``: one that downgrades the group, so that nothing is computed, and it must wait in any case if the group
+    ``owes`` somebody else (X-DOWN-22)."""
     member = found.member
     others = [m for m in t.group.members if m is not found.replaced and m.member_id != updated.member_id]
     members = tuple(sorted([*others, updated]))
@@ -189,7 +191,8 @@ def advance(
     if t.profile.fault_stale_subscription_type and not refreshed:
         kind = t.group.type  # M-TGT-05, 06
     reached = t.group.assignment_epoch
-    if converts and (bump if t.profile.old_downgrade_rebalances_by_subscription else reached < epoch):
+    stale = bump if t.profile.old_downgrade_rebalances_by_subscription else reached < epoch
+    if converts and (owes or stale):
         return updated, True
     if not converts and reached < epoch and may_compute(t):
         t.rule("M-HB-06", "M-TGT-01")

@@ -12,10 +12,11 @@ from ..classic.state import Group
 from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
 from ..consumer.refusal import Refused
+from ..consumer.rows import without_epochs
 from ..consumer.state import ConsumerGroup, Member, Target
 from ..consumer.tombstones import of_group
 from ..consumer.turn import Turn
-from ..machines import DEAD, STABLE
+from ..machines import C_STABLE, DEAD, STABLE
 from .embedded import write_assignment
 
 
@@ -64,6 +65,12 @@ def target_of(t: Turn, group: ConsumerGroup, member_id: str) -> Target:
     if target is None and t.profile.old_downgrade_rebalances_by_subscription:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04")
     return target or ()
+
+
+def is_owed(t: Turn, member: Member) -> bool:
+    """X-DOWN-22 mended: whether it is not in step with the target that the classic group would assign it."""
+    behind = member.epoch < t.group.assignment_epoch or member.state != C_STABLE
+    return behind or without_epochs(member.assigned) != (t.group.target_of(member.member_id) or ())
 
 
 def _classic(member: Member) -> ClassicMember:

@@ -17,7 +17,7 @@ from ..consumer.heartbeat import Found, advance, has_room, replace
 from ..consumer.refusal import Refused
 from ..consumer.state import JOIN, SESSION, SYNC, Member, Timer
 from ..consumer.turn import Turn
-from .downgrade import downgrade, downgrades, target_of
+from .downgrade import downgrade, downgrades, is_owed, target_of
 from .embedded import read_subscription
 
 
@@ -59,7 +59,9 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
     )
     t.rule("X-JOIN-10", "X-JOIN-11")
     converts = before is not None and before.classic is None and downgrades(t, {before.member_id}, joiners=1)
-    after, behind = advance(t, found, updated, wanted.owned, joins=True, converts=converts)
+    rest = [each for each in t.group.members if each is not before]
+    owes = not t.profile.fault_downgrade_owes and any(is_owed(t, each) for each in rest)
+    after, behind = advance(t, found, updated, wanted.owned, joins=True, converts=converts, owes=owes)
     timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
     if converts and before is not None:
         t.rule("X-DOWN-20", "X-DOWN-21")

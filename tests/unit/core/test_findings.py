@@ -23,8 +23,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))
 #: a key of Kafka's timers that two groups share; the core's are not made so
 NOT_REPEATED = {"timers-of-two-groups"}
-#: the first is the member's fault, and a coordinator can do nothing about it; the second is open (X-DOWN-22)
-NOT_MENDED = {"untold-partitions", "downgrade-owes"}
+#: the member's fault, and a coordinator can do nothing about it
+NOT_MENDED = {"untold-partitions"}
 CORES = [path for path in FILES if path.stem not in NOT_REPEATED]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fencepost.protocol import messages as m
+from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
 from fencepost.protocol.view import GroupState
 
 from .consumer_scene import LATER, kinds
-from .mixed_scene import MixedScene, got, mixed, wants
+from .mixed_scene import MixedScene, gets, got, mixed, wants
 
 BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
 
@@ -127,6 +128,64 @@ def test_a_replacement_with_the_same_topics_need_not_rebalance(profile: Profile)
     assert got(scene.fetched(answer.member_id, epoch).assignment) == {"a": (0, 1, 2, 3)}
     assert scene.heartbeat("c1", epoch) is ErrorCode.NONE
     assert scene.timer(TimerKind.CONSUMER_SYNC, answer.member_id) is None
+
+
+def waiting(profile: Profile, *, synced: bool = True) -> MixedScene:
+    """A static consumer m1 as i1 holds everything; the classic member c1 waits for its half, at the same epoch."""
+    scene = MixedScene(profile)
+    scene.come("m1", "a", instance="i1")
+    scene.pass_time(LATER)
+    epoch = scene.rejoin("c1", "a", session=300_000, rebalance=300_000).generation_id
+    if synced:
+        assert got(scene.fetched("c1", epoch).assignment) == {}
+    assert scene.who("c1").state is MemberState.UNRELEASED_PARTITIONS
+    assert scene.seen.assignment_epoch == scene.seen.group_epoch == epoch
+    return scene
+
+
+def test_a_downgrade_owes_who_waits_for_its_share() -> None:
+    """X-DOWN-22: in Kafka the group is Stable, and nobody tells c1 of its half."""
+    scene = waiting(KAFKA_4_3)
+    epoch = scene.seen.group_epoch
+    answer = scene.joined(scene.join("", instance="i1", data=wants("a")))
+    assert (scene.now_in, answer.generation_id) == (GroupState.STABLE, epoch)
+    assert scene.heartbeat("c1", epoch) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("synced", [True, False])
+@pytest.mark.parametrize("member_id", ["", "m1"])
+def test_whoever_waits_for_its_share_is_asked_to_join_again_if_mended(member_id: str, synced: bool) -> None:
+    """X-DOWN-22 mended: the joiner is parked (X-DOWN-23), and the next generation gives each its share."""
+    scene = waiting(INTENDED, synced=synced)
+    epoch = scene.seen.group_epoch
+    ask = scene.join(member_id, instance="i1", data=wants("a"))
+    assert ask not in scene.answers
+    assert (scene.now_in, scene.group().generation_id) == (GroupState.PREPARING_REBALANCE, epoch)
+    assert scene.timer(TimerKind.CONSUMER_SESSION, "c1") is None
+    assert scene.heartbeat("c1", epoch) is ErrorCode.REBALANCE_IN_PROGRESS
+    other = scene.joined(scene.join("c1", data=wants("a"), session=300_000, rebalance=300_000))
+    joiner = scene.joined(ask)
+    assert (joiner.error_code, joiner.generation_id, joiner.leader) == (ErrorCode.NONE, epoch + 1, "c1")
+    assert (other.generation_id, other.leader, len(other.members)) == (epoch + 1, "c1", 2)
+    shares = {"c1": gets({"a": (0, 1)}), joiner.member_id: gets({"a": (2, 3)})}
+    assert got(scene.fetched("c1", epoch + 1, shares=shares).assignment) == {"a": (0, 1)}
+    assert got(scene.fetched(joiner.member_id, epoch + 1).assignment) == {"a": (2, 3)}
+    assert scene.now_in is GroupState.STABLE
+
+
+@pytest.mark.parametrize(
+    ("profile", "state"), [(KAFKA_4_3, GroupState.STABLE), (INTENDED, GroupState.PREPARING_REBALANCE)]
+)
+def test_whoever_is_behind_the_target_is_waited_for_if_mended(profile: Profile, state: GroupState) -> None:
+    """X-DOWN-22 mended, X-DOWN-32: c1 has what it is to have, but does not know of the epoch."""
+    scene = alone(profile, "a")
+    epoch = scene.seen.group_epoch
+    scene.pass_time(LATER)
+    assert scene.ok("m1", epoch, ("a", "nothing")).member_epoch == epoch + 1
+    assert (scene.who("c1").member_epoch, scene.who("c1").state) == (epoch, MemberState.STABLE)
+    scene.join("", instance="i1", data=wants("a", "nothing"))
+    assert (scene.now_in, scene.group().generation_id) == (state, epoch + 1)
+    assert scene.heartbeat("c1", epoch) is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_a_replacement_with_other_topics_rebalances() -> None:

@@ -82,6 +82,9 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
     stale = group.assignment_epoch < done.epoch
     rebalances = done.changed if profile.old_downgrade_rebalances_by_subscription else stale  # X-DOWN-22
     joiner = done.new
+    others = [member for member in group.members.values() if member.instance_id != joiner.instance_id]
+    if not profile.fault_downgrade_owes:
+        rebalances = rebalances or not all(_has_its_target(group, member) for member in others)
     if not rebalances:
         goal = target.Target(group.assignment_epoch, target.stored(step, group, joiner), [])
         joiner = update.reconciled(step, group, done.new, goal, done.owned, changed=done.changed)
@@ -89,7 +92,6 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
             written.append(records.current_assignment(name, joiner, profile))
     new_id = joiner.member_id
     written += records.removed_group(group, {done.old.member_id: new_id})
-    others = [member for member in group.members.values() if member.instance_id != joiner.instance_id]
     if any(member.classic is None for member in others):
         raise InternalError  # the replaced one is called by another instance id now (M-STATIC-13)
     members = [_classic(member) for member in others]
@@ -115,6 +117,14 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
         member_id=new_id,
     )
     operations.done(step, request, reply=reply, callback=ClassicJoined(name, new_id, None, None))
+
+
+def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """X-DOWN-22 mended: in a Stable classic group nobody would tell it of what it still waits for."""
+    held = {topic_id: set(epochs) for topic_id, epochs in member.assigned.items() if epochs}
+    share = group.target.get(member.member_id, NO_SHARE)
+    aimed_at = {topic_id: set(partitions) for topic_id, partitions in share.items() if partitions}
+    return member.reconciled_to(group.assignment_epoch) and held == aimed_at
 
 
 def _classic(member: ConsumerMember) -> Member:

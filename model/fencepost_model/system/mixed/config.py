@@ -34,6 +34,7 @@ SWITCHES: Final = (
     "fault_upgrade_answers_before_checks",
     "fault_upgrade_without_bump",
     "fault_classic_members_starve",
+    "fault_downgrade_owes",
     "fault_downgrade_loses_bump",
     "fault_downgrade_leaves_timers",
 )
