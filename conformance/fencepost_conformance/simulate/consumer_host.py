@@ -30,6 +30,10 @@ class ConsumerHost(MemberHost[ConsumerMember]):
         return True
 
     @property
+    def leaves(self) -> bool:
+        return self.member.state is ConsumerState.PREPARE_LEAVING
+
+    @property
     def works(self) -> bool:
         return self.member.state is ConsumerState.STABLE and bool(self.member.assignment)
 

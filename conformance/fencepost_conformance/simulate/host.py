@@ -233,11 +233,16 @@ class MemberHost(ABC, Generic[M]):
         for command in commands:
             self._carry_out(command)
 
+    @property
+    def leaves(self) -> bool:
+        """It is about to leave, so that nobody looks at the poll interval any more (N-TR-09)."""
+        return False
+
     def _check_stall(self, body: RequestBody) -> None:
         """K-HB-03, N-TR-09: who has not polled for longer than the poll interval does not stay in the group."""
         silent = self._world.now - self._fed_ms
         stays = isinstance(body, HeartbeatRequest) or (
-            isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch >= 0
+            isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch >= 0 and not self.leaves
         )
         demand(
             not stays or silent <= self.plan.settings.max_poll_interval_ms,
