@@ -42,7 +42,7 @@ from .replay_rules import check_load, written
 from .scenes import SCENES
 
 TRACES, TRACE_STEPS = 120, 120
-LOADS = 40
+LOADS = 120
 BOUNDS = Bounds(ids=2, prompt=True, depth=60, transitions=4_000)
 SIMULATIONS = 20
 WALKS, WALK_STEPS = 250, 40

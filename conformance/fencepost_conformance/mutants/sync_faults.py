@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as changed
 from importlib import import_module
-from typing import Any
 
 from fencepost.coordinator import expiry, heartbeat, lifecycle, rebalance, records, static, sync
 from fencepost.coordinator.draft import GroupDraft
@@ -21,6 +20,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 from fencepost.protocol.records import GroupMetadataValue, Record
+from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupState
 
 from .mutant import Mutant, Patches, Side
@@ -190,11 +190,11 @@ def _load_forgets_instances(patches: Patches) -> None:
 
 
 def _load_skips_tombstones(patches: Patches) -> None:
-    def apply(work: Any, record: Record) -> None:
-        if record.value is not None:
-            original(work, record)
+    def to_apply(log: Sequence[Record], profile: Profile) -> Sequence[Record]:
+        return original([record for record in log if record.value is not None], profile)  # type: ignore[no-any-return]
 
-    original = patches.attribute(replay.Replay, "apply", apply)
+    original = patches.attribute(lifecycle, "to_apply", to_apply)
+    patches.attribute(replay, "to_apply", to_apply)
 
 
 def _load_watches_nobody(patches: Patches) -> None:

@@ -73,10 +73,10 @@ class CoordinatorState(NamedTuple):
     absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
     offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
     ``relisted``: where in the log a group object was removed, or that was tried; see ``reads``. ``dropped``:
-    consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: members that a failed append
-    touched, and where; see ``reads``. ``hashes``: the metadata hashes known so
-    far, which a target showed (M-META-07). ``formers``: classic groups that were converted while somebody waits with
-    a callback of theirs (X-UP-16).
+    consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: where in the log (as
+    records behind) which member of which group was exchanged, or was to be; see ``reads``. ``hashes``: the
+    metadata hashes known so far, which a target showed (M-META-07). ``formers``: classic groups that were converted
+    while somebody waits with a callback of theirs (X-UP-16).
     """
 
     phase: str = NOT_OWNED

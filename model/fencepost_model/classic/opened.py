@@ -12,7 +12,7 @@ from ..consumer.state import ConsumerGroup, Image
 from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
-from .slots import Removed, Shadow, Slot, Written
+from .slots import Removed, Shadow, Slot, Written, exchanged
 from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Group, Operation, Timer
 
 
@@ -41,7 +41,7 @@ class Opened:
         self.shadows = shadows
         self.relisted = relisted  #: what ListGroups remembers
         self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
-        self.doubled = doubled  #: (records to the place of the log, group, member): see ``reads``
+        self.doubled = doubled  #: where members were exchanged, see ``reads``
         self.formers = Formers(formers)
         self.drafts: dict[str, Draft] = {}
         self.records: list[Record] = []
@@ -134,6 +134,11 @@ class Opened:
             else operation
             for operation in self.operations
         ]
+
+    def exchange(self, group_id: str, old: ConsumerGroup, new: ConsumerGroup) -> None:
+        """Members of a group are others with the next record (M-DESC-01)."""
+        if self.profile.fault_failed_deletion_lists_twice:
+            self.doubled |= {(self.undurable, group_id, member.member_id) for member in exchanged(old, new)}
 
     def relist(self, group_id: str) -> None:
         """The group object is removed with the next record (C-ADM-05). Call it before the shadow of that is there."""

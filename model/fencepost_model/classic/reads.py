@@ -29,6 +29,7 @@ from ..consumer.describe import describe_members
 from ..consumer.gate import refused_row
 from ..consumer.state import ConsumerGroup
 from .admin import describe, listed
+from .slots import exchanged
 from .state import Group
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def _described(
 ) -> list[DescribedConsumerGroup]:
     """The rows that may stand for a group, one for each assignor that may win (M-DESC-01).
 
-    A member that a failed append touched is there once more for each place of the log, not behind the high watermark,
-    at which that was (the fault of C-ADM-05).
+    A member that a failed append touched may be there more than once, see ``_copies``.
     """
     row = refused_row(request, group_id)
     if row is not None:
@@ -86,7 +86,9 @@ def _described(
         return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id)]
     assignors = votes(ways.profile, ways.settings, group.members)
     rows = describe_members(ways.profile, group, state.around.image)
-    again = tuple([row for row in rows for _, of, member in state.doubled if (of, member) == (group_id, row.member_id)])
+    again = (
+        tuple([row for row in rows for _ in range(1, _copies(state, group_id, row.member_id))]) if state.doubled else ()
+    )
     found = [
         describe_consumer(group_id, group, shown, assignor, request.denied_topics)
         for shown in ([(*rows, *again), rows] if again else [rows])
@@ -95,6 +97,22 @@ def _described(
     if again:  # or the answer trips over the second one
         found.append(DescribedConsumerGroup(ErrorCode.UNKNOWN_SERVER_ERROR, group_id))
     return found
+
+
+def _copies(state: CoordinatorState, group_id: str, member_id: str) -> int:
+    """How often a member is there (M-DESC-01, the fault of C-ADM-05): once for the map, if it is in there as of the
+    high watermark, and once for each place of the log, not behind the high watermark, at which it was exchanged for
+    another, or was to be; those count up to the first exchange that is in the log."""
+    places = {behind for behind, of, member in state.doubled if (of, member) == (group_id, member_id)}
+    later = [shadow for shadow in state.shadows if shadow.group_id == group_id]
+    after = [shadow.old for shadow in later[1:]]
+    after += [slot.group for slot in state.slots if slot.group_id == group_id]
+    for shadow, new in zip(later, after, strict=False):
+        if not (isinstance(shadow.old, ConsumerGroup) and isinstance(new, ConsumerGroup)):
+            continue
+        if any(member.member_id == member_id for member in exchanged(shadow.old, new)):
+            return max(sum(place < shadow.behind for place in places), 1)
+    return len(places) + 1
 
 
 def _classic(group: AnyGroup | None) -> Group | None:

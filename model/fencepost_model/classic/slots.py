@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..consumer.state import ConsumerGroup
+from ..consumer.state import ConsumerGroup, Member
 from .state import Group, Timer
 
 
@@ -55,3 +55,8 @@ class Shadow(NamedTuple):
     old: Group | ConsumerGroup | None
     entry: bool = True
     by: int | None = None
+
+
+def exchanged(old: ConsumerGroup, new: ConsumerGroup) -> list[Member]:
+    """The members of old that new lacks or has changed."""
+    return [member for member in old.members if member not in new.members]

@@ -21,7 +21,7 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.records import Record
 
-from ..consumer.state import RETRY_MS, ConsumerGroup
+from ..consumer.state import RETRY_MS
 from ..machines import EMPTY, PREPARING
 from ..mixed.embedded import write_assignment
 from ..table import IllegalTransition
@@ -201,10 +201,6 @@ class Work(Opened):
         self.undurable -= written.records
         for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
-            twice = self.profile.fault_failed_deletion_lists_twice
-            if twice and isinstance(before, ConsumerGroup) and isinstance(slot.group, ConsumerGroup):
-                touched = {member.member_id for member in before.members if member not in slot.group.members}
-                self.doubled |= {(self.undurable, group_id, member_id) for member_id in touched}
             cancel = type(before) is not Group and not self.profile.fault_timers_outlive_reverted_group
             if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join

@@ -217,6 +217,8 @@ class Side:
                 old = old._replace(refresh=turn.refresh)  # M-HB-13: it stays
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             after = turn.classic or turn.after()
+            if isinstance(old, ConsumerGroup) and isinstance(after, ConsumerGroup):
+                work.exchange(group_id, old, after)
             work.slots[group_id] = Slot(group_id, after, slot.delay)
             if isinstance(slot.group, ConsumerGroup):
                 self.index(group_id, slot.group, after)
