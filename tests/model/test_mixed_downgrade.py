@@ -18,6 +18,7 @@ from fencepost.protocol.messages import (
     LeaveGroupResponse,
     ListGroupsRequest,
     ListGroupsResponse,
+    Protocol,
 )
 from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
 
@@ -294,6 +295,18 @@ def test_before_4_3_a_member_without_target_is_in_the_way() -> None:
         assert step.outcome.records == ()
         assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 500
     assert scene.member("m").classic is None
+
+
+def test_members_that_agree_on_no_protocol_are_in_the_way() -> None:
+    """C-JOIN-72: x lists its protocol twice, which counts as none that all support; F-RT-17 for the timer."""
+    scene = Scene()
+    scene.beats("m")
+    twice = (Protocol("range", subscription("t")),) * 2
+    assert scene.joins("x", protocols=twice).error_code is ErrorCode.NONE
+    answer = scene.ask(LeaveGroupRequest("g", (LeaveGroupMember("m"),)), LeaveGroupResponse)
+    assert (answer.error_code, scene.written) == (ErrorCode.UNKNOWN_SERVER_ERROR, ())
+    assert scene.fire(TimerKind.CONSUMER_SESSION, "m").outcome.records == ()
+    assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 500
 
 
 @pytest.mark.parametrize(("profile", "reached"), [(KAFKA_4_3, True), (INTENDED, False)])

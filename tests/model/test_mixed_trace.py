@@ -26,8 +26,12 @@ from fencepost_model.trace import Follower
 MATCHER = KafkaFunctions().matcher
 
 
+#: a downgrade without a protocol that all support (C-JOIN-72); an upgrade that fails after its regexes (M-HB-13)
+ODD = (14_496, 19_898)
+
+
 def _traces(profile: Profile, count: int) -> Iterator[Generated]:
-    for seed in range(count):
+    for seed in (*range(count), *ODD):
         yield generate(seed, profile, 60, GroupProtocol.MIXED)
 
 

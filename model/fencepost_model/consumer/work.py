@@ -123,6 +123,7 @@ class Side:
         faulty = self.work.profile.fault_upgrade_answers_before_checks
         if response.error_code is not ErrorCode.NONE:
             turn.armed = armed if faulty else {}  # X-UP-09
+            self.keep_soft(turn)
             self.timers(turn)
             self.work.replies.append((request.id, response))
             return

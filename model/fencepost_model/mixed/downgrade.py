@@ -7,7 +7,7 @@ from collections.abc import Collection
 from fencepost.protocol.embedded import SchemaError
 from fencepost.protocol.errors import ErrorCode
 
-from ..classic.draft import Draft, Sinks
+from ..classic.draft import Draft, InternalError, Sinks
 from ..classic.state import Group
 from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
@@ -31,7 +31,7 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
 
 
 def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target] | None) -> None:
-    """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-04, 09)."""
+    """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-04, 09, C-JOIN-72)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
     gone = leavers if joiner is None else {*leavers, joiner[0].member_id}
     rest = [(m, target_of(t, group, m.member_id)) for m in group.members if m.member_id not in gone]
@@ -44,7 +44,10 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     sinks = Sinks(t.settings, t.profile, t.chooser, t.world.now, [], [], t.rules)
     draft = Draft(sinks, t.group_id, classic, None)
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
-    draft.protocol_name = draft.select_protocol()
+    try:
+        draft.protocol_name = draft.select_protocol()
+    except InternalError:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None
     try:
         for member, target in rest:
             own = draft.members[member.member_id]
