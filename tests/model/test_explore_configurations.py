@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -90,3 +91,11 @@ def test_a_broken_manifest_is_named(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"configurations": [{"name": "X"}]}')
     with pytest.raises(BadManifest, match="module"):
         read_manifest(tmp_path)
+
+
+def test_a_line_outside_of_every_section_is_named(tmp_path: Path) -> None:
+    entry = read_manifest(SPEC)[0]
+    broken = tmp_path / "Broken.cfg"
+    broken.write_text("Clients <- Two\nCONSTANTS\n")
+    with pytest.raises(BadManifest, match=r"Broken\.cfg: 'Clients <- Two' stands before"):
+        read_problem(replace(entry, cfg=broken))

@@ -38,7 +38,6 @@ class Client:
     round: int = 0
     silent: bool = False
     waiting_for: int | None = None
-    waiting_kind: type = object
     last: tuple[int, m.RequestBody] | None = field(default=None)
 
     def next_request(self, rng: Random, restart: float) -> tuple[int, m.RequestBody] | None:
@@ -116,7 +115,7 @@ class Client:
 
     def sent(self, request_id: int, version: int, body: m.RequestBody) -> None:
         """One of its own requests went out."""
-        self.waiting_for, self.waiting_kind, self.last = request_id, type(body), (version, body)
+        self.waiting_for, self.last = request_id, (version, body)
         if isinstance(body, m.JoinGroupRequest):
             self.phase = Phase.JOINING
         elif isinstance(body, m.SyncGroupRequest):

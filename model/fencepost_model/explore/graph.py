@@ -85,11 +85,6 @@ class Graph:
             for place in range(int(self.edges.start[source]), int(self.edges.start[source + 1])):
                 yield source, *labels[via[place]], targets[place]
 
-    @property
-    def bytes_per_state(self) -> float:
-        """Growing arrays of component numbers, parent and label; the visited set and the edges come on top."""
-        return 4.0 * (len(self.columns) + 2)
-
 
 def sorted_edges(states: int, source: list[Ids], label: list[Ids], target: list[Ids]) -> Edges:
     sources = np.concatenate([np.empty(0, dtype=np.int32), *source])
