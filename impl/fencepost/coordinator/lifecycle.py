@@ -49,7 +49,7 @@ def loaded(step: Step, event: Load) -> None:
     try:
         for record in to_apply(event.records, step.profile):
             work.apply(record)
-            if step.profile.fault_bad_subscription_is_thrown and not _readable(record):
+            if step.profile.fault_bad_subscription_is_thrown and not _readable(step, record):
                 raise InternalError  # G-DATA-10
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
@@ -70,11 +70,12 @@ def loaded(step: Step, event: Load) -> None:
             step.keep(group)
 
 
-def _readable(record: Record) -> bool:
+def _readable(step: Step, record: Record) -> bool:
     value = record.group_metadata
     if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
         try:
-            read_topics(member.subscription for member in value.members)
+            logged = {member.member_id: member.subscription for member in value.members}
+            read_topics(step.choices, record.key.group, logged)
         except InternalError:
             return False
     return True

@@ -98,7 +98,8 @@ def complete(step: Step, group: GroupDraft) -> None:
     if group.members:
         group.protocol_name = name = protocols.select(step, group)
         if step.profile.fault_bad_subscription_is_thrown and group.protocol_type == CONSUMER:
-            read_topics(member.metadata(name) for member in group.members.values())
+            offered = {member.member_id: member.metadata(name) for member in group.members.values()}
+            read_topics(step.choices, group.group_id, offered)
         group.enter(COMPLETING, step.at_ms)
         _answer_all(step, group)
     else:

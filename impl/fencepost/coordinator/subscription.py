@@ -6,8 +6,10 @@ as version 0 of the subscription, with a reader that reports *some* broken bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from enum import Enum
+
+from fencepost.protocol.choices import Choices
 
 from .errors import InternalError
 
@@ -21,14 +23,17 @@ class _Read(Enum):
     BROKEN = "broken"  #: not foreseen
 
 
-def read_topics(metadata: Iterable[bytes | None]) -> None:
-    """Read as Kafka does, member by member up to the first that has no topics. Raises where Kafka fails."""
-    for each in metadata:
-        read = _Read.BROKEN if each is None else _read(each)
-        if read is _Read.BROKEN:
-            raise InternalError
-        if read is _Read.TOO_SHORT:
-            return
+def read_topics(choices: Choices, group_id: str, metadata: Mapping[str, bytes | None]) -> None:
+    """Read as Kafka does, member by member up to the first that has no topics; the order is asked for where it decides.
+    ``metadata``: by member id. Raises where Kafka fails."""
+    reads = {member_id: _Read.BROKEN if each is None else _read(each) for member_id, each in metadata.items()}
+    unread = {member_id: read for member_id, read in reads.items() if read is not _Read.TOPICS}
+    ends = set(unread.values())
+    if len(ends) > 1:
+        first = next(member_id for member_id in choices.order(group_id, sorted(reads)) if member_id in unread)
+        ends = {unread[first]}
+    if _Read.BROKEN in ends:
+        raise InternalError
 
 
 def _read(metadata: bytes) -> _Read:

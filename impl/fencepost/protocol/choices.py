@@ -27,7 +27,8 @@ class Choices(Protocol):
         """One of the server assignors with equally many votes (M-TGT-02), sorted by name."""
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
-        """The members in the order in which an assignor goes through them (A-UHOM-01); they come sorted by id."""
+        """The members in the order in which an assignor goes through them (A-UHOM-01), or in which subscriptions of a
+        classic group are read that cannot be, each in its own way (G-DATA-10, X-UP-06); they come sorted by id."""
 
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         """These topics in the order in which a hash table took them in (A-UHOM-07). Asked only where it decides: two of

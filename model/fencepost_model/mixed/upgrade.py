@@ -38,12 +38,15 @@ def upgrade(t: Turn, d: Draft) -> None:
         if not t.profile.fault_upgrade_without_protocol:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         raise Refused(error, "X-UP-07")
-    try:
-        converted = [_converted(t, d, member) for _, member in sorted(d.members.items())]
-    except LengthError:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06") from None
-    except SchemaError:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+    converted: list[tuple[Member, Target]] = []
+    errors: dict[str, Refused] = {}
+    for _, classic in sorted(d.members.items()):
+        try:
+            converted.append(_converted(t, d, classic))
+        except Refused as refused:
+            errors[refused.error.name] = refused
+    if errors:  # the first in the order of a hash map
+        raise errors[t.chooser.pick("refusal", sorted(errors))]
     shared = [each for _, target in converted for each in target]
     if len(shared) != len(set(shared)):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06")
@@ -80,11 +83,14 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target
         if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
             for protocol in member.protocols:
                 read_subscription(protocol.metadata, t.world.image)
-    except LengthError:
-        if t.profile.fault_bad_subscription_is_thrown:
-            raise
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
-    target, custom = read_assignment(member.assignment, t.world.image)
+    except SchemaError as broken:
+        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, LengthError)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+    try:
+        target, custom = read_assignment(member.assignment, t.world.image)
+    except SchemaError as broken:
+        thrown = isinstance(broken, LengthError)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
     epoch = 0 if t.profile.old_no_assignment_epochs else d.generation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
@@ -115,6 +117,17 @@ def test_a_subscription_that_kafka_cannot_read_costs_it_the_partition() -> None:
         scene.feed(Unload(0, None))
         scene.feed(Load(scene.now, 2, tuple(scene.records)))
         assert owned(scene) is (profile is INTENDED)  # G-DATA-10, F-LOAD-02
+
+
+@pytest.mark.parametrize(("broken", "short", "loads"), [("a", "b", False), ("b", "a", True)])
+def test_the_first_subscription_that_kafka_cannot_read_decides(broken: str, short: str, loads: bool) -> None:
+    """G-DATA-10: in the order of its map, here that of the ids."""
+    bytes_of = {broken: b"\x00\x00\x7f\xff\xff\xff", short: b"\x00"}
+    rows = tuple(GroupMetadataMember(name, None, "c", "/h", 5, 7_000, bytes_of[name], b"") for name in (short, broken))
+    scene = Scene(KAFKA_4_3)
+    scene.feed(Unload(0, None))
+    scene.feed(Load(0, 2, (Record(GroupMetadataKey(GROUP), GroupMetadataValue("consumer", 4, "range", "a", 0, rows)),)))
+    assert owned(scene) is loads
 
 
 def test_a_subscription_that_kafka_cannot_read_wedges_a_new_generation() -> None:

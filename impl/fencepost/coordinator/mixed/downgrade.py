@@ -164,7 +164,8 @@ def _group(
     draft.leader = older[0] if len(older) == 1 else step.choices.leader(group.group_id, older)
     draft.protocol_name = name = protocols.select(step, draft)
     if step.profile.fault_bad_subscription_is_thrown:
-        read_topics(member.metadata(name) for member in draft.members.values())
+        offered = {member.member_id: member.metadata(name) for member in draft.members.values()}
+        read_topics(step.choices, group.group_id, offered)
     for member in list(draft.members.values()):
         share = group.target.get(heirs.get(member.member_id, member.member_id))
         if share is None and step.profile.old_no_assignment_interval:
