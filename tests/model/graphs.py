@@ -34,3 +34,26 @@ def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
     """The dump against the graph of the model that lacks these guards."""
     with mutated(*mutants):
         return compare_with_model(entry, dump)
+
+
+def check_changes_of_the_model(tmp_path: Path, entry: Entry, *mutants: str) -> None:
+    """Each guard taken away in the model alone is told, with a way to it."""
+    dump = dumped(tmp_path, entry)
+    assert compared(dump, entry).equal
+    for mutant in mutants:
+        comparison = compared(dump, entry, mutant)
+        assert not comparison.equal
+        assert comparison.differences[0].path
+
+
+def sides_of_a_changed_specification(tmp_path: Path, entry: Entry, *overrides: str) -> set[str]:
+    """Whose states and transitions the other lacks, when the specification alone is changed; never nobody's."""
+    comparison = compared(dumped(tmp_path, entry, *overrides), entry)
+    assert not comparison.equal
+    return {each.side for each in comparison.differences}
+
+
+def check_the_same_change_of_both(tmp_path: Path, entry: Entry, mutant: str) -> None:
+    dump = dumped(tmp_path, entry, mutant)
+    assert not compared(dump, entry).equal
+    assert compared(dump, entry, mutant).equal

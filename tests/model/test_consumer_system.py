@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs import SPEC, compared, dumped
+from graphs import (
+    SPEC,
+    check_changes_of_the_model,
+    check_the_same_change_of_both,
+    sides_of_a_changed_specification,
+)
 
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_model.consumer import ConsumerGroupModel, World
@@ -56,22 +61,14 @@ def test_a_large_configuration_is_compared_when_it_is_asked_for_by_name() -> Non
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["ConsumerQuiet"]
-    dump = dumped(tmp_path, entry)
-    assert compared(dump, entry).equal
-    for mutant in ("Confirms <- AnythingConfirms", "StillRevoking <- RevokesForEver", "AtOnce <- AllAtOnce"):
-        comparison = compared(dump, entry, mutant)
-        assert not comparison.equal
-        assert comparison.differences[0].path
+    mutants = ("Confirms <- AnythingConfirms", "StillRevoking <- RevokesForEver", "AtOnce <- AllAtOnce")
+    check_changes_of_the_model(tmp_path, ENTRIES["ConsumerQuiet"], *mutants)
 
 
 @pytest.mark.tlc
 @pytest.mark.parametrize("override", ["Interval = TRUE", "SlowAppends = FALSE", "FirstParts = 1"])
 def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["ConsumerQuiet"]
-    comparison = compared(dumped(tmp_path, entry, override), entry)
-    assert not comparison.equal
-    assert "the specification" in {each.side for each in comparison.differences}
+    assert "the specification" in sides_of_a_changed_specification(tmp_path, ENTRIES["ConsumerQuiet"], override)
 
 
 @pytest.mark.tlc
@@ -80,10 +77,7 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
     ["Confirms <- AnythingConfirms", "MustRevoke <- NobodyMustRevoke", "Tells <- TellsWhoAsks", "AtOnce <- AllAtOnce"],
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["ConsumerQuiet"]
-    dump = dumped(tmp_path, entry, mutant)
-    assert not compared(dump, entry).equal
-    assert compared(dump, entry, mutant).equal
+    check_the_same_change_of_both(tmp_path, ENTRIES["ConsumerQuiet"], mutant)
 
 
 def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:

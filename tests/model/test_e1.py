@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs import SPEC, compared, dumped
+from graphs import (
+    SPEC,
+    check_changes_of_the_model,
+    check_the_same_change_of_both,
+    sides_of_a_changed_specification,
+)
 
 from fencepost_model.explore.search import explore
 from fencepost_model.system.abstraction import VARIABLES, abstract, abstract_graph
@@ -42,21 +47,16 @@ def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None)
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["EagerQuiet"]
-    dump = dumped(tmp_path, entry)
-    assert compared(dump, entry).equal
-    for mutant in ("NotPending <- NobodyIsPendingAfterOne", "NextGeneration <- SameGeneration"):
-        comparison = compared(dump, entry, mutant)
-        assert not comparison.equal
-        assert comparison.differences[0].path
+    mutants = ("NotPending <- NobodyIsPendingAfterOne", "NextGeneration <- SameGeneration")
+    check_changes_of_the_model(tmp_path, ENTRIES["EagerQuiet"], *mutants)
 
 
 @pytest.mark.tlc
 def test_a_change_of_the_specification_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["EagerQuiet"]
-    comparison = compared(dumped(tmp_path, entry, "fault_new_member_added_survives = TRUE", "DelayWindows = 1"), entry)
-    assert not comparison.equal
-    assert {each.side for each in comparison.differences} == {"the specification", "the model"}
+    sides = sides_of_a_changed_specification(
+        tmp_path, ENTRIES["EagerQuiet"], "fault_new_member_added_survives = TRUE", "DelayWindows = 1"
+    )
+    assert sides == {"the specification", "the model"}
 
 
 @pytest.mark.tlc
@@ -69,10 +69,7 @@ def test_a_change_of_the_specification_alone_is_seen(tmp_path: Path, tlc: None) 
     ],
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["EagerQuiet"]
-    dump = dumped(tmp_path, entry, mutant)
-    assert not compared(dump, entry).equal
-    assert compared(dump, entry, mutant).equal
+    check_the_same_change_of_both(tmp_path, ENTRIES["EagerQuiet"], mutant)
 
 
 def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs import SPEC, compared, dumped
+from graphs import (
+    SPEC,
+    check_changes_of_the_model,
+    check_the_same_change_of_both,
+    sides_of_a_changed_specification,
+)
 
 from fencepost.protocol.events import Appended, TimerFired
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
@@ -46,31 +51,20 @@ def test_a_large_configuration_is_compared_when_it_is_asked_for_by_name() -> Non
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["MixedQuiet"]
-    dump = dumped(tmp_path, entry)
-    assert compared(dump, entry).equal
-    for mutant in ("Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers"):
-        comparison = compared(dump, entry, mutant)
-        assert not comparison.equal
-        assert comparison.differences[0].path
+    mutants = ("Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers")
+    check_changes_of_the_model(tmp_path, ENTRIES["MixedQuiet"], *mutants)
 
 
 @pytest.mark.tlc
 @pytest.mark.parametrize("override", ['Policy = "disabled"', "Interval = TRUE", "Cooperative = TRUE"])
 def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["MixedQuiet"]
-    comparison = compared(dumped(tmp_path, entry, override), entry)
-    assert not comparison.equal
-    assert "the specification" in {each.side for each in comparison.differences}
+    assert "the specification" in sides_of_a_changed_specification(tmp_path, ENTRIES["MixedQuiet"], override)
 
 
 @pytest.mark.tlc
 @pytest.mark.parametrize("mutant", ["Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers"])
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
-    entry = ENTRIES["MixedQuiet"]
-    dump = dumped(tmp_path, entry, mutant)
-    assert not compared(dump, entry).equal
-    assert compared(dump, entry, mutant).equal
+    check_the_same_change_of_both(tmp_path, ENTRIES["MixedQuiet"], mutant)
 
 
 def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:

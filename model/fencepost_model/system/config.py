@@ -70,13 +70,17 @@ class Config:
         return replace(self, profile=profile)
 
 
+def profile_of(constants: Mapping[str, Any]) -> Profile:
+    """The intended protocol with the switches that the constants set. Raises ValueError for a switch unknown to it."""
+    switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
+    if unknown := {*switches} - {each.name for each in fields(Profile)}:
+        raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
+    return replace(INTENDED, name=INTENDED.name, **switches)
+
+
 def from_constants(constants: Mapping[str, Any]) -> Config:
     """The configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
-    known = {each.name for each in fields(Profile)}
-    switches = {name: bool(value) for name, value in constants.items() if name.startswith("fault_")}
-    if unknown := {*switches} - known:
-        raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
     instances = dict(constants["InstanceOf"])
     return Config(
         clients=clients,
@@ -92,5 +96,5 @@ def from_constants(constants: Mapping[str, Any]) -> Config:
         reorder=bool(constants["Reorder"]),
         slow_appends=bool(constants["SlowAppends"]),
         allowed=frozenset(constants["Allowed"]),
-        profile=replace(INTENDED, name=INTENDED.name, **switches),
+        profile=profile_of(constants),
     )

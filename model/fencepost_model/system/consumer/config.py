@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from fencepost.protocol.settings import INTENDED, Profile
+
+from ..config import profile_of
 
 ENVIRONMENT: Final = (
     "ClientStarts",
@@ -63,10 +65,6 @@ class ConsumerConfig:
 def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:
     """The configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
-    known = {each.name for each in fields(Profile)}
-    switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
-    if unknown := {*switches} - known:
-        raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
     instances, new = dict(constants["InstanceOf"]), dict(constants["NewInstanceOf"])
     return ConsumerConfig(
         clients=clients,
@@ -82,5 +80,5 @@ def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:
         reorder=bool(constants["Reorder"]),
         slow_appends=bool(constants["SlowAppends"]),
         allowed=frozenset(constants["Allowed"]),
-        profile=replace(INTENDED, name=INTENDED.name, **switches),
+        profile=profile_of(constants),
     )

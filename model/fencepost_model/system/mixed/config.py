@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from fencepost.protocol.settings import INTENDED, MigrationPolicy, Profile
 
-from ..config import Config
+from ..config import Config, profile_of
 from ..consumer.config import ConsumerConfig
 
 ENVIRONMENT: Final = (
@@ -104,10 +104,6 @@ class MixedConfig:
 def from_constants(constants: Mapping[str, Any]) -> MixedConfig:
     """The configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
-    known = {each.name for each in fields(Profile)}
-    switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
-    if unknown := {*switches} - known:
-        raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
     instances, speaks = dict(constants["InstanceOf"]), dict(constants["StartsAs"])
     return MixedConfig(
         clients=clients,
@@ -123,5 +119,5 @@ def from_constants(constants: Mapping[str, Any]) -> MixedConfig:
         faults=int(constants["Faults"]),
         reorder=bool(constants["Reorder"]),
         allowed=frozenset(constants["Allowed"]),
-        profile=replace(INTENDED, name=INTENDED.name, **switches),
+        profile=profile_of(constants),
     )
