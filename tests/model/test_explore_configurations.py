@@ -11,6 +11,7 @@ import pytest
 from fencepost.protocol.settings import INTENDED
 from fencepost_model.explore.interface import successors
 from fencepost_model.system.checking import check_python, explore_entry
+from fencepost_model.system.config import profile_of
 from fencepost_model.system.manifest import (
     BadManifest,
     Entry,
@@ -99,3 +100,8 @@ def test_a_line_outside_of_every_section_is_named(tmp_path: Path) -> None:
     broken.write_text("Clients <- Two\nCONSTANTS\n")
     with pytest.raises(BadManifest, match=r"Broken\.cfg: 'Clients <- Two' stands before"):
         read_problem(replace(entry, cfg=broken))
+
+
+def test_a_switch_that_no_profile_has_is_named() -> None:
+    with pytest.raises(ValueError, match="not a switch of the profiles: fault_of_nobody"):
+        profile_of({"fault_of_nobody": True, "Faults": 1})
