@@ -109,6 +109,9 @@ class Profile:
     fault_downgrade_loses_bump: bool = False  # X-DOWN-23
     fault_downgrade_leaves_timers: bool = False  # X-DOWN-06, X-DOWN-33
     fault_downgrade_leaves_topics: bool = False  # X-DOWN-30, M-META-03
+    fault_join_generation_ignored: bool = False  # X-JOIN-06, X-JOIN-10, X-JOIN-12, INV-KIP-09
+    fault_downgrade_assigns_target: bool = False  # X-DOWN-04, INV-KIP-09
+    fault_upgrade_overlooks_owned: bool = False  # X-UP-05, C-JOIN-42, INV-KIP-01
     # releases before 4.3
     old_epochs_start_at_zero: bool = False  # V-30, V-31 (4.0–4.2)
     old_checks_after_load: bool = False  # V-29 (4.0)
