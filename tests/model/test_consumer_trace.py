@@ -14,12 +14,13 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupMetadataValue,
     ConsumerGroupTargetAssignmentMemberValue,
 )
-from fencepost.protocol.events import TimerKind
+from fencepost.protocol.events import TimerKind, Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Profile
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
+from fencepost_model.consumer.observe import Seen, Watched
 from fencepost_model.trace import Follower
 
 PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3)
@@ -121,3 +122,13 @@ def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observ
                 tried += 1
             assert follower.feed(event, seen).ok
     assert tried
+
+
+def test_a_hash_that_nobody_has_shown_is_not_learnt() -> None:
+    """M-META-07, X-UP-09: an upgrade that fails after its GroupEpoch shows none, and what the model put in its place
+    is the hash of the converted group for the rest of that step."""
+    topics = (Topic("t", b"\x01" * 16, 1),)
+    oracle = Watched(Seen(records=()), ())
+    guessed = oracle.metadata_hash("g", 0, topics)
+    assert (oracle.metadata_hash("g", guessed, topics), oracle.hashes) == (guessed, ())
+    assert (oracle.metadata_hash("g", 7, topics), oracle.hashes) == (7, ((topics, 7),))

@@ -48,11 +48,12 @@ class Watched:
     """An oracle that answers as the target did. ``hashes`` grows by what it learns. ``failing``: the groups whose last
     request was to write an epoch, and failed."""
 
-    __slots__ = ("_failing", "_seen", "hashes")
+    __slots__ = ("_failing", "_guessed", "_seen", "hashes")
 
     def __init__(self, seen: Seen, hashes: Hashes, failing: frozenset[str] = frozenset()) -> None:
         self._seen = seen
         self._failing = failing
+        self._guessed: set[int] = set()  # in the place of hashes that nobody has shown
         self.hashes = hashes
 
     def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
@@ -66,10 +67,12 @@ class Watched:
             value = shown[0]
         elif self._seen.records is None:
             value = digest(topics)
-        elif stored and stored not in known and not self._bumped_in_vain(group_id):
+        elif stored and stored not in known | self._guessed and not self._bumped_in_vain(group_id):
             value = stored  # no epoch was written, so it must be what the group has
         else:
-            return digest(topics)  # nobody has shown it
+            value = digest(topics)
+            self._guessed.add(value)
+            return value
         self.hashes = (*self.hashes, (topics, value))
         return value
 
