@@ -31,10 +31,11 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
 
 
 def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target] | None) -> None:
-    """X-DOWN-02…05. ``group``: as the tombstones must find it. Raises Refused (X-DOWN-04, 09, C-JOIN-72)."""
+    """X-DOWN-02…05. ``group``: as the tombstones must find it; the ``joiner`` comes with its share. Raises Refused
+    (X-DOWN-04, 09, C-JOIN-72)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
     gone = leavers if joiner is None else {*leavers, joiner[0].member_id}
-    rest = [(m, target_of(t, group, m.member_id)) for m in group.members if m.member_id not in gone]
+    rest = [(m, share_of(t, group, m, m.member_id)) for m in group.members if m.member_id not in gone]
     if joiner is not None:
         rest.append(joiner)
     members = tuple(sorted([_classic(member) for member, _ in rest]))
@@ -49,9 +50,9 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     except InternalError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None
     try:
-        for member, target in rest:
+        for member, share in rest:
             own = draft.members[member.member_id]
-            draft.put(own._replace(assignment=write_assignment(target, draft.metadata(own), t.world.image)))
+            draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09") from None
     before = group._replace(regexes=t.group.regexes)  # one that goes with this join is buried twice
@@ -62,16 +63,19 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     t.classic = draft.close()
 
 
-def target_of(t: Turn, group: ConsumerGroup, member_id: str) -> Target:
-    """X-DOWN-04, V-67: none at all if the member joined while no target could be computed. Raises Refused."""
-    target = group.target_of(member_id)
+def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Target:
+    """X-DOWN-04: what the classic group assigns the member: the target of that id, or, mended, what the member holds.
+    V-67: no target at all if it joined while none could be computed. Raises Refused."""
+    if not t.profile.fault_downgrade_assigns_target:
+        return tuple(sorted(without_epochs((*member.assigned, *member.revoking))))
+    target = group.target_of(heir_of)
     if target is None and t.profile.old_downgrade_rebalances_by_subscription:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04")
     return target or ()
 
 
 def is_owed(t: Turn, member: Member) -> bool:
-    """X-DOWN-22 mended: whether it is not in step with the target that the classic group would assign it."""
+    """X-DOWN-22 mended: whether it is not in step with its target."""
     behind = member.epoch < t.group.assignment_epoch or member.state != C_STABLE
     return behind or without_epochs(member.assigned) != (t.group.target_of(member.member_id) or ())
 

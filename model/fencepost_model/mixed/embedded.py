@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fencepost.protocol.embedded import (
+    NO_GENERATION,
     SchemaError,
     decode_assignment,
     decode_subscription,
@@ -20,19 +21,22 @@ from ..consumer.state import Image, Partition, Target
 
 
 class Wanted(NamedTuple):
-    """What a subscription says. ``names`` ascending; ``owned``: of topics that exist."""
+    """What a subscription says. ``names`` ascending; ``owned``: of topics that exist; ``generation``: None if it tells
+    none (A-EMB-02, A-EMB-09)."""
 
     names: tuple[str, ...]
     owned: frozenset[Partition]
     rack: str | None
+    generation: int | None
 
 
 def read_subscription(data: bytes, image: Image) -> Wanted:
-    """Its generation does not count (X-JOIN-10). Raises SchemaError."""
+    """Raises SchemaError."""
     found = decode_subscription(data)
     topics = topics_by_name(image)
     owned = frozenset((topics[p.topic].topic_id, p.partition) for p in found.owned_partitions if p.topic in topics)
-    return Wanted(tuple(sorted(set(found.topics))), owned, found.rack_id)
+    told = None if found.generation_id == NO_GENERATION else found.generation_id
+    return Wanted(tuple(sorted(set(found.topics))), owned, found.rack_id, told)
 
 
 def in_order(data: bytes) -> bytes:

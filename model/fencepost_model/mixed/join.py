@@ -15,10 +15,11 @@ from fencepost.protocol.settings import MigrationPolicy
 from ..classic.subscription import CONSUMER
 from ..consumer.heartbeat import Found, advance, has_room, replace
 from ..consumer.refusal import Refused
-from ..consumer.state import JOIN, SESSION, SYNC, Member, Timer
+from ..consumer.rows import without_epochs
+from ..consumer.state import JOIN, SESSION, SYNC, Member, Partition, Timer
 from ..consumer.turn import Turn
-from .downgrade import downgrade, downgrades, is_owed, target_of
-from .embedded import read_subscription
+from .downgrade import downgrade, downgrades, is_owed, share_of
+from .embedded import Wanted, read_subscription
 
 
 class Joined(NamedTuple):
@@ -47,6 +48,9 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
                 read_subscription(protocol.metadata, t.world.image)
     except SchemaError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-JOIN-09") from None
+    owned: frozenset[Partition] | None = wanted.owned
+    if body.member_id and not t.profile.fault_join_generation_ignored:
+        owned = confirmed(t, body.member_id, wanted)
     updated = found.member._replace(
         instance=body.group_instance_id if body.group_instance_id is not None else found.member.instance,
         rack=wanted.rack if wanted.rack is not None else found.member.rack,
@@ -61,16 +65,16 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
     converts = before is not None and before.classic is None and downgrades(t, {before.member_id}, joiners=1)
     rest = [each for each in t.group.members if each is not before]
     owes = not t.profile.fault_downgrade_owes and any(is_owed(t, each) for each in rest)
-    after, behind = advance(t, found, updated, wanted.owned, joins=True, converts=converts, owes=owes)
+    after, behind = advance(t, found, updated, owned, joins=True, converts=converts, owes=owes)
     timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
     if converts and before is not None:
         t.rule("X-DOWN-20", "X-DOWN-21")
         if before.instance != updated.instance:  # M-STATIC-13: Kafka leaves out who is called like the joiner
             raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-20")
-        target = target_of(t, t.group, before.member_id)
+        share = share_of(t, t.group, after, before.member_id)
         group = t.after()
         assert group is not None
-        downgrade(t, group, {before.member_id} - {member_id}, (after, target))
+        downgrade(t, group, {before.member_id} - {member_id}, (after, share))
     else:
         timers[Timer(SESSION, member_id)] = body.session_timeout_ms
         timers[Timer(SYNC, member_id)] = body.rebalance_timeout_ms
@@ -98,8 +102,22 @@ def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-JOIN-04")
 
 
+def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
+    """X-JOIN-06, 10, 12 mended: what one that is in step says it owns; None if that confirms nothing (M-REC-18), as it
+    was written before the answer that told of the epoch. Raises Refused."""
+    told, owned = wanted.generation, wanted.owned
+    member = t.group.member(member_id)
+    assigned = frozenset(() if member is None else without_epochs(member.assigned))
+    revoking = frozenset(() if member is None else without_epochs(member.revoking))
+    if (told is None and owned <= assigned | revoking) or (member is not None and told == member.epoch):
+        return owned
+    if member is not None and told == member.previous and owned <= assigned:
+        return None
+    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "X-JOIN-12")
+
+
 def member_of(t: Turn, body: JoinGroupRequest, member_id: str) -> Found:
-    """X-JOIN-06…08, 12: nobody's epoch is looked at."""
+    """X-JOIN-06…08: nobody's epoch is looked at."""
     instance = body.group_instance_id
     known = t.group.member(member_id) or Member(member_id)
     if instance is None:

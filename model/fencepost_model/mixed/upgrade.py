@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import LengthError, SchemaError
+from fencepost.protocol.embedded import NO_GENERATION, LengthError, SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import GroupMetadataKey
@@ -12,9 +15,18 @@ from ..classic.draft import Draft
 from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
 from ..consumer.refusal import Refused
-from ..consumer.state import Member, Target
+from ..consumer.state import Member, Partition, Target
 from ..consumer.turn import Turn
 from .embedded import read_assignment, read_subscription
+
+
+class Converted(NamedTuple):
+    """A member still without partitions; what it was assigned; what its last JoinGroup claims, of what generation."""
+
+    member: Member
+    assigned: Target
+    claims: frozenset[Partition]
+    generation: int
 
 
 def may_upgrade(t: Turn, d: Draft) -> bool:
@@ -38,7 +50,7 @@ def upgrade(t: Turn, d: Draft) -> None:
         if not t.profile.fault_upgrade_without_protocol:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         raise Refused(error, "X-UP-07")
-    converted: list[tuple[Member, Target]] = []
+    converted: list[Converted] = []
     errors: dict[str, Refused] = {}
     for _, classic in sorted(d.members.items()):
         try:
@@ -47,18 +59,25 @@ def upgrade(t: Turn, d: Draft) -> None:
             errors[refused.error.name] = refused
     if errors:  # the first in the order of a hash map
         raise errors[t.chooser.pick("refusal", sorted(errors))]
-    shared = [each for _, target in converted for each in target]
+    shared = [each for own in converted for each in own.assigned]
     if len(shared) != len(set(shared)):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06")
     t.rule("X-UP-04", "X-UP-05", "X-UP-10")
-    members = [member for member, _ in converted]
+    brought = {own.member.member_id: own.assigned for own in converted}
+    if not t.profile.fault_upgrade_overlooks_owned:
+        brought = with_claims(converted)
+    epoch = 0 if t.profile.old_no_assignment_epochs else d.generation
+    members = [
+        own.member._replace(assigned=tuple([(*each, epoch) for each in brought[own.member.member_id]]))
+        for own in converted
+    ]
     t.write(GroupMetadataKey(t.group_id), None)
     prefix = len(t.records)
     for member in members:
         t.write_member(member)
     t.write_epoch(d.generation, t.topics(members), new=True)
-    for member, target in converted:
-        t.write_target(member.member_id, target)
+    for member in members:
+        t.write_target(member.member_id, brought[member.member_id])
     t.write_target_epoch(d.generation, 0)
     for member in members:
         t.write_current(member)
@@ -77,7 +96,20 @@ def release(d: Draft) -> None:
         d.answer_sync(now, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 
-def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target]:
+def with_claims(converted: Sequence[Converted]) -> dict[str, Target]:
+    """X-UP-05 mended: what each brings is what it was assigned, and what it claims that is assigned to nobody. Of those
+    who claim the same the one with the latest generation has it (C-JOIN-42)."""
+    owners = {each: own.member.member_id for own in converted for each in own.assigned}
+    for own in sorted(converted, key=lambda own: (-own.generation, own.member.member_id)):
+        for each in own.claims:
+            owners.setdefault(each, own.member.member_id)
+    brought: dict[str, list[Partition]] = {own.member.member_id: [] for own in converted}
+    for each, member_id in sorted(owners.items()):
+        brought[member_id].append(each)
+    return {member_id: tuple(partitions) for member_id, partitions in brought.items()}
+
+
+def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
     try:
         wanted = read_subscription(d.metadata(member), t.world.image)
         if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
@@ -87,14 +119,13 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target
         thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, LengthError)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     try:
-        target, custom = read_assignment(member.assignment, t.world.image)
+        assigned, custom = read_assignment(member.assignment, t.world.image)
     except SchemaError as broken:
         thrown = isinstance(broken, LengthError)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
-    epoch = 0 if t.profile.old_no_assignment_epochs else d.generation
-    return Member(
+    new = Member(
         member.member_id,
         member.instance,
         wanted.rack,
@@ -105,5 +136,5 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> tuple[Member, Target
         classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
         epoch=d.generation,
         previous=d.generation,
-        assigned=tuple([(topic, number, epoch) for topic, number in target]),
-    ), target
+    )
+    return Converted(new, assigned, wanted.owned, NO_GENERATION if wanted.generation is None else wanted.generation)
