@@ -78,10 +78,14 @@ def kinds(records: Iterable[Record]) -> list[str]:
 
 
 def subscription(
-    *names: str, owned: Iterable[tuple[str, int]] = (), version: int = 3, rack: str | None = None
+    *names: str,
+    owned: Iterable[tuple[str, int]] = (),
+    generation: int = embedded.NO_GENERATION,
+    version: int = 3,
+    rack: str | None = None,
 ) -> bytes:
     partitions = tuple(TopicPartition(topic, number) for topic, number in owned)
-    body = embedded.Subscription(names, owned_partitions=partitions, rack_id=rack)
+    body = embedded.Subscription(names, owned_partitions=partitions, generation_id=generation, rack_id=rack)
     return embedded.encode_subscription(body, version)
 
 

@@ -1,0 +1,178 @@
+"""Which JoinGroups to a consumer group are in step with what their sender is told (X-JOIN-12 mended)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from mixed_scene import Scene, T, subscription
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import Protocol
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+
+ALL = (("t", 0), ("t", 1), ("t", 2))
+IGNORED = replace(INTENDED, fault_join_generation_ignored=True)
+
+
+def _shared(profile: Profile = INTENDED) -> Scene:
+    """The classic x has all of t at epoch 3; y has come for a part of it, at epoch 4. m reads u."""
+    scene = Scene(profile)
+    scene.beats("m", names=("u",))
+    assert scene.joins("x").generation_id == 3
+    scene.beats("y")
+    assert [scene.member("x").epoch, scene.group.assignment_epoch] == [3, 4]
+    return scene
+
+
+def _revoking(profile: Profile = INTENDED) -> Scene:
+    """The same, and x knows that it is to give a part up."""
+    scene = _shared(profile)
+    assert scene.joins("x", data=subscription("t", owned=ALL, generation=3)).generation_id == 3
+    assert (scene.member("x").state, scene.member("x").previous) == ("UNREVOKED_PARTITIONS", 3)
+    return scene
+
+
+def _rows(held: tuple[tuple[bytes, int, int], ...]) -> tuple[tuple[str, int], ...]:
+    assert {topic for topic, _, _ in held} <= {T}
+    return tuple(("t", number) for _, number, _ in held)
+
+
+def _shrunk(profile: Profile = INTENDED) -> tuple[Scene, tuple[tuple[str, int], ...]]:
+    """The same, and x has given it up, and is at epoch 4. What it kept."""
+    scene = _revoking(profile)
+    kept = _rows(scene.member("x").assigned)
+    assert scene.joins("x", data=subscription("t", owned=kept, generation=3)).generation_id == 4
+    assert (scene.member("x").epoch, scene.member("x").previous) == (4, 3)
+    return scene, kept
+
+
+class Told(NamedTuple):
+    """A subscription: its generation, what of ``ALL`` it claims beside the rest, and its version."""
+
+    generation: int
+    claims: tuple[tuple[str, int], ...]
+    version: int = 3
+
+
+def _refused(scene: Scene, member: str, data: bytes, instance: str | None = None) -> bool:
+    """Whether the answer is UNKNOWN_MEMBER_ID, with nothing changed; the only other one here is NONE."""
+    group, deadlines = scene.group, scene.deadlines
+    answer = scene.joins(member, instance, data=data)
+    if answer.error_code is ErrorCode.NONE:
+        return False
+    assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
+    assert (scene.written, scene.group, scene.deadlines) == ((), group, deadlines)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("told", "refused"),
+    [
+        (Told(3, ALL), False),
+        (Told(3, ()), False),
+        (Told(2, ()), True),
+        (Told(4, ()), True),  # the assignment epoch, of which nobody has told it
+        (Told(-1, ALL), False),  # assigned, or to be given up
+        (Told(-1, ()), False),
+        (Told(-1, (("u", 0),)), True),
+        (Told(-1, (("gone", 0),)), False),  # of no topic that exists (X-JOIN-10)
+        (Told(7, ALL, 1), False),  # version 1 has no generation
+        (Told(7, (("u", 0),), 1), True),
+        (Told(7, (("u", 0),), 0), False),  # and version 0 no claims
+    ],
+)
+def test_who_is_at_its_epoch_is_in_step(told: Told, refused: bool) -> None:
+    """X-JOIN-12 mended: by its generation, or by what it claims if it tells none."""
+    data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
+    assert _refused(_revoking(), "x", data) is refused
+    assert not _refused(_revoking(IGNORED), "x", data)
+
+
+@pytest.mark.parametrize(
+    ("generation", "gives_up", "refused"), [(4, True, False), (4, False, False), (3, True, False), (3, False, True)]
+)
+def test_one_whose_answer_was_lost_is_in_step_unless_it_claims_more(
+    generation: int, gives_up: bool, refused: bool
+) -> None:
+    """M-FENCE-04 for JoinGroups: at the previous epoch, with no more than the member still has."""
+    for profile, expected in ((INTENDED, refused), (IGNORED, False)):
+        scene, kept = _shrunk(profile)
+        owned = kept if gives_up else ALL
+        assert _refused(scene, "x", subscription("t", owned=owned, generation=generation)) is expected
+
+
+@pytest.mark.parametrize(
+    ("profile", "generation", "confirmed"), [(INTENDED, 3, False), (INTENDED, 4, True), (IGNORED, 3, True)]
+)
+def test_one_whose_answer_was_lost_confirms_nothing(profile: Profile, generation: int, confirmed: bool) -> None:
+    """M-REC-18: what it owned before the answer does not say that it has given up what it was given with it."""
+    scene, kept = _shrunk(profile)
+    assert len(kept) == 2
+    scene.beats("z")  # so that x is to give up one more
+    assert not _refused(scene, "x", subscription("t", owned=(), generation=generation))
+    member = scene.member("x")
+    assert (member.state == "UNREVOKED_PARTITIONS", member.epoch) == (not confirmed, 5 if confirmed else 4)
+    assert bool(member.revoking) is not confirmed
+
+
+@pytest.mark.parametrize(
+    ("told", "refused"),
+    [
+        (Told(-1, ()), False),
+        (Told(-1, (("t", 0),)), True),
+        (Told(0, ()), True),
+        (Told(3, ()), True),
+        (Told(3, (), 1), False),
+        (Told(3, (("t", 0),), 1), True),
+    ],
+)
+def test_a_newcomer_owns_nothing(told: Told, refused: bool) -> None:
+    """X-JOIN-06 mended: nobody is at an epoch who is not there."""
+    data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
+    assert _refused(_shared(), "w", data) is refused
+    assert not _refused(_shared(IGNORED), "w", data)
+
+
+def test_an_empty_id_is_not_looked_at() -> None:
+    """X-JOIN-02, 07: a new process, whatever it remembers; static or, before version 4, dynamic."""
+    scene = _shared()
+    data = subscription("t", owned=ALL, generation=9)
+    assert scene.joins("", "i1", new_id="n", data=data).error_code is ErrorCode.NONE
+    scene.send(scene.join("", data=data), new_id="o", version=3)
+    assert scene.member("o").classic is not None
+
+
+def test_a_static_member_is_looked_at_like_any_other() -> None:
+    """X-JOIN-08 comes first, and then its generation."""
+    for profile in (INTENDED, IGNORED):
+        scene = _shared(profile)
+        epoch = scene.joins("", "i1", new_id="n", data=subscription("u")).generation_id
+        late = subscription("u", generation=epoch + 1)
+        assert _refused(scene, "n", late, "i1") is (profile is INTENDED)
+        assert scene.joins("o", "i1", data=late).error_code is ErrorCode.FENCED_INSTANCE_ID
+        assert not _refused(scene, "n", subscription("u", generation=epoch), "i1")
+
+
+def test_bytes_that_nobody_can_read_come_first() -> None:
+    """X-JOIN-09 before X-JOIN-12."""
+    late = Protocol("range", subscription("t", generation=1)), Protocol("sticky", b"\x00")
+    assert _shared().joins("x", protocols=late).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert _shared().joins("x", protocols=late[:1]).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_the_first_protocol_tells() -> None:
+    """X-JOIN-10: what the others say does not count."""
+    now, late = subscription("t", generation=3), subscription("t", generation=1)
+    for first, second, error in ((now, late, ErrorCode.NONE), (late, now, ErrorCode.UNKNOWN_MEMBER_ID)):
+        offers = (Protocol("range", first), Protocol("sticky", second))
+        assert _shared().joins("x", protocols=offers).error_code is error
+
+
+def test_kafka_looks_at_nothing() -> None:
+    """X-JOIN-12: whoever was fenced is back with what it says it has, and is told that it has nothing only later."""
+    scene = _shared(KAFKA_4_3)
+    scene.leave("x")
+    answer = scene.joins("x", data=subscription("t", owned=ALL, generation=3))
+    assert answer.error_code is ErrorCode.NONE
