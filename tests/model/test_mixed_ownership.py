@@ -1,0 +1,207 @@
+"""What a member holds outlives a conversion: X-DOWN-04 and X-UP-05 mended, in the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from mixed_scene import Scene, T, U, assignment, kinds, subscription
+
+from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import Protocol
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+
+ALL = (("t", 0), ("t", 1), ("t", 2))
+TARGET = replace(INTENDED, fault_downgrade_assigns_target=True)
+OVERLOOKED = replace(INTENDED, fault_upgrade_overlooks_owned=True)
+
+Rows = list[tuple[str, int]]
+
+
+def _given(scene: Scene) -> dict[str, Rows]:
+    """What the classic group assigns, by member."""
+    decoded = {m.member_id: embedded.decode_assignment(m.assignment) for m in scene.classic.members}
+    return {name: [(p.topic, p.partition) for p in each.partitions] for name, each in decoded.items()}
+
+
+def _names(partitions: tuple[tuple[bytes, int], ...]) -> Rows:
+    return [({T: "t", U: "u"}[topic], number) for topic, number in partitions]
+
+
+# ---- downgrade -------------------------------------------------------------------------------------------------------
+
+
+def _sharing(profile: Profile) -> Scene:
+    """The classic x has all of t and is to give a part up to the classic y; m, who reads u, keeps the group."""
+    scene = Scene(profile)
+    scene.beats("m", names=("u",))
+    epoch = scene.joins("x").generation_id
+    scene.joins("y")
+    scene.joins("x", data=subscription("t", owned=ALL, generation=epoch))
+    assert [len(scene.member("x").assigned), len(scene.member("x").revoking)] == [2, 1]
+    assert (scene.member("y").state, scene.member("y").assigned) == ("UNRELEASED_PARTITIONS", ())
+    return scene
+
+
+@pytest.mark.parametrize("profile", [INTENDED, TARGET, KAFKA_4_3])
+def test_a_downgrade_assigns_what_a_member_holds_where_that_is_mended(profile: Profile) -> None:
+    """X-DOWN-04: x may still be at work on what it is to give up, and y knows of nothing."""
+    scene = _sharing(profile)
+    target = {name: _names(scene.group.target_of(name) or ()) for name in ("x", "y")}
+    assert (len(target["x"]), len(target["y"])) == (2, 1)
+    scene.leave("m")
+    assert _given(scene) == ({"x": [*ALL], "y": []} if profile is INTENDED else target)
+
+
+@pytest.mark.parametrize(("profile", "shared"), [(INTENDED, False), (TARGET, True)])
+def test_what_is_held_outlives_a_downgrade_and_an_upgrade(profile: Profile, shared: bool) -> None:
+    """X-DOWN-04, X-UP-05: x has not come back between the two, and works on what y is said to have."""
+    scene = _sharing(profile)
+    scene.leave("m")
+    scene.beats("z", names=("u",))
+    assert bool(scene.member("y").assigned) is shared
+    assert len(scene.member("x").assigned) == (2 if shared else 3)
+
+
+@pytest.mark.parametrize("profile", [INTENDED, TARGET])
+@pytest.mark.parametrize("names", [("t",), ("t", "u")])
+def test_the_joiner_of_a_downgrade_holds_what_it_brings(profile: Profile, names: tuple[str, ...]) -> None:
+    """X-DOWN-04, 22: n takes over from m, who has all of t, and is to give two parts to x and y."""
+    scene = Scene(profile)
+    scene.beats("m", instance="i1")
+    for other in ("x", "y"):
+        scene.syncs(other, scene.joins(other).generation_id)
+    target = _names(scene.group.target_of("m") or ())
+    scene.send(scene.join("", "i1", data=subscription(*names, owned=ALL)), new_id="n")
+    assert (scene.classic.state, len(target)) == ("PreparingRebalance", 1)
+    assert _given(scene)["n"] == ([*ALL] if profile is INTENDED else target)
+
+
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3])
+def test_the_joiner_of_a_downgrade_at_rest_has_what_it_is_given_with_it(profile: Profile) -> None:
+    """X-DOWN-22: x has left, and m has not been told that its part is free; nobody else waits."""
+    scene = Scene(profile)
+    scene.beats("m", instance="i1")
+    scene.joins("x")
+    held = scene.group.target_of("m") or ()
+    owned = (TopicPartitions(T, tuple(number for _, number in held)),)
+    assert scene.beats("m", 2, "i1", topic_partitions=owned).member_epoch == 3
+    scene.leave("x")
+    scene.joins("y", data=subscription("u"))
+    scene.joins("", "i1", new_id="n")
+    assert (scene.classic.state, len(held)) == ("Stable", 2)
+    assert _given(scene)["n"] == [*ALL]
+
+
+# ---- upgrade ---------------------------------------------------------------------------------------------------------
+
+
+def _claims(*owned: tuple[str, int], generation: int = 1, names: tuple[str, ...] = ("t",)) -> bytes:
+    return subscription(*names, owned=owned, generation=generation)
+
+
+def _brought(scene: Scene, **names: str) -> dict[str, Rows]:
+    """What each member of the classic group brings into the consumer group, which c makes of it; its target is that,
+    too, until c's request, of which no record is looked at, makes another."""
+    scene.beats("c", names=("u",))
+    written = scene.written[: kinds(scene.written).index("Member c")]
+    brought: dict[str, dict[str, Rows]] = {"Target": {}, "Current": {}}
+    for kind, record in zip(kinds(written), written, strict=True):
+        what, _, member = kind.partition(" ")
+        if what in brought:
+            value = record.value
+            rows = value.topic_partitions if what == "Target" else value.assigned_partitions  # type: ignore[union-attr]
+            brought[what][member] = _names(tuple((row.topic_id, n) for row in rows for n in row.partitions))
+    assert brought["Target"] == brought["Current"]
+    return brought["Target"]
+
+
+@pytest.mark.parametrize(("profile", "kept"), [(INTENDED, 3), (OVERLOOKED, 2), (KAFKA_4_3, 2)])
+def test_an_upgrade_takes_over_what_is_about_to_be_given_up(profile: Profile, kept: int) -> None:
+    """X-UP-05: the first round of a cooperative rebalance has taken a part of t from a, who does not know yet."""
+    scene = Scene(profile)
+    scene.stable({"a": assignment(("t", [0, 1])), "b": b""}, data={"a": _claims(*ALL)})
+    assert _brought(scene) == {"a": [*ALL[:kept]], "b": []}
+
+
+@pytest.mark.parametrize(("profile", "kept"), [(INTENDED, 3), (OVERLOOKED, 0)])
+def test_an_upgrade_takes_over_what_a_new_join_phase_has_blanked(profile: Profile, kept: int) -> None:
+    """X-UP-05, C-JOIN-42: a rebalance begins again before its assignment has come."""
+    scene = Scene(profile)
+    scene.stable({"a": assignment(("t", [0, 1, 2])), "b": b""})
+    for member in ("a", "b"):
+        scene.send(scene.join(member, data=_claims(*(ALL if member == "a" else ()))))
+    assert scene.classic.state == "CompletingRebalance"
+    scene.send(scene.join("b", data=_claims(names=("t", "u"))))
+    assert (scene.classic.state, _given_to_nobody(scene)) == ("PreparingRebalance", True)
+    assert _brought(scene) == {"a": [*ALL[:kept]], "b": []}
+
+
+def _given_to_nobody(scene: Scene) -> bool:
+    return not any(member.assignment for member in scene.classic.members)
+
+
+def test_who_is_assigned_it_has_it() -> None:
+    """X-UP-05 mended: a claim is of what nobody is assigned, and does not take away what oneself is."""
+    scene = Scene(INTENDED)
+    data = {"a": _claims(("t", 1), generation=9), "b": _claims(("t", 2))}
+    scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [1]))}, data=data)
+    assert _brought(scene) == {"a": [("t", 0)], "b": [("t", 1), ("t", 2)]}
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "owner"),
+    [(2, 1, "a"), (1, 2, "b"), (2, 2, "a"), (-1, 0, "b"), (-1, -1, "a")],
+)
+def test_of_those_who_claim_the_same_the_latest_has_it(of_a: int, of_b: int, owner: str) -> None:
+    """X-UP-05 mended: the highest generation, then the smallest id."""
+    scene = Scene(INTENDED)
+    both = ("t", 1)
+    data = {"a": _claims(both, ("t", 0), generation=of_a), "b": _claims(both, ("t", 2), generation=of_b)}
+    scene.stable({"a": b"", "b": b""}, data=data)
+    brought = {"a": [("t", 0)], "b": [("t", 2)]}
+    brought[owner] = sorted([*brought[owner], both])
+    assert _brought(scene) == brought
+
+
+def test_a_claim_of_a_topic_that_is_gone_is_dropped() -> None:
+    """X-UP-05 mended; one that the member does not read any more is not."""
+    scene = Scene(INTENDED)
+    scene.stable({"a": b""}, data={"a": _claims(("gone", 0), ("u", 1))})
+    assert _brought(scene) == {"a": [("u", 1)]}
+
+
+def test_the_claims_of_the_selected_protocol_count() -> None:
+    """X-UP-05 mended."""
+    scene = Scene(INTENDED)
+    offers = (Protocol("range", _claims(("t", 0))), Protocol("sticky", _claims(("t", 1))))
+    scene.stable({"a": b""})
+    scene.send(scene.join("a", protocols=offers))
+    assert scene.classic.protocol_name == "range"
+    assert _brought(scene) == {"a": [("t", 0)]}
+
+
+def test_two_that_are_assigned_the_same_are_in_the_way_as_before() -> None:
+    """X-UP-06."""
+    scene = Scene(INTENDED)
+    scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [0]))})
+    assert scene.beats("c").error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_what_is_brought_is_given_up_when_the_member_says_so() -> None:
+    """X-UP-05, 15 mended: b has its share after a has rejoined without it, and not before."""
+    scene = Scene(INTENDED)
+    scene.stable({"a": assignment(("t", [0, 1])), "b": b""}, data={"a": _claims(*ALL)})
+    scene.beats("c", names=("u",))
+    assert scene.heartbeat("a", 1) is ErrorCode.REBALANCE_IN_PROGRESS
+    share = _names(scene.group.target_of("b") or ())
+    assert len(share) == 1
+    generation = scene.joins("b", data=_claims(generation=1)).generation_id
+    assert scene.syncs("b", generation).assignment == assignment()
+    kept = _names(scene.group.target_of("a") or ())
+    assert scene.joins("a", data=_claims(*kept)).error_code is ErrorCode.NONE
+    assert scene.heartbeat("b", generation) is ErrorCode.REBALANCE_IN_PROGRESS
+    scene.joins("b", data=_claims(generation=generation))
+    assert _names(tuple((topic, number) for topic, number, _ in scene.member("b").assigned)) == share
