@@ -7,7 +7,7 @@ from random import Random
 from fencepost.protocol.events import GroupConfig, GroupConfigChanged, TaskDone, TopicsChanged
 from fencepost.protocol.records import Record
 
-from . import consumer_hostile, consumer_preload, hostile
+from . import consumer_hostile, consumer_preload, hostile, mixed_hostile
 from .classic_steps import ClassicSteps
 from .clients import Client
 from .consumer_clients import ConsumerClient, ConsumerPhase
@@ -85,7 +85,8 @@ class ConsumerSteps(Steps):
     def forge(self) -> None:
         world, rng = self._world, self._rng
         if self._classic is not None and rng.random() < 0.4:
-            self._classic.forge()
+            if rng.random() >= 0.4 or not self._forge_join(self._classic.clients):
+                self._classic.forge()
             return
         client = rng.choice(self._clients)
         version, body = consumer_hostile.heartbeat(rng, world, client)
@@ -97,6 +98,20 @@ class ConsumerSteps(Steps):
         else:
             host = (client.plan.client_id, "/127.0.0.77")
             world.request(version, body, host=host, denied=denied, denied_topics=topics)
+
+    def _forge_join(self, clients: list[Client]) -> bool:
+        """A JoinGroup in the name of a member of a consumer group; False if there is none."""
+        world, rng = self._world, self._rng
+        client = rng.choice(clients)
+        assert isinstance(client, MixedClient)
+        made = mixed_hostile.join(rng, world, client, {each.topic_id: each.name for each in self._topics.image()})
+        if made is None:
+            return False
+        if rng.random() < 0.3:
+            world.request(*made, client)
+        else:
+            world.request(*made, host=(client.plan.client_id, client.plan.client_host))
+        return True
 
     def duplicate(self) -> None:
         """A request arrives again: by a retry, or a network that delivers twice."""

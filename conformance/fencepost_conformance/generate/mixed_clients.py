@@ -2,16 +2,19 @@
 
 The broker passes the bytes of subscriptions and assignments on unread until a group changes its protocol (X-UP-05,
 X-JOIN-10). So here a leader assigns partitions, a cooperative member reports what it owns, and an eager one owns
-nothing when it joins. A few write bytes that nobody can read.
+nothing when it joins. Whose partitions are lost forgets them. A few write bytes that nobody can read, tell another
+generation than theirs, or claim what they do not have.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from random import Random
 
 from fencepost.protocol import messages as m
 from fencepost.protocol.embedded import (
+    NO_GENERATION,
     Assignment,
     SchemaError,
     Subscription,
@@ -28,19 +31,37 @@ from .plan import ClientPlan
 
 _COOPERATIVE = "cooperative-sticky"
 _VERSIONS = (0, 1, 1, 2, 3, 3, 3)
+_LOST = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
+
+
+class Told(Enum):
+    """What a subscription says of the generation and of what is owned."""
+
+    TRUTH = "truth"
+    NO_GENERATION = "no generation"  #: as librdkafka says with its eager assignors
+    PREVIOUS = "previous"  #: the generation before
+    LESS = "less"  #: what is owned but one
+    MORE = "more"  #: what is owned, and what others may own
 
 
 @dataclass(slots=True)
 class MixedClient(Client):
     """``version``: of its subscriptions and assignments. ``reports``: the protocols under which it says what it owns.
     ``garbled``: the place of the one that it offers with bytes that say nothing (X-SYNC-07, X-DOWN-09). ``owned``:
-    what it was assigned last. ``sizes``: how many partitions each topic has, which the host keeps up to date."""
+    what it was assigned last. ``previous``: the generation before this one. ``told``: how its next JoinGroup tells
+    both. ``sizes``: how many partitions each topic has, which the host keeps up to date."""
 
     version: int = 3
     reports: tuple[str, ...] = ()
     garbled: int | None = None
     owned: tuple[TopicPartition, ...] = ()
+    previous: int = NO_GENERATION
+    told: Told = Told.TRUTH
     sizes: dict[str, int] = field(default_factory=dict)
+
+    def next_request(self, rng: Random, restart: float) -> tuple[int, RequestBody] | None:
+        self.told = rng.choice([*Told][1:]) if rng.random() < 0.12 else Told.TRUTH
+        return Client.next_request(self, rng, restart)
 
     def restart(self, rng: Random) -> None:
         """It may come back believing that it owns what it did (X-JOIN-23)."""
@@ -61,17 +82,29 @@ class MixedClient(Client):
             return Protocol(name, b"")
         owned = self.owned if name in self.reports else ()
         user_data = self.round.to_bytes(4, "big") if self.round else None
+        generation = self.generation
+        match self.told:
+            case Told.NO_GENERATION:
+                generation = NO_GENERATION
+            case Told.PREVIOUS:
+                generation = self.previous
+            case Told.LESS:
+                owned = owned[1:]
+            case Told.MORE:
+                owned = tuple(dict.fromkeys((*owned, *self._all())))
         return Protocol(
-            name, encode_subscription(Subscription(self.plan.topics, user_data, owned, self.generation), self.version)
+            name, encode_subscription(Subscription(self.plan.topics, user_data, owned, generation), self.version)
         )
+
+    def _all(self) -> list[TopicPartition]:
+        return [TopicPartition(topic, each) for topic in self.plan.topics for each in range(self.sizes.get(topic, 0))]
 
     def sync(self, rng: Random) -> tuple[int, RequestBody]:
         version, body = Client.sync(self, rng)
         assert isinstance(body, m.SyncGroupRequest)
         if self.plan.protocol_type != "consumer" or rng.random() < 0.1:
             return version, body
-        topics = self.plan.topics
-        partitions = [TopicPartition(topic, each) for topic in topics for each in range(self.sizes.get(topic, 0))]
+        partitions = self._all()
         count = len(body.assignments)
         shares = [partitions[n::count] for n in range(count)]
         if count > 1 and rng.random() < 0.05:
@@ -84,9 +117,17 @@ class MixedClient(Client):
         return version, replace(body, assignments=rows)
 
     def answered(self, request_id: int, body: ResponseBody) -> None:
-        counts = request_id == self.waiting_for
+        counts, before = request_id == self.waiting_for, self.generation
         Client.answered(self, request_id, body)
-        if counts and isinstance(body, m.SyncGroupResponse) and body.error_code is ErrorCode.NONE:
+        if self.generation != before:
+            self.previous = before
+        if not counts:
+            return
+        if isinstance(body, m.JoinGroupResponse | m.SyncGroupResponse | m.HeartbeatResponse) and (
+            body.error_code in _LOST
+        ):
+            self.owned = ()
+        elif isinstance(body, m.SyncGroupResponse) and body.error_code is ErrorCode.NONE:
             try:
                 self.owned = decode_assignment(body.assignment).partitions
             except SchemaError:

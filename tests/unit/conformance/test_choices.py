@@ -75,7 +75,7 @@ def test_an_answer_to_another_question_is_not_used() -> None:
 
 def test_a_switch_and_another_order_explain_together() -> None:
     """M-TGT-06 with a stale subscription type gives another target only in the other's order."""
-    trace = generate(77, INTENDED, 60, GroupProtocol.MIXED)
+    trace = generate(395, INTENDED, 60, GroupProtocol.MIXED)
     theirs, _ = Core(lambda: LastMember(MemberIds())).run_until_raised(trace.settings, KAFKA_4_3, trace.events)
     found = compare(trace.settings, INTENDED, trace.events, trace.observations, theirs)
     assert found.divergence == "fault_stale_subscription_type"
