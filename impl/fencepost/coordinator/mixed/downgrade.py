@@ -6,7 +6,7 @@ into a rebalance. If the append fails, the map of groups goes back (F-RT-08).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import TopicPartitions
@@ -33,12 +33,12 @@ from .embedded import encoded
 class Replaced(NamedTuple):
     """The last member of the consumer protocol is replaced by one of the classic protocol.
 
-    ``epoch`` is the group epoch after the request, ``owned`` what the joiner says that it owns, ``changed`` whether the
-    subscription did."""
+    ``epoch`` is the group epoch after the request, ``owned`` what the joiner says that it owns (None: not said),
+    ``changed`` whether the subscription did."""
 
     old: ConsumerMember
     new: ConsumerMember
-    owned: tuple[TopicPartitions, ...]
+    owned: tuple[TopicPartitions, ...] | None
     epoch: int
     changed: bool
 
@@ -69,7 +69,7 @@ def is_last(step: Step, group: ConsumerGroup, instance_id: str | None) -> Consum
 def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> None:
     """X-DOWN-02…07. Raises ``Refused``, ``InternalError``."""
     written = records.removed_group(group)
-    members = [_classic(member) for member in group.members.values() if member.member_id not in leaving]
+    members = [member for member in group.members.values() if member.member_id not in leaving]
     draft = _group(step, group, members, group.epoch, {})
     _exchange(step, group, draft, written)
     rebalance.prepare(step, draft)  # X-DOWN-06
@@ -94,9 +94,8 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
     written += records.removed_group(group, {done.old.member_id: new_id})
     if any(member.classic is None for member in others):
         raise InternalError  # the replaced one is called by another instance id now (M-STATIC-13)
-    members = [_classic(member) for member in others]
     epoch = group.epoch if profile.fault_downgrade_loses_bump else done.epoch  # X-DOWN-23
-    draft = _group(step, group, [*members, _classic(joiner)], epoch, {new_id: done.old.member_id})
+    draft = _group(step, group, [*others, joiner], epoch, {new_id: done.old.member_id})
     _exchange(step, group, draft, written)
     if rebalances and not profile.fault_downgrade_loses_bump:  # X-DOWN-23 mended: it waits like any other
         draft.put(draft.members[new_id]._replace(join=request.id))
@@ -142,7 +141,7 @@ def _classic(member: ConsumerMember) -> Member:
 
 
 def _group(
-    step: Step, group: ConsumerGroup, members: Iterable[Member], generation: int, heirs: dict[str, str]
+    step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember], generation: int, heirs: dict[str, str]
 ) -> GroupDraft:
     """X-DOWN-03, X-DOWN-04; ``heirs`` take the target of another id."""
     step.incarnations += 1
@@ -156,8 +155,9 @@ def _group(
             protocol_type=PROTOCOL_TYPE,
         )
     )
-    for member in members:
-        draft.put(member)
+    by_id = {member.member_id: member for member in members}
+    for member in by_id.values():
+        draft.put(_classic(member))
         if member.instance_id is not None:
             draft.map_instance(member.instance_id, member.member_id)
     older = [member_id for member_id in draft.members if member_id not in heirs] or list(draft.members)
@@ -166,15 +166,25 @@ def _group(
     if step.profile.fault_bad_subscription_is_thrown:
         offered = {member.member_id: member.metadata(name) for member in draft.members.values()}
         read_topics(step.choices, group.group_id, offered)
-    for member in list(draft.members.values()):
-        share = group.target.get(heirs.get(member.member_id, member.member_id))
-        if share is None and step.profile.old_no_assignment_interval:
-            raise InternalError  # a log of theirs has a target for everybody, so these releases do not look
+    for each in list(draft.members.values()):
+        share = _share(step, group, by_id[each.member_id], heirs.get(each.member_id, each.member_id))
         try:
-            draft.put(member._replace(assignment=encoded(share or NO_SHARE, step.topics, member.metadata(name) or b"")))
+            assignment = encoded(share, step.topics, each.metadata(name) or b"")
+            draft.put(each._replace(assignment=assignment))
         except SchemaError:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None  # X-DOWN-09
     return draft
+
+
+def _share(step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: str) -> Mapping[bytes, Collection[int]]:
+    """What the member is assigned in the classic group (X-DOWN-04): its target, or mended, what it holds (A ∪ R)."""
+    if not step.profile.fault_downgrade_assigns_target:
+        held, going = member.assigned, member.revoking
+        return {topic_id: {*held.get(topic_id, ()), *going.get(topic_id, ())} for topic_id in (*held, *going)}
+    share = group.target.get(heir_of)
+    if share is None and step.profile.old_no_assignment_interval:
+        raise InternalError  # a log of theirs has a target for everybody, so these releases do not look
+    return share or NO_SHARE
 
 
 def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list[Record]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, Subscription, decode_subscription
 from fencepost.protocol.errors import ErrorCode
@@ -20,7 +21,7 @@ from ..errors import InternalError
 from ..replies import refusal
 from ..state import ClassicJoined
 from ..work import Step
-from . import downgrade
+from . import claims, downgrade
 from .embedded import owned_rows
 
 #: From this version on a dynamic member must come back with the id that it was given (X-JOIN-05).
@@ -60,13 +61,15 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         written += update.replacement(step, group, old, found.replaced)
     last = downgrade.is_last(step, group, body.group_instance_id)
     subscription = _subscription(step, body)
+    owned: tuple[TopicPartitions, ...] | None = owned_rows(subscription.owned_partitions, step.topics)
+    if not fresh and not profile.fault_join_generation_ignored:
+        owned = claims.confirmed(group.members.get(member_id), subscription, step.topics)
     new = _updated(request, body, old, subscription)
     written += update.metadata_of(group, old, new)
     regex_change, forgotten = regex.update(step, request, group, old, new)
     written += forgotten
     changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
     epochs = update.bumped(step, group, old, new, written, bump=changed)
-    owned = owned_rows(subscription.owned_partitions, step.topics)
     if last is not None:
         step_down = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
         downgrade.by_replacement(step, request, group, step_down, written)

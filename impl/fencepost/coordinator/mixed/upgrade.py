@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from fencepost.hash_order import texts
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import LengthError, SchemaError, decode_subscription, decode_topics
+from fencepost.protocol.embedded import LengthError, SchemaError, Subscription, decode_subscription, decode_topics
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
@@ -15,13 +18,14 @@ from .. import membership
 from .. import records as classic_records
 from ..consumer import records, topics
 from ..consumer.errors import Refused
-from ..consumer.state import ConsumerGroup, ConsumerMember, held
+from ..consumer.state import ConsumerGroup, ConsumerMember, Share, held
 from ..draft import GroupDraft
 from ..errors import InternalError
 from ..replay import Replay
 from ..state import ClassicGroup, Member
 from ..subscription import CONSUMER
 from ..work import Step
+from . import claims
 from .embedded import assigned
 
 
@@ -44,7 +48,7 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
     if profile.fault_upgrade_answers_before_checks:
         _answer_parked(step, group)
     in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
-    members = [_member(step, group, group.members[member_id]) for member_id in in_order]
+    members = _members(step, group, [group.members[member_id] for member_id in in_order])
     said = _records(step, group, members)
     work = Replay({}, profile, step.incarnations)
     for record in said:
@@ -95,8 +99,26 @@ def _watch(step: Step, group: ClassicGroup) -> None:
         )
 
 
-def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
-    """X-UP-05, X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor an impossible length."""
+class _Read(NamedTuple):
+    """A member, and what its bytes say: its assignment, and its subscription for the selected protocol."""
+
+    member: Member
+    share: Share
+    subscription: Subscription
+
+
+def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[ConsumerMember]:
+    """X-UP-05."""
+    found = [_read(step, group, member) for member in members]
+    shares: Mapping[str, Share] = {each.member.member_id: each.share for each in found}
+    if not step.profile.fault_upgrade_overlooks_owned:
+        subscriptions = {each.member.member_id: each.subscription for each in found}
+        shares = claims.taken_over(shares, subscriptions, step.topics)
+    return [_member(step, group, each, shares[each.member.member_id]) for each in found]
+
+
+def _read(step: Step, group: ClassicGroup, member: Member) -> _Read:
+    """X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor an impossible length."""
     data = member.metadata(group.protocol_name)
     try:
         rows, user_data = decode_topics(member.assignment) if member.assignment else ([], None)
@@ -112,6 +134,12 @@ def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
         raise InternalError from None
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None
+    return _Read(member, assigned(rows, step.topics), subscription)
+
+
+def _member(step: Step, group: ClassicGroup, read: _Read, share: Share) -> ConsumerMember:
+    """X-UP-05."""
+    member, subscription = read.member, read.subscription
     known = 0 if step.profile.old_no_assignment_epochs else group.generation
     return ConsumerMember(
         member.member_id,
@@ -124,7 +152,7 @@ def _member(step: Step, group: ClassicGroup, member: Member) -> ConsumerMember:
         classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
         epoch=group.generation,
         previous_epoch=group.generation,
-        assigned=held(assigned(rows, step.topics).items(), known),
+        assigned=held(share.items(), known),
     )
 
 

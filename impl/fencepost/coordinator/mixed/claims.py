@@ -1,0 +1,66 @@
+"""What a classic member says of itself in a subscription: of which generation it is, and which partitions it owns.
+
+The classic coordinator never looks at either, nor does Kafka's in a consumer group. But who joins may have been fenced
+since, and what it owns may be in no assignment; either way a partition would be given away that somebody still has.
+To believe too much is safe: what a member claims is added to what it has or refused, it takes nothing from another one.
+Whoever is refused drops all that it owns, as a fenced member does, and comes anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.embedded import NO_GENERATION, Subscription
+from fencepost.protocol.errors import ErrorCode
+
+from ..consumer.errors import Refused
+from ..consumer.state import NOTHING, ConsumerMember, Holding, Share
+from ..consumer.topics import TopicImage
+from .embedded import owned_rows
+
+
+def confirmed(
+    member: ConsumerMember | None, subscription: Subscription, topics: TopicImage
+) -> tuple[TopicPartitions, ...] | None:
+    """What the member (None: not there any more, or not yet) owns, as its JoinGroup says; None if that is of before.
+
+    X-JOIN-06, X-JOIN-10, X-JOIN-12 mended, M-FENCE-04. Raises ``Refused`` for one that is not in step with the group.
+    """
+    owned, generation = owned_rows(subscription.owned_partitions, topics), subscription.generation_id
+    has, had = (NOTHING, NOTHING) if member is None else (member.assigned, member.revoking)
+    if generation == NO_GENERATION:
+        if _within(owned, has, had):
+            return owned
+    elif member is not None and generation == member.epoch:
+        return owned
+    elif member is not None and generation == member.previous_epoch and _within(owned, has):
+        return None  # the answer to an earlier JoinGroup was lost: nothing is confirmed (M-REC-18)
+    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def taken_over(
+    shares: Mapping[str, Share], said: Mapping[str, Subscription], topics: TopicImage
+) -> Mapping[str, Share]:
+    """What an upgrade takes over, by member id: the assignments ``shares``, and what is claimed and assigned to nobody.
+
+    X-UP-05 mended, C-JOIN-42. What several claim belongs to the highest generation, then to the smallest member id.
+    """
+    found = {member_id: dict(share) for member_id, share in shares.items()}
+    taken = {(topic_id, each) for share in shares.values() for topic_id in share for each in share[topic_id]}
+    for member_id in sorted(said, key=lambda each: (-said[each].generation_id, each)):
+        share = found[member_id]
+        for row in owned_rows(said[member_id].owned_partitions, topics):
+            free = [each for each in row.partitions if (row.topic_id, each) not in taken]
+            if free:
+                share[row.topic_id] = tuple(sorted((*share.get(row.topic_id, ()), *free)))
+                taken |= {(row.topic_id, each) for each in free}
+    return found
+
+
+def _within(owned: Iterable[TopicPartitions], *holdings: Holding) -> bool:
+    return all(
+        any(number in holding.get(row.topic_id, {}) for holding in holdings)
+        for row in owned
+        for number in row.partitions
+    )
