@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from .counting import counted
+
 
 class CannotRun(Exception):
     """The command cannot do its work; the message says what to do. Exit status 2."""
@@ -52,7 +54,7 @@ def finish(
             console.print(table)
         for name, reason in result.skipped.items():
             console.print(f"[yellow]skipped[/] {name}: {reason}")
-        counts = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in result.counts.items())
+        counts = ", ".join(counted(value, name.replace("_", " ")) for name, value in result.counts.items())
         verdict = "[green]held[/]" if result.held else "[red]does not hold[/]"
         if incomplete is not None:
             verdict = "[yellow]incomplete[/]"

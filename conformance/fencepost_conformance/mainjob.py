@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from . import repository
+from .counting import counted
 
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
@@ -88,9 +89,8 @@ def table_of(findings: list[Finding]) -> Table:
     table = Table("what", "verdict", "seconds", "done", title="Fencepost: the chain of evidence")
     colours = {"held": "green", "skipped": "yellow"}
     for each in findings:
-        counts = ", ".join(
-            f"{value:,} {name.replace('_', ' ')}" for name, value in each.result.get("counts", {}).items()
-        )
+        done = each.result.get("counts", {})
+        counts = ", ".join(counted(value, name.replace("_", " ")) for name, value in done.items())
         colour = colours.get(each.verdict, "red")
         table.add_row(each.stage.title, f"[{colour}]{each.verdict}[/]", f"{each.seconds:.0f}", counts)
     return table

@@ -19,6 +19,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
+from ..counting import counted
 from .commits import Commit
 from .history import Answer, Op
 from .ids import UNSEEN
@@ -60,7 +61,7 @@ def request_text(op: Op) -> str:
     if isinstance(body, JoinGroupRequest):
         words.append("offering " + ", ".join(protocol.name for protocol in body.protocols))
     elif isinstance(body, SyncGroupRequest) and body.assignments:
-        words.append(f"with {len(body.assignments)} assignments")
+        words.append(f"with {counted(len(body.assignments), 'assignments')}")
     return " ".join([*words, f"on connection {op.connection}"])
 
 
@@ -93,7 +94,7 @@ def answer_text(answer: Answer | None, op: Op) -> str:
     elif isinstance(answer, ConsumerGroupDescribeResponse):
         words += [
             f"{row.error_code.name} {row.group_state} epochs {row.group_epoch}/{row.assignment_epoch}, "
-            f"{len(row.members)} members"
+            f"{counted(len(row.members), 'members')}"
             for row in answer.groups
         ]
     elif isinstance(answer, LeaveGroupResponse):

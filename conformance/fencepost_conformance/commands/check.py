@@ -20,6 +20,7 @@ from fencepost_model.tlc.run import TlcBroke, TlcMissing
 
 from .. import repository
 from ..console import CannotRun, Meter, Result, finish, progress
+from ..counting import counted
 from ..processes import worker_processes
 from ..spark_session import started
 
@@ -73,7 +74,7 @@ def check(  # noqa: PLR0917
     result = Result("check", held=held, counts=counts, details=details)
     if not as_json:
         explain(rows, named=bool(configs))
-    missing = f"interrupted; {len(rows)} of {len(entries)} configurations were checked" if interrupted else None
+    missing = f"interrupted; {len(rows)} of {counted(len(entries), 'configurations')} checked" if interrupted else None
     finish(result, as_json=as_json, table=table(rows), incomplete=missing)
 
 
@@ -138,7 +139,7 @@ def telling(meter: Meter, entry: Entry, first: str, second: str) -> Callable[[in
     """Shows the two figures of a configuration's progress."""
 
     def watch(one: int, two: int) -> None:
-        meter.update(description=f"{entry.name}: {one:,} {first}, {two:,} {second}")
+        meter.update(description=f"{entry.name}: {counted(one, first)}, {counted(two, second)}")
 
     meter.update(description=entry.name)
     return watch
@@ -159,7 +160,7 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
             meter.update(description=entry.name)
 
             def watch(found: int, expanded: int, generated: int, name: str = entry.name) -> None:
-                meter.update(description=f"{name}: {found:,} states, {found - expanded:,} to expand")
+                meter.update(description=f"{name}: {counted(found, 'states')}, {found - expanded:,} to expand")
 
             row = explorer(entry, watch=watch)
             if INTERRUPTED in row.wrong:  # the explorer ends with what it found; no other one begins

@@ -12,6 +12,7 @@ from ..checker.run import Plan, find_traces, validate_traces
 from ..checker.search import Limits
 from ..checker.verdict import Verdict
 from ..console import Result, finish
+from ..counting import counted
 
 
 def _table(verdicts: list[Verdict]) -> Table | None:
@@ -66,7 +67,7 @@ def validate(  # noqa: PLR0917
         # Nothing was found wrong, but not everything could be looked at: that is neither 0 nor 1.
         first = unread[0]
         unsure = (
-            f"{len(unread)} of {len(verdicts)} traces could not be checked; "
+            f"{len(unread)} of {counted(len(verdicts), 'traces')} could not be checked; "
             f"the first is {first.path}:{first.line}: {first.reason}"
         )
     finish(result, as_json=as_json, table=_table(verdicts), incomplete=unsure)

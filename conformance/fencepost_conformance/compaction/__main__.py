@@ -14,6 +14,7 @@ import typer
 from fencepost.protocol.settings import INTENDED, PROFILES
 
 from ..console import CannotRun, progress
+from ..counting import counted
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
 from ..targets.kafka_jvm import KafkaJvm
@@ -32,7 +33,7 @@ def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked
             for found in pool.map(one, range(seed, seed + traces), chunksize=_AT_ONCE):
                 total += found
                 meter.advance()
-        yield f"{protocol}: {total.loads.total():,} loads of {total.groups:,} groups", total
+        yield f"{protocol}: {counted(total.loads.total(), 'loads')} of {counted(total.groups, 'groups')}", total
 
 
 def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checked]]:
@@ -47,8 +48,9 @@ def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checke
                     made = {f"{protocol} {each}": generate(each, profile, STEPS, protocol) for each in seeds}
                     total += check_on_kafka(kafka, made)
                     meter.advance(len(seeds))
-            loads = f"{total.loads.total():,} loads of {total.groups:,} groups"
-            agreed = f"core and Kafka agree at {total.steps:,} steps, {total.followed} times with a choice of Kafka's"
+            loads = f"{counted(total.loads.total(), 'loads')} of {counted(total.groups, 'groups')}"
+            times = counted(total.followed, "times")
+            agreed = f"core and Kafka agree at {counted(total.steps, 'steps')}, {times} with a choice of Kafka's"
             yield f"{protocol}: {loads}; {agreed}", total
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..console import CannotRun
+from ..counting import counted
 
 
 def part_of(path: Path) -> Path:
@@ -76,8 +77,8 @@ class Output:
             with os.fdopen(rest, "wb") as rescue:
                 rescue.writelines(self._waiting)
             raise CannotRun(
-                f"{self._plain} could not be written to the end; its last {len(self._waiting)} lines are in {name}: "
-                "make room and append them"
+                f"{self._plain} could not be written to the end; the rest ({counted(len(self._waiting), 'lines')}) is "
+                f"in {name}: make room and append it"
             )
         if self._plain != self.path:
             self._compress()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..console import CannotRun
+from ..counting import counted
 from ..wire.frames import MalformedFrame
 from .addresses import Address, SeveralBrokers
 from .journal import Journal, Watch
@@ -91,7 +92,7 @@ async def record(
         await proxy.stop()
         output.close()
     if trouble is not None:
-        raise CannotRun(f"{trouble}; {journal.events} events are in {path}")
+        raise CannotRun(f"{trouble}; what was recorded until then ({counted(journal.events, 'events')}) is in {path}")
     return Summary(journal.events, proxy.connections, proxy.malformed)
 
 

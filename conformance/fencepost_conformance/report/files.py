@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ..counting import counted
 from ..generate.generator import generate
 from ..pipeline.check import Checker
 from ..pipeline.summary import Summary
@@ -49,7 +50,7 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
             seen.add(kind)
             whole = generate(row.seed, checker.profile, job.steps, job.protocol)
             small = shrink(whole, lambda trace: checker.examine([trace])[0])
-            shown = Loaded(f"seed {row.seed}, shrunk to {len(small.trace.events)} events", small.trace, ())
+            shown = Loaded(f"seed {row.seed}, shrunk to {counted(len(small.trace.events), 'events')}", small.trace, ())
             charts.append(chart_of(shown.name, shown, small.found, model=job.model))
             (directory / "failures").mkdir(exist_ok=True)
             write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [failing_trace(shown, small.found)])

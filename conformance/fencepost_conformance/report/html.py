@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from ..counting import counted
 from ..pipeline.summary import Summary
 from .chart import Chart, chart_html
 from .page import page
@@ -17,7 +18,7 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
     verdict = '<b class="held">held</b>' if summary.held else '<b class="broken">does not hold</b>'
     body = [
         f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
-        f"{job.protocol} groups, {job.steps} events a trace, "
+        f"{job.protocol} groups, {counted(job.steps, 'events')} a trace, "
         f"model {'follows' if job.model else 'does not follow'}: {verdict}.</p>",
         "<table>",
         *(

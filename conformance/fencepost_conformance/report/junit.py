@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from ..counting import counted
 from ..pipeline.summary import Summary
 
 
@@ -21,7 +22,7 @@ def junit(summary: Summary, seconds: float) -> str:
         time=f"{seconds:.3f}",
     )
     held = summary.traces - summary.failed
-    ET.SubElement(suite, "testcase", classname=name, name=f"{held} of {summary.traces} traces held")
+    ET.SubElement(suite, "testcase", classname=name, name=f"{held} of {counted(summary.traces, 'traces')} held")
     for row in summary.failures:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
         text = f"event {row.event}, {row.field}: {row.left} / {row.right}"

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
+from ..counting import counted
 from ..pipeline.summary import Summary
 
 _SHOWN = 15
@@ -70,7 +71,9 @@ def _coverage(summary: Summary) -> Table:
 
 
 def _failures(summary: Summary) -> Table:
-    table = Table("seed", "event", "field", "core", "other", title=f"{summary.failed} traces differ")
+    table = Table(
+        "seed", "event", "field", "core", "other", title=f"what differs, in {counted(summary.failed, 'traces')}"
+    )
     if not summary.recorded:  # over the wire a seed names no trace
         job = summary.job
         table.caption = (

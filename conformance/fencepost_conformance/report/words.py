@@ -13,6 +13,7 @@ from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 
+from ..counting import counted
 from .consumer_words import answer_brief as consumer_answer_brief
 from .consumer_words import answer_words as consumer_answer_words
 from .consumer_words import described, heartbeat_brief, heartbeat_words
@@ -96,7 +97,7 @@ def event_words(event: ev.Event) -> str:
     if isinstance(event, ev.LoadStarted):
         return f"loading starts, epoch {event.leader_epoch}"
     if isinstance(event, ev.Load):
-        return f"loaded, epoch {event.leader_epoch}, {len(event.records)} records"
+        return f"loaded, epoch {event.leader_epoch}, {counted(len(event.records), 'records')}"
     if isinstance(event, ev.LoadFailed):
         return f"loading fails, epoch {event.leader_epoch}"
     if isinstance(event, ev.Unload):
@@ -153,7 +154,8 @@ def answer_words(body: m.ResponseBody, names: Names) -> str:
         return f"{body.error_code.name}{f' [{rows}]' if rows else ''}"
     if isinstance(body, m.DescribeGroupsResponse):
         return "; ".join(
-            f"{row.error_code.name} {row.group_id} {row.group_state} {len(row.members)} members" for row in body.groups
+            f"{row.error_code.name} {row.group_id} {row.group_state} {counted(len(row.members), 'members')}"
+            for row in body.groups
         )
     if isinstance(body, cm.ConsumerGroupDescribeResponse):
         return "; ".join(described(group, names) for group in body.groups)
@@ -181,7 +183,7 @@ def answer_brief(body: m.ResponseBody, names: Names) -> str:
     if isinstance(body, m.DescribeGroupsResponse | cm.ConsumerGroupDescribeResponse):
         return ", ".join(row.group_state for row in body.groups) or "nothing"
     if isinstance(body, m.ListGroupsResponse):
-        return f"{len(body.groups)} groups"
+        return counted(len(body.groups), "groups")
     return "NONE"
 
 

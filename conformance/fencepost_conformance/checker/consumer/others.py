@@ -7,6 +7,7 @@ from uuid import UUID
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
 from fencepost.protocol.errors import ErrorCode as E
 
+from ...counting import counted
 from ..commits import Commit, CommitAnswer
 from ..history import Op
 from .group import Knowledge
@@ -96,4 +97,6 @@ def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) 
         if row.member_epoch != member.epoch:
             raise Wrong(op, f"member {member.member_id!r} at epoch {member.epoch}", "M-DESC-01")
         if _partitions(row) != member.owned():
-            raise Wrong(op, f"member {member.member_id!r} with {len(member.owned())} partitions", "M-DESC-01")
+            raise Wrong(
+                op, f"member {member.member_id!r} with {counted(len(member.owned()), 'partitions')}", "M-DESC-01"
+            )
