@@ -10,6 +10,7 @@ from fencepost.protocol.events import Event
 from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.java_order import JavaOrder
+from ..jvm.decode import IMPOSSIBLE
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
@@ -19,8 +20,6 @@ from .divergences import explanation
 
 #: how often a trace is run again because the other coordinator chose another leader
 _MOST_CHOICES = 50
-#: what Kafka's harness says of events that cannot happen
-_IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend", "NoSuchTask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def compare(
             if different.keys() - given.keys():
                 given.update(different)
                 # the trace was made for the first choice; what comes later may be impossible after the other
-                events = events[: next((i for i, seen in enumerate(other) if seen.error in _IMPOSSIBLE), len(events))]
+                events = events[: next((i for i, seen in enumerate(other) if seen.error in IMPOSSIBLE), len(events))]
                 other = other[: len(events)]
                 ours = _run(settings, profile, events, WatchedChoices(choices(), given))
                 continue

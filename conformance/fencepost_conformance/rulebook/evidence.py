@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,12 @@ from ..checker.history import History, histories
 from ..checker.run import find_traces
 from ..checker.search import Limits, Search
 from ..console import CannotRun, progress
+from ..counting import counted
 from ..coverage.features import features_of
-from ..generate.generator import generate
+from ..generate.generator import Generated, generate
 from ..generate.plan import GroupProtocol
+from ..jvm.decode import IMPOSSIBLE
+from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
 from ..trace.files import WireTrace, read_traces
 from .standing import evidence_folder
@@ -40,15 +44,47 @@ _CHUNK = 50
 _FUNCTIONS = KafkaFunctions()
 
 
+@dataclass(slots=True)
+class Tally:
+    """What came of the traces so far.
+
+    ``impossible``: traces that ended before an event that could not happen, by what Kafka's harness says of it. A trace
+    is made with the core's choices; where Kafka chose another leader, a later event may have no place in it.
+    ``seen_in``: rules that the coverage saw decide in what Kafka did, by traces.
+    """
+
+    steps: int = 0
+    refused: int = 0
+    impossible: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
+    seen_in: Counter[str] = field(default_factory=Counter)
+
+    def add(self, trace: Generated, observations: Sequence[Observation]) -> None:
+        """Let the model follow what Kafka did, up to an event that could not happen or a step that it refuses."""
+        follower = Follower(trace.settings, trace.profile, _FUNCTIONS.matcher)
+        count = 0
+        for event, observation in zip(trace.events, observations, strict=False):
+            if observation.error in IMPOSSIBLE:
+                self.impossible[observation.error] += 1
+                break
+            verdict = follower.feed(event, observation)
+            if not verdict.ok:
+                self.refused += 1
+                return
+            self.steps += 1
+            self.rules.update(verdict.rules)
+            count += 1
+        named = features_of(trace.settings, trace.events[:count], observations[:count])
+        self.seen_in.update(name.removeprefix("rule ") for name in named if name.startswith("rule "))
+
+
 def lockstep(traces: int = TRACES) -> dict[str, Any]:
     """Rules by which the model explains what Kafka did, and in how many steps; the traces are those of seeds 0, 1, … of
     each protocol.
 
     A rule that no step of the model names, but that the coverage saw decide in what Kafka did, counts by traces.
     """
-    rules: Counter[str] = Counter()
-    seen_in: Counter[str] = Counter()
-    steps = refused = 0
+    tally = Tally()
     target = KafkaJvm(RELEASE)
     planned = [(protocol, seed) for protocol in GroupProtocol for seed in range(traces)]
     try:
@@ -59,22 +95,19 @@ def lockstep(traces: int = TRACES) -> dict[str, Any]:
                 ]
                 seen = target.run_many([(trace.settings, trace.events) for trace in chunk])
                 for trace, observations in zip(chunk, seen, strict=True):
-                    follower = Follower(trace.settings, trace.profile, _FUNCTIONS.matcher)
-                    for event, observation in zip(trace.events, observations, strict=False):
-                        verdict = follower.feed(event, observation)
-                        if not verdict.ok:
-                            refused += 1
-                            break
-                        steps += 1
-                        rules.update(verdict.rules)
-                    else:
-                        named = features_of(trace.settings, trace.events, observations)
-                        seen_in.update(name.removeprefix("rule ") for name in named if name.startswith("rule "))
+                    tally.add(trace, observations)
                 meter.advance(len(chunk))
     finally:
         target.close()
-    told = {"kafka": RELEASE, "profile": KAFKA_4_3.name, "traces": len(planned), "steps": steps, "refused": refused}
-    return {**told, "rules": dict(sorted({**seen_in, **rules}.items()))}
+    return {
+        "kafka": RELEASE,
+        "profile": KAFKA_4_3.name,
+        "traces": len(planned),
+        "steps": tally.steps,
+        "refused": tally.refused,
+        "impossible": dict(sorted(tally.impossible.items())),
+        "rules": dict(sorted({**tally.seen_in, **tally.rules}.items())),
+    }
 
 
 def wire(files: Iterable[Path]) -> dict[str, Any]:
@@ -111,7 +144,7 @@ def main() -> None:
         raise SystemExit(2) from None
     for name, content in found.items():
         (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        print(f"{name}: {len(content['rules'])} rules")
+        print(f"{name}: {counted(len(content['rules']), 'rules')}")
 
 
 if __name__ == "__main__":

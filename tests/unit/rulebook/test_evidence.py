@@ -1,0 +1,54 @@
+"""What counts as evidence that a rule was compared: steps that the model explains, of traces that make sense."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import HeartbeatResponse
+from fencepost.protocol.settings import KAFKA_4_3
+from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.rulebook.evidence import Tally
+
+TRACE = generate(3, KAFKA_4_3, 60)
+#: A step that answers a heartbeat: the first half of the trace is before it.
+PLACE = next(
+    place
+    for place, seen in enumerate(TRACE.observations)
+    if place > 10 and any(isinstance(reply.body, HeartbeatResponse) for reply in seen.replies)
+)
+
+
+def told(**changes: object) -> Tally:
+    """Of the trace with that step seen otherwise."""
+    seen = list(TRACE.observations)
+    seen[PLACE] = replace(seen[PLACE], **changes)
+    tally = Tally()
+    tally.add(TRACE, seen)
+    return tally
+
+
+def test_a_trace_that_the_model_explains_counts_with_all_its_steps() -> None:
+    tally = told()
+    assert (tally.steps, tally.refused, tally.impossible) == (len(TRACE.observations), 0, {})
+    assert tally.rules
+    assert tally.seen_in
+
+
+def test_an_event_that_could_not_happen_ends_the_trace_and_is_no_refusal() -> None:
+    tally = told(error="NoSuchTimer")
+    assert (tally.steps, tally.refused, tally.impossible) == (PLACE, 0, {"NoSuchTimer": 1})
+    assert tally.seen_in
+
+
+def test_a_step_that_the_model_does_not_allow_is_a_refusal() -> None:
+    replies = tuple(
+        replace(reply, body=HeartbeatResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+        for reply in TRACE.observations[PLACE].replies
+    )
+    tally = told(replies=replies)
+    assert (tally.steps, tally.refused, tally.impossible) == (PLACE, 1, {})
+
+
+def test_an_error_of_another_name_is_judged_by_the_model() -> None:
+    assert told(error="NullPointerException").impossible == {}
