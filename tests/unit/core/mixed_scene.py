@@ -24,9 +24,15 @@ def named(owned: Named) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(topic, number) for topic, numbers in owned.items() for number in numbers)
 
 
-def wants(*topics: str, owned: Named | None = None, version: int = 3, rack: str | None = None) -> bytes:
+def wants(
+    *topics: str,
+    owned: Named | None = None,
+    generation: int = embedded.NO_GENERATION,
+    version: int = 3,
+    rack: str | None = None,
+) -> bytes:
     """A subscription."""
-    subscription = embedded.Subscription(topics, None, named(owned or {}), rack_id=rack)
+    subscription = embedded.Subscription(topics, None, named(owned or {}), generation, rack)
     return embedded.encode_subscription(subscription, version)
 
 
@@ -65,9 +71,18 @@ class MixedScene(ConsumerScene):
         self.sync(ids[0], 1, shares)
         return ids
 
-    def rejoin(self, member_id: str, *topics: str, owned: Named | None = None, **more: object) -> m.JoinGroupResponse:
-        """A JoinGroup that is answered at once."""
-        return self.joined(self.join(member_id, data=wants(*topics, owned=owned), **more))  # type: ignore[arg-type]
+    def rejoin(
+        self,
+        member_id: str,
+        *topics: str,
+        owned: Named | None = None,
+        generation: int = embedded.NO_GENERATION,
+        bytes_version: int = 3,
+        **more: object,
+    ) -> m.JoinGroupResponse:
+        """A JoinGroup that is answered at once; ``bytes_version`` is its subscription's."""
+        data = wants(*topics, owned=owned, generation=generation, version=bytes_version)
+        return self.joined(self.join(member_id, data=data, **more))  # type: ignore[arg-type]
 
     def fetched(self, member_id: str, generation: int, **more: object) -> m.SyncGroupResponse:
         return self.synced(self.sync(member_id, generation, **more))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from fencepost.protocol.events import TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
 from fencepost.protocol.view import GroupState
 
-from .consumer_scene import LATER, kinds
+from .consumer_scene import LATER, A, kinds, plain
 from .mixed_scene import MixedScene, gets, got, mixed, wants
 
 BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
@@ -26,6 +26,7 @@ def test_the_last_consumer_member_takes_the_protocol_along(profile: Profile, how
         scene.rejoin(member, "a", instance=instance, session=300_000, rebalance=300_000)
         scene.fetched(member, 2)
     targets = {row[0]: row[1] for row in scene.seen.target}
+    has = {row.member_id: row.assigned for row in scene.seen.members}
     count = len(scene.records)
     if how == "heartbeat":
         scene.ok("m1", -1)
@@ -47,8 +48,9 @@ def test_the_last_consumer_member_takes_the_protocol_along(profile: Profile, how
     value = written[-1].group_metadata
     assert value is not None
     assert (value.generation, value.protocol_type, value.protocol) == (2, "consumer", "range")
-    for row in value.members:
-        assert got(row.assignment) == {"a": targets[row.member_id][0].partitions}
+    for row in value.members:  # who lost a part has it still, who gained one waits for it (X-DOWN-04)
+        held = targets if profile is KAFKA_4_3 else has
+        assert got(row.assignment) == {"a": held[row.member_id][0].partitions}
     assert scene.now_in is GroupState.PREPARING_REBALANCE
     assert scene.timer(TimerKind.JOIN) == 300_000
     assert scene.timer(TimerKind.SESSION, first) == 300_000
@@ -272,3 +274,51 @@ def test_an_empty_group_is_not_downgraded() -> None:
     scene.come("m1", "a")
     assert scene.removed("m1") == [ErrorCode.NONE]
     assert not scene.is_classic
+
+
+def assigned(scene: MixedScene) -> dict[str, tuple[int, ...]]:
+    """Partitions of topic a by member, in the classic group that is there now and in the log."""
+    found = {row.member_id: got(row.assignment).get("a", ()) for row in scene.group().members}
+    value = scene.records[-1].group_metadata
+    assert value is not None
+    assert {row.member_id: got(row.assignment).get("a", ()) for row in value.members} == found
+    return found
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["before it is told", "while it gives up"])
+@BOTH
+def test_who_stays_is_assigned_what_it_holds_if_mended(profile: Profile, told: bool) -> None:
+    """X-DOWN-04: two members are to give a part to m1, which leaves; one was told, and has not given it up."""
+    scene, first, second = mixed(profile)
+    held = {row.member_id: plain(row.assigned).get(A, ()) for row in scene.seen.members}
+    target = {member: plain(share).get(A, ()) for member, share in scene.seen.target}
+    member, instance = (first, "i1") if len(target[first]) == 1 else (second, "i2")
+    assert held[member] != target[member]
+    if told:
+        scene.rejoin(member, "a", instance=instance, owned={"a": held[member]}, generation=1)
+        assert scene.who(member).state is MemberState.UNREVOKED_PARTITIONS
+        assert plain(scene.who(member).assigned) == {A: target[member]}
+    scene.ok("m1", -1)
+    expected = held if profile is INTENDED else target
+    assert assigned(scene) == {each: expected[each] for each in (first, second)}
+    scene.load(scene.records)
+    assert assigned(scene) == {each: expected[each] for each in (first, second)}
+
+
+@BOTH
+def test_who_waits_is_assigned_nothing_before_it_is_given_if_mended(profile: Profile) -> None:
+    """X-DOWN-04: Kafka assigns c1 the half that m1 was to give up."""
+    scene = waiting(profile)
+    scene.removed("m1")
+    assert len(assigned(scene)["c1"]) == (0 if profile is INTENDED else 2)
+
+
+@pytest.mark.parametrize("member_id", ["", "m1"])
+@BOTH
+def test_a_replacement_is_assigned_what_its_predecessor_holds_if_mended(profile: Profile, member_id: str) -> None:
+    """X-DOWN-04, X-DOWN-22: the target of m1 is half of the topic, and it holds all of it."""
+    scene = waiting(profile)
+    scene.join(member_id, instance="i1", data=wants("a"))
+    found = assigned(scene)
+    joiner = next(each for each in found if each != "c1")
+    assert (len(found[joiner]), len(found["c1"])) == ((4, 0) if profile is INTENDED else (2, 2))

@@ -251,3 +251,165 @@ def test_a_static_member_is_replaced_by_a_classic_one() -> None:
     assert B not in plain(member.assigned)
     assert scene.described()[0].members[-1].member_type in (0, 1)
     assert scene.described()[0].group_id == GROUP
+
+
+def numbers(scene: MixedScene, member: str) -> tuple[int, ...]:
+    """What the member is assigned of topic a."""
+    return plain(scene.who(member).assigned).get(A, ())
+
+
+def ahead(profile: Profile) -> tuple[MixedScene, str, tuple[int, ...]]:
+    """The classic member i1 has come from epoch 1 to 2, the target of which leaves it a part of what it had; tells its
+    id and that part. Its previous epoch is 1."""
+    scene, first, second = mixed(profile)
+    target = {member: plain(share) for member, share in scene.seen.target}
+    member, instance = (first, "i1") if len(target[first][A]) == 1 else (second, "i2")
+    kept = target[member][A]
+    owned = {"a": numbers(scene, member)}
+    scene.rejoin(member, "a", instance=instance, owned=owned, generation=1)
+    assert scene.rejoin(member, "a", instance=instance, owned={"a": kept}, generation=1).generation_id == 2
+    assert (scene.who(member).member_epoch, scene.who(member).previous_member_epoch) == (2, 1)
+    assert numbers(scene, member) == kept
+    return scene, member, kept
+
+
+#: what is told (of the present epoch 2, the previous 1, or others), what is claimed of topic a (``kept`` is what the
+#: member has, ``more`` that and all the rest), and whether it is in step
+TOLD = [
+    (2, "kept", True),
+    (2, "nothing", True),
+    (2, "more", True),
+    (1, "kept", True),
+    (1, "nothing", True),
+    (1, "more", False),
+    (0, "nothing", False),
+    (3, "nothing", False),
+    (-1, "kept", True),
+    (-1, "nothing", True),
+    (-1, "more", False),
+]
+
+
+@pytest.mark.parametrize(("generation", "claim", "in_step"), TOLD)
+@BOTH
+def test_a_member_joins_in_step_or_is_told_that_it_is_not_there(
+    profile: Profile, generation: int, claim: str, in_step: bool
+) -> None:
+    """X-JOIN-10, X-JOIN-12, X-JOIN-26: Kafka looks at no generation."""
+    scene, member, kept = ahead(profile)
+    claims = {"kept": {"a": kept}, "nothing": {}, "more": {"a": range(4)}}[claim]
+    before, count = scene.seen, len(scene.records)
+    answer = scene.rejoin(
+        member, "a", instance=scene.who(member).instance_id, owned=claims, generation=generation, rebalance=7_000
+    )
+    if in_step or profile is KAFKA_4_3:
+        assert (answer.error_code, answer.generation_id, answer.member_id) == (ErrorCode.NONE, 2, member)
+        assert scene.who(member).rebalance_timeout_ms == 7_000
+    else:
+        assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
+        assert (scene.seen, len(scene.records)) == (before, count)
+    assert numbers(scene, member) == kept
+
+
+@pytest.mark.parametrize(("version", "claims"), [(0, None), (1, None), (1, range(4))])
+@BOTH
+def test_old_subscriptions_tell_no_generation(profile: Profile, version: int, claims: range | None) -> None:
+    """X-JOIN-12, A-EMB-02, A-EMB-07: the claims alone count, if the version has any."""
+    scene, member, kept = ahead(profile)
+    answer = scene.rejoin(
+        member,
+        "a",
+        instance=scene.who(member).instance_id,
+        owned={"a": kept if claims is None else claims},
+        generation=9,
+        bytes_version=version,
+    )
+    refused = claims is not None and profile is INTENDED
+    assert answer.error_code is (ErrorCode.UNKNOWN_MEMBER_ID if refused else ErrorCode.NONE)
+
+
+@BOTH
+def test_what_is_to_be_given_up_may_be_claimed_without_a_generation(profile: Profile) -> None:
+    """X-JOIN-12, X-JOIN-17: O ⊆ A ∪ R; and it is a claim, so it stays to be given up."""
+    scene, first, second = mixed(profile)
+    target = {member: plain(share) for member, share in scene.seen.target}
+    member, instance = (first, "i1") if len(target[first][A]) == 1 else (second, "i2")
+    owned = {"a": numbers(scene, member)}
+    for _ in range(2):
+        assert scene.rejoin(member, "a", instance=instance, owned=owned).generation_id == 1
+        assert scene.who(member).state is MemberState.UNREVOKED_PARTITIONS
+    assert scene.rejoin(member, "a", instance=instance).generation_id == 2
+
+
+@BOTH
+def test_an_answer_that_was_lost_is_asked_for_again_and_frees_nothing(profile: Profile) -> None:
+    """X-JOIN-12, M-REC-18: who tells the previous generation does not know of the present one.
+
+    An eager member claims nothing, and changes its subscription here. Kafka takes the claim for given up."""
+    scene, member, kept = ahead(profile)
+    scene.pass_time(LATER)
+    answer = scene.rejoin(member, "b", instance=scene.who(member).instance_id, generation=1)
+    assert answer.error_code is ErrorCode.NONE
+    seen = scene.who(member)
+    if profile is KAFKA_4_3:
+        assert (answer.generation_id, seen.state, numbers(scene, member)) == (3, MemberState.STABLE, ())
+        return
+    assert (answer.generation_id, seen.state) == (2, MemberState.UNREVOKED_PARTITIONS)
+    assert plain(seen.pending_revocation) == {A: kept}
+    assert scene.rejoin(member, "b", instance=seen.instance_id, generation=2).generation_id == 3
+
+
+@pytest.mark.parametrize(
+    ("owned", "generation", "in_step"),
+    [({}, -1, True), ({}, 1, False), ({}, 0, False), ({"a": [0]}, -1, False), ({"gone": [0]}, -1, True)],
+    ids=["newcomer", "fenced", "of no epoch", "claims", "claims what is gone"],
+)
+@BOTH
+def test_an_id_that_is_not_there_owns_nothing(
+    profile: Profile, owned: dict[str, list[int]], generation: int, in_step: bool
+) -> None:
+    """X-JOIN-06, X-UP-12: Kafka makes a member of whoever it is."""
+    scene, _, _ = mixed(profile)
+    before, count = scene.seen, len(scene.records)
+    answer = scene.rejoin("x", "a", owned=owned, generation=generation)
+    if in_step or profile is KAFKA_4_3:
+        assert answer.error_code is ErrorCode.NONE
+        assert scene.who("x").classic is not None
+    else:
+        assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
+        assert (scene.seen, len(scene.records)) == (before, count)
+
+
+@pytest.mark.parametrize("generation", [1, 9])
+@BOTH
+def test_who_comes_without_an_id_is_not_asked_for_a_generation(profile: Profile, generation: int) -> None:
+    """X-JOIN-05, X-JOIN-07: a static member is fenced by its instance id, a dynamic one is new."""
+    scene, first, _ = mixed(profile)
+    answer = scene.rejoin("", "a", instance="i1", owned={"a": range(4)}, generation=generation)
+    assert answer.error_code is ErrorCode.NONE
+    assert first not in [row.member_id for row in scene.seen.members]
+    assert scene.rejoin(first, "a", instance="i1", generation=1).error_code is ErrorCode.FENCED_INSTANCE_ID
+    assert scene.rejoin("", "a", generation=generation, version=3).error_code is ErrorCode.NONE
+
+
+def test_the_checks_before_come_first() -> None:
+    """X-JOIN-08, X-JOIN-09: who is out of step and unreadable, or fenced by its instance id, is told that."""
+    scene, member, _ = ahead(INTENDED)
+    protocols = (m.Protocol("range", wants("a", generation=9)), m.Protocol("two", b""))
+    scene.come("m9", "a")
+    asked = scene.ask(m.JoinGroupRequest(GROUP, 9_000, 9_000, member, None, "consumer", protocols))
+    assert scene.joined(asked).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    fenced = scene.rejoin("x", "a", instance="i1", generation=9)
+    assert fenced.error_code is ErrorCode.FENCED_INSTANCE_ID
+
+
+@BOTH
+def test_a_fenced_member_that_joins_again_drops_what_was_given_away(profile: Profile) -> None:
+    """X-JOIN-06, INV-KIP-09: in Kafka it is answered, and goes on with the rest of a share that another one has now."""
+    scene, first, _ = mixed(profile)
+    owned = {"a": numbers(scene, first)}
+    scene.pass_time(scene.timer(TimerKind.CONSUMER_SESSION, first) or 0)
+    assert first not in [row.member_id for row in scene.seen.members]
+    answer = scene.rejoin(first, "a", owned=owned, generation=1)
+    assert answer.error_code is (ErrorCode.UNKNOWN_MEMBER_ID if profile is INTENDED else ErrorCode.NONE)
+    assert scene.rejoin(first, "a").error_code is ErrorCode.NONE

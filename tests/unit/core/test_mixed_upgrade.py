@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost.protocol import consumer_records as r
 from fencepost.protocol import embedded
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
@@ -15,7 +16,7 @@ from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Migratio
 from fencepost.protocol.view import GroupState
 
 from .consumer_scene import A, B, Owned, kinds, plain
-from .mixed_scene import MixedScene, gets, mixed, wants
+from .mixed_scene import MixedScene, Named, gets, mixed, wants
 from .scene import GROUP
 
 JOIN: tuple[str, int, tuple[str, ...], Owned] = ("m1", 0, ("a",), {})
@@ -269,3 +270,94 @@ def test_the_members_are_those_of_the_group_after_a_load() -> None:
     other.load(scene.records)
     assert other.seen == replace(scene.seen, refresh_deadline=None)
     assert other.timer(TimerKind.CONSUMER_SESSION, first) == other.state.settings.group_consumer_session_timeout_ms
+
+
+def in_a_rebalance(
+    profile: Profile, says: list[tuple[int, Named]], assigns: list[Named] | None
+) -> tuple[MixedScene, list[str]]:
+    """Static members i0, i1 … with these generations and claims in their last JoinGroup, each assigned its part of
+    ``assigns``; None: the leader has not assigned yet. Tells their ids."""
+    scene = MixedScene(profile)
+    asked = [
+        scene.join("", instance=f"i{at}", data=wants("a", owned=owned, generation=generation))
+        for at, (generation, owned) in enumerate(says)
+    ]
+    scene.pass_time(10_000)
+    ids = [scene.joined(each).member_id for each in asked]
+    if assigns is not None:
+        scene.sync(ids[0], 1, {each: gets(share) for each, share in zip(ids, assigns, strict=True)})
+    return scene, ids
+
+
+def taken(scene: MixedScene, ids: list[str]) -> list[dict[bytes, tuple[int, ...]]]:
+    """What each has after an upgrade; it is its target then, which was written before the one of the new member."""
+    start = len(scene.records)
+    scene.ok("m1", 0, (), {}, timeout=5)
+    first: dict[str, dict[bytes, tuple[int, ...]]] = {}
+    for record in scene.records[start:]:
+        if isinstance(record.value, r.ConsumerGroupTargetAssignmentMemberValue):
+            assert isinstance(record.key, r.ConsumerGroupTargetAssignmentMemberKey)
+            first.setdefault(record.key.member_id, plain(record.value.topic_partitions))
+    found = [plain(scene.who(each).assigned) for each in ids]
+    assert [first[each] for each in ids] == found
+    assert {row.assignment_epochs for each in ids for row in scene.who(each).assigned} <= {
+        (1,) * n for n in range(1, 5)
+    }
+    return found
+
+
+@pytest.mark.parametrize("assigns", [None, [{"a": [0, 1]}, {}]], ids=["blanked", "between two rounds"])
+@BOTH
+def test_an_upgrade_takes_over_what_members_still_own_if_mended(profile: Profile, assigns: list[Named] | None) -> None:
+    """X-UP-05, C-JOIN-42: i0 owned everything, and is to give up two partitions, or has no assignment yet."""
+    scene, ids = in_a_rebalance(profile, [(0, {"a": [0, 1, 2, 3]}), (-1, {})], assigns)
+    said = {} if assigns is None else {A: (0, 1)}
+    assert taken(scene, ids) == [{A: (0, 1, 2, 3)} if profile is INTENDED else said, {}]
+
+
+@pytest.mark.parametrize(
+    ("says", "assigns", "mended"),
+    [
+        ([(0, {"a": [0, 1]}), (0, {})], [{"a": [0]}, {"a": [1]}], [{A: (0,)}, {A: (1,)}]),
+        ([(3, {"a": [2]}), (4, {"a": [2, 3]})], [{}, {}], [{}, {A: (2, 3)}]),
+        ([(4, {"a": [2]}), (-1, {"a": [2, 3]})], [{}, {}], [{A: (2,)}, {A: (3,)}]),
+        ([(4, {"a": [2]}), (4, {"a": [2]})], [{}, {}], [{A: (2,)}, {}]),
+        ([(-1, {"a": [2]}), (-1, {"a": [2]})], [{}, {}], [{A: (2,)}, {}]),
+        ([(0, {"gone": [0], "b": [1]}), (0, {})], [{"a": [0]}, {}], [{A: (0,), B: (1,)}, {}]),
+        ([(-1, {}), (-1, {})], [{"a": [0, 1]}, {}], [{A: (0, 1)}, {}]),
+    ],
+    ids=["assigned", "newer", "no generation", "equal", "neither tells", "topics that are gone", "eager"],
+)
+@BOTH
+def test_of_what_is_claimed_each_partition_goes_to_one(
+    profile: Profile, says: list[tuple[int, Named]], assigns: list[Named], mended: list[Owned]
+) -> None:
+    """X-UP-05: an assignment before a claim, a newer claim before an older one, then the smaller member id."""
+    scene, ids = in_a_rebalance(profile, says, assigns)
+    assert ids[0] < ids[1]
+    plainly = [{A: tuple(share["a"])} if share else {} for share in assigns]
+    assert taken(scene, ids) == (mended if profile is INTENDED else plainly)
+
+
+@BOTH
+def test_only_the_selected_protocol_counts(profile: Profile) -> None:
+    """X-UP-05: what another protocol's subscription claims was not told to the leader of this one."""
+    scene = MixedScene(profile)
+    protocols = (m.Protocol("range", wants("a")), m.Protocol("other", wants("a", owned={"a": [3]}, generation=1)))
+    asked = scene.ask(m.JoinGroupRequest(GROUP, 10_000, 30_000, "", "i0", "consumer", protocols))
+    scene.pass_time(10_000)
+    member = scene.joined(asked).member_id
+    scene.sync(member, 1, {member: gets({"a": [0]})})
+    assert taken(scene, [member]) == [{A: (0,)}]
+
+
+def test_a_rejoin_says_what_was_given_up() -> None:
+    """X-UP-05, X-UP-15: the claim stays with i0 until it has come, and goes to m1 then."""
+    scene, (first, _) = in_a_rebalance(INTENDED, [(0, {"a": [0, 1, 2, 3]}), (-1, {})], [{"a": [0, 1]}, {"a": []}])
+    assert plain(scene.come("m1", "a").assignment or ()) == {}
+    assert scene.heartbeat(first, 1, "i0") is ErrorCode.REBALANCE_IN_PROGRESS
+    scene.rejoin(first, "a", instance="i0", owned={"a": [0, 1]}, generation=1)
+    wanted = plain(dict(scene.seen.target)["m1"])[A]
+    epoch = scene.seen.assignment_epoch
+    scene.ok("m1", epoch, None, {})
+    assert set(plain(scene.who("m1").assigned).get(A, ())) == set(wanted) - {0, 1}
