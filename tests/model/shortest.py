@@ -1,13 +1,15 @@
 """The shortest way of the whole coordinator to a property that breaks, as a trace that any coordinator can replay.
 
 Breadth first over the model of a coordinator that leads one partition, with a few moves: a request, a timer that runs
-out, a request whose records cannot be appended, or are late. Time stands still but for timers; what is written else is
-replicated at once. Where the model leaves a choice open, the first one is taken.
+out, a request whose records cannot be appended, are late, or stay open, the partition that is lost and won again. Time
+stands still but for timers. What is written is replicated at once, unless something before it is not. Where the model
+leaves a choice open, the first one is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,10 +30,11 @@ from fencepost.protocol.events import (
     TimerKind,
     Topic,
     TopicsChanged,
+    Unload,
 )
 from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
 from fencepost_conformance.targets.ids import kafka_uuid, member_id
 from fencepost_conformance.trace.files import EventTrace, read_traces
 from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState
@@ -44,12 +47,14 @@ TOPICS = (Topic("t", b"1" * 16, 2), Topic("u", b"2" * 16, 1))
 
 class Ask(NamedTuple):
     """A request. ``fails``: its records cannot be appended. ``late``: they are replicated only after its operation has
-    timed out (F-RT-09). ``later``: how long before it, in ms."""
+    timed out (F-RT-09). ``later``: how long before it, in ms. ``open``: its records are not replicated yet, nor is
+    anything that is written before ``Replicate``."""
 
     body: RequestBody
     fails: bool = False
     later: int = 0
     late: bool = False
+    open: bool = False
 
 
 class Fire(NamedTuple):
@@ -62,11 +67,24 @@ class Resolve(NamedTuple):
     """The regular expressions of group ``g`` are resolved."""
 
 
-Move = Ask | Fire | Resolve
+class Replicate(NamedTuple):
+    """All that was written is replicated."""
+
+
+class Lose(NamedTuple):
+    """The partition is lost."""
+
+
+class Win(NamedTuple):
+    """And won again: all that was written is in the log."""
+
+
+Move = Ask | Fire | Resolve | Replicate | Lose | Win
 
 
 class Play(NamedTuple):
-    """A run so far. ``answers``: of the last move, by request. ``ends``: the length of the log after each batch."""
+    """A run so far. ``answers``: of the last move, by request; ``told``: the requests that have been answered at all.
+    ``ends``: how much of the log was replicated each time."""
 
     state: CoordinatorState
     events: tuple[Event, ...]
@@ -78,6 +96,12 @@ class Play(NamedTuple):
     ends: tuple[int, ...] = (0,)
     drawn: int = 0
     asked: int = 0
+    told: frozenset[int] = frozenset()
+
+    @property
+    def open(self) -> bool:
+        """Whether something that was written is not replicated."""
+        return self.ends[-1] != len(self.log)
 
     @property
     def situation(self) -> object:
@@ -134,6 +158,13 @@ class Search:
         play = play._replace(answers=(), moves=(*play.moves, move))
         if isinstance(move, Resolve):
             return self._written(play, TaskDone(play.now, TaskKey(TaskKind.REGEX, "g")), fails=False)
+        if isinstance(move, Replicate):
+            return self._replicated(play) if play.open else None
+        if isinstance(move, Lose):
+            return self._event(play, Unload(play.now, None))
+        if isinstance(move, Win):
+            after = self._event(play, Load(play.now, 1, play.log))
+            return after._replace(ends=(*play.ends, len(play.log)))
         if isinstance(move, Fire):
             due = next((row for row in play.armed if row[0].kind is move.kind), None)
             if due is None:
@@ -146,6 +177,9 @@ class Search:
         play = play._replace(asked=number, now=now)
         if move.late:
             return self._late(play, request)
+        if move.open:
+            after = self._event(play, request)
+            return after if len(after.log) > len(play.log) else None
         after = self._written(play, request, fails=move.fails)
         return None if move.fails and after.events[-1] is request else after  # nothing was written that could fail
 
@@ -154,8 +188,10 @@ class Search:
         due = next((row for row in after.armed if row[0].operation == request.id), None)
         if due is None:
             return None
-        after = self._event(after._replace(now=due[1]), TimerFired(due[1], due[0]))
-        after = after._replace(ends=(*after.ends, len(after.log)))
+        return self._replicated(self._event(after._replace(now=due[1]), TimerFired(due[1], due[0])))
+
+    def _replicated(self, play: Play) -> Play:
+        after = play._replace(ends=(*play.ends, len(play.log)))
         return self._event(after, Appended(after.now, len(after.log)))
 
     def again(self, moves: Iterable[Move]) -> Play:
@@ -175,8 +211,7 @@ class Search:
         if fails:
             after = after._replace(log=play.log)
             return self._event(after, AppendFailed(after.now, ErrorCode.NOT_ENOUGH_REPLICAS))
-        after = after._replace(ends=(*after.ends, len(after.log)))
-        return self._event(after, Appended(after.now, len(after.log)))
+        return after if play.open else self._replicated(after)
 
     def _event(self, play: Play, event: Event) -> Play:
         new_id = self._new_id(play, event)
@@ -184,6 +219,8 @@ class Search:
         armed: dict[TimerKey, int] = dict(play.armed)
         if isinstance(event, TimerFired):
             armed.pop(event.key, None)
+        if step.cancels_all:
+            armed.clear()
         for command in step.outcome.timers:
             armed.pop(command.key, None)
             if isinstance(command, SetTimer):
@@ -194,6 +231,7 @@ class Search:
             events=(*play.events, event),
             armed=tuple(sorted(armed.items(), key=lambda row: (row[1], row[0].kind.value, row[0].member_id))),
             answers=answers,
+            told=play.told | {reply.request_id for reply in step.outcome.replies},
             log=(*play.log, *step.outcome.records),
             drawn=play.drawn + _member_of(step.state, new_id),
         )
@@ -223,9 +261,55 @@ def _member_of(state: CoordinatorState, new_id: str) -> bool:
 
 
 def join(
-    member_id: str, names: tuple[str, ...] | None = ("t",), *, instance: str | None = None, regex: str | None = None
+    member_id: str,
+    names: tuple[str, ...] | None = ("t",),
+    *,
+    instance: str | None = None,
+    regex: str | None = None,
+    group: str = "g",
 ) -> ConsumerGroupHeartbeatRequest:
-    return ConsumerGroupHeartbeatRequest("g", member_id, 0, instance, None, 5_000, names, regex, None, ())
+    return ConsumerGroupHeartbeatRequest(group, member_id, 0, instance, None, 5_000, names, regex, None, ())
+
+
+class Whole(NamedTuple):
+    """A switch, the trace in ``docs/findings/consumer``, the moves that clients may make, the property, and how many
+    moves break it. ``shown``: what makes it visible afterwards. ``first``: the log at the beginning. ``also``: another
+    switch that must be on."""
+
+    switch: str
+    trace: str
+    moves: tuple[Move, ...]
+    holds: Holds
+    length: int
+    settings: Settings = NOW
+    shown: tuple[Move, ...] = ()
+    first: tuple[Record, ...] = ()
+    also: str = ""
+
+    def beside(self) -> Profile:
+        """Everything mended, but for a fault without which this one cannot be met."""
+        return replace(INTENDED, **{self.also: True}) if self.also else INTENDED  # type: ignore[arg-type]
+
+    def alone(self) -> Profile:
+        return replace(self.beside(), **{self.switch: True})  # type: ignore[arg-type]
+
+    def search(self, profile: Profile) -> Search:
+        return Search(self.settings, profile, self.moves, self.first)
+
+    def is_found(self) -> None:
+        """Asserts that the model finds it with the one switch, in so many moves and no fewer, and with all of Kafka's,
+        and that there is nothing to find without."""
+        alone = self.search(self.alone())
+        assert alone.shortest(self.holds, self.length) is not None
+        assert alone.shortest(self.holds, self.length - 1) is None
+        assert self.search(KAFKA_4_3).shortest(self.holds, self.length) is not None
+        assert self.search(self.beside()).shortest(self.holds, self.length + 1) is None
+
+    def events(self) -> tuple[Event, ...]:
+        """The shortest trace, and what shows it."""
+        play = self.search(self.alone()).shortest(self.holds, self.length)
+        assert play is not None
+        return self.search(KAFKA_4_3).again([*play.moves, *self.shown]).events
 
 
 def read_events(name: str) -> tuple[Settings, tuple[Event, ...]]:

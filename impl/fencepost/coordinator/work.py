@@ -23,6 +23,7 @@ from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
+from . import timer_keys
 from .consumer import subscription
 from .consumer.state import ConsumerGroup, Refresh
 from .draft import GroupDraft
@@ -210,21 +211,33 @@ class Step:
     # Timers
 
     def set_timer(self, key: TimerKey, delay_ms: int) -> None:
+        if self.profile.fault_timer_keys_collide:
+            self._cancel_namesakes(key)
         if self.strays:
             self.unstray(key)
         self.timers.append(SetTimer(key, delay_ms))
 
     def cancel_timer(self, key: TimerKey) -> None:
+        if self.profile.fault_timer_keys_collide:
+            self._cancel_namesakes(key)
         if self.strays:
             self.unstray(key)
         self.timers.append(CancelTimer(key))
 
+    def _cancel_namesakes(self, key: TimerKey) -> None:
+        """M-TMR-01: what Kafka has armed under the same string goes; cancelling one that is not armed does nothing."""
+        for other in timer_keys.namesakes(key):
+            if other in self.alarms.get(other.group_id, ()):
+                self._forget_alarm(other)
+            elif other in self.strays:
+                self.unstray(other)
+            elif not isinstance(self.groups.get(other.group_id), ClassicGroup):
+                continue
+            self.timers.append(CancelTimer(other))
+
     def arm_session(self, group: GroupDraft | ClassicGroup, member: Member) -> None:
         """C-TMR-04."""
-        key = TimerKey(TimerKind.SESSION, group.group_id, member.member_id)
-        if self.strays:
-            self.unstray(key)
-        self.timers.append(SetTimer(key, member.session_timeout))
+        self.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
 
     @property
     def strays(self) -> Mapping[TimerKey, InitialDelay | None]:
@@ -248,6 +261,8 @@ class Step:
 
     def watch(self, key: TimerKey, delay_ms: int, epoch: int = 0) -> None:
         """Arm a timer of a member of a consumer group; ``epoch`` is the member's, where that matters (M-TMR-02)."""
+        if self.profile.fault_timer_keys_collide:
+            self._cancel_namesakes(key)
         self.timers.append(SetTimer(key, delay_ms))
         known = self.alarms.get(key.group_id, {})
         if known.get(key) != epoch:
@@ -255,11 +270,17 @@ class Step:
 
     def unwatch(self, key: TimerKey, *, fired: bool = False) -> int | None:
         """Cancel such a timer, unless it has just fired; tells the epoch that it was armed with, None if it was not."""
-        known = self.alarms.get(key.group_id, {})
-        if key not in known:
+        if self.profile.fault_timer_keys_collide and not fired:
+            self._cancel_namesakes(key)
+        if key not in self.alarms.get(key.group_id, ()):
             return None
         if not fired:
             self.timers.append(CancelTimer(key))
+        return self._forget_alarm(key)
+
+    def _forget_alarm(self, key: TimerKey) -> int:
+        """A timer of a member of a consumer group is armed no more; tells the epoch that it was armed with."""
+        known = self.alarms[key.group_id]
         left = {other: epoch for other, epoch in known.items() if other != key}
         alarms = self._own_alarms()
         if left:

@@ -89,6 +89,7 @@ class Profile:
     fault_absent_assignor_elected: bool = False  # M-TGT-02
     fault_absent_partition_fails: bool = False  # A-UHET-06, X-UP-05
     fault_superseded_records_loaded: bool = False  # F-REPLAY-18, M-PE-02, F-REPLAY-06
+    fault_timer_keys_collide: bool = False  # M-TMR-01, C-TMR-11
     # members of consumer groups, client side
     fault_joining_skips_backoff: bool = False  # N-HB-07, N-ERR-03
     fault_leave_answer_is_fatal: bool = False  # N-TR-08

@@ -311,7 +311,7 @@ class CoordinatorModel:
         return Step(label, after, outcome, tuple(work.rules), work.lost, work.failed)
 
     def _timers(self, work: Work) -> tuple[TimerCommand, ...]:
-        commands = [_command(group_id, timer, delay) for group_id, timer, delay in work.armed()]
+        commands = [_command(group_id, timer, delay) for group_id, timer, delay in work.commands()]
         for operation in work.closed:
             commands.append(CancelTimer(TimerKey(TimerKind.OPERATION, operation=operation)))
         for operation in work.opened:

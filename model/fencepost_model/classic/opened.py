@@ -9,6 +9,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 
 from ..consumer.state import ConsumerGroup, Image
+from . import collisions
 from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
@@ -154,6 +155,14 @@ class Opened:
         for draft in self.drafts.values():
             for timer, delay in draft.armed.items():
                 yield draft.group_id, timer, delay
+
+    def commands(self) -> Iterator[tuple[str, Timer, int | None]]:
+        """What the step set and cancelled, each after what has the same key in Kafka and so goes with it (M-TMR-01)."""
+        for group_id, timer, delay in self.armed():
+            if self.profile.fault_timer_keys_collide:
+                for other, mistaken in collisions.mistaken(group_id, timer):
+                    yield other, mistaken, None
+            yield group_id, timer, delay
 
     def finish(self) -> None:
         """Closes the drafts into ``slots``."""

@@ -271,7 +271,7 @@ class Side:
         """Which timers run after the step, as far as a rule asks (X-TMR-02, M-HB-13)."""
         joins, sessions = set(self.around.joins), set(self.around.sessions)
         mended = not self.work.profile.fault_failed_append_loses_timers
-        for group_id, timer, length in self.work.armed():
+        for group_id, timer, length in self.work.commands():
             if timer.kind == JOIN or (mended and timer.kind == SESSION):
                 running = joins if timer.kind == JOIN else sessions
                 (running.discard if length is None else running.add)((group_id, timer.member_id))

@@ -21,11 +21,8 @@ from fencepost_conformance.trace.files import EventTrace, read_traces
 
 DOCS = Path(__file__).parents[3] / "docs"
 FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))
-#: a key of Kafka's timers that two groups share; the core's are not made so
-NOT_REPEATED = {"timers-of-two-groups"}
 #: the member's fault, and a coordinator can do nothing about it
 NOT_MENDED = {"untold-partitions"}
-CORES = [path for path in FILES if path.stem not in NOT_REPEATED]
 
 
 def read(path: Path) -> EventTrace:
@@ -42,14 +39,14 @@ def run(trace: EventTrace, profile: Profile) -> Sequence[Observation]:
     return Core().run(trace.settings, profile, trace.events)
 
 
-@pytest.mark.parametrize("path", CORES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_core_does_as_kafka_did(path: Path) -> None:
     trace = read(path)
     assert len(seen(trace)) == len(trace.events)
     assert first_difference(run(trace, trace.profile), seen(trace)) is None
 
 
-@pytest.mark.parametrize("path", CORES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_model_follows(path: Path) -> None:
     """The model, written from the rules, allows each step of Kafka's."""
     trace = read(path)

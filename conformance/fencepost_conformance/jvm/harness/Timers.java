@@ -1,21 +1,27 @@
 package fencepost;
 
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.WeakHashMap;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import org.apache.kafka.coordinator.group.classic.ClassicGroup;
-import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
+import org.apache.kafka.coordinator.group.Group;
+import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
 import org.apache.kafka.server.util.timer.TimerTask;
 
 /**
  * Finds and reports armed timers. Kafka's keys are one string (C-TMR-11, M-TMR-01…03): "heartbeat-GROUP-MEMBER",
  * "join-GROUP", "sync-GROUP" of classic groups; "session-timeout-GROUP-MEMBER", "rebalance-timeout-GROUP-MEMBER",
  * "join-GROUP-MEMBER", "sync-GROUP-MEMBER" of consumer groups. Groups and members may contain the hyphen themselves, so
- * the groups of the trace tell where to cut. Timers that serve no group (offset expiry, metrics) are left out.
+ * the groups of the trace tell where to cut, and where several do, what the task was made with: a key may pass from one
+ * group to another (M-TMR-01). Timers that serve no group (offset expiry, metrics) are left out.
  */
 final class Timers {
     /** Kafka's prefix of each kind of timer of a member; those without a member are apart. */
@@ -28,8 +34,10 @@ final class Timers {
     private final ManualTime time;
     private final Coordinator coordinator;
     private final Set<String> groups;
-    private final Map<String, Key> keys = new HashMap<>();
-    private final Map<String, Long> last = new HashMap<>();
+    private final Map<String, List<Key>> readings = new HashMap<>();
+    private int groupsRead = 0;
+    private final Map<TimerTask, Key> owners = new WeakHashMap<>();
+    private final Map<Key, Long> last = new HashMap<>();
     private final Map<Long, Long> lastOperations = new HashMap<>();
 
     Timers(ManualTime time, Coordinator coordinator, Set<String> groups) {
@@ -61,22 +69,26 @@ final class Timers {
     /** Writes what changed since the last call: [kind, group, member, operation, deadline or null]. */
     void take(Json out) {
         out.open();
-        Set<String> gone = last.isEmpty() ? Set.of() : new HashSet<>(last.keySet());
+        if (groups.size() != groupsRead) {
+            readings.clear();
+            groupsRead = groups.size();
+        }
+        Set<Key> gone = last.isEmpty() ? Set.of() : new HashSet<>(last.keySet());
         for (Map.Entry<String, TimerTask> entry : coordinator.timers().entrySet()) {
-            Key key = keys.computeIfAbsent(entry.getKey(), this::parse);
-            if (key.kind() != null) {
+            Key key = owner(readings.computeIfAbsent(entry.getKey(), this::parse), entry.getValue());
+            if (key != null) {
                 Long deadline = time.deadline(entry.getValue());
                 if (!gone.isEmpty()) {
-                    gone.remove(entry.getKey());
+                    gone.remove(key);
                 }
-                if (!deadline.equals(last.put(entry.getKey(), deadline))) {
+                if (!deadline.equals(last.put(key, deadline))) {
                     write(out, key, 0, deadline);
                 }
             }
         }
-        for (String key : gone) {
+        for (Key key : gone) {
             last.remove(key);
-            write(out, keys.remove(key), 0, null);
+            write(out, key, 0, null);
         }
         operations(out);
         out.close();
@@ -109,33 +121,58 @@ final class Timers {
         out.close();
     }
 
-    /** What the key stands for. Where it can be read in several ways, the group and member that exist decide. */
-    private Key parse(String key) {
-        Key found = new Key(null, null, null);
-        boolean known = false;
+    /** Every group and member that the key may stand for. */
+    private List<Key> parse(String key) {
+        List<Key> found = new ArrayList<>();
         for (String group : groups) {
-            Object owner = coordinator.groupsById().get(group);
             if (key.equals("join-" + group) || key.equals("sync-" + group)) {
-                boolean classic = owner instanceof ClassicGroup;
-                if (found.kind() == null || classic && !known) {
-                    found = new Key(key.substring(0, 4), group, "");
-                    known = classic;
-                }
+                found.add(new Key(key.substring(0, 4), group, ""));
             }
-            for (Map.Entry<String, String> kind : OF_MEMBERS.entrySet()) {
-                String prefix = kind.getValue() + group + "-";
+            OF_MEMBERS.forEach((kind, start) -> {
+                String prefix = start + group + "-";
                 if (key.startsWith(prefix)) {
-                    Key candidate = new Key(kind.getKey(), group, key.substring(prefix.length()));
-                    boolean member = kind.getKey().equals("heartbeat")
-                        ? Views.knows(owner, candidate.member())
-                        : owner instanceof ConsumerGroup consumer && consumer.hasMember(candidate.member());
-                    if (found.kind() == null || member && !known) {
-                        found = candidate;
-                        known = member;
-                    }
+                    found.add(new Key(kind, group, key.substring(prefix.length())));
                 }
-            }
+            });
         }
         return found;
+    }
+
+    /** Whose timer this task is: of several, whose names it holds. */
+    private Key owner(List<Key> keys, TimerTask task) {
+        if (keys.size() < 2) {
+            return keys.isEmpty() ? null : keys.get(0);
+        }
+        return owners.computeIfAbsent(task, ignored -> {
+            Set<String> held = new HashSet<>();
+            names(task, 2, held);
+            List<Key> fitting = keys.stream()
+                .filter(key -> held.contains(key.group()) && (key.member().isEmpty() || held.contains(key.member())))
+                .toList();
+            if (fitting.size() != 1) {
+                throw new IllegalStateException("a timer of " + keys + " holds " + held);
+            }
+            return fitting.get(0);
+        });
+    }
+
+    /** The strings, groups and members that an object was made with, and those that its own parts were. */
+    private static void names(Object holder, int depth, Set<String> into) {
+        for (Field field : holder.getClass().getDeclaredFields()) {
+            if (Modifier.isStatic(field.getModifiers()) || field.getType().isPrimitive()) {
+                continue;
+            }
+            field.setAccessible(true);
+            Object value = Reflect.get(field, holder);
+            if (value instanceof String name) {
+                into.add(name);
+            } else if (value instanceof Group group) {
+                into.add(group.groupId());
+            } else if (value instanceof ClassicGroupMember member) {
+                into.add(member.memberId());
+            } else if (value != null && depth > 1 && value.getClass().isHidden()) {
+                names(value, depth - 1, into);
+            }
+        }
     }
 }

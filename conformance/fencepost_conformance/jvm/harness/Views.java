@@ -96,9 +96,4 @@ final class Views {
     private static Set<String> set(Field field, ClassicGroup group) {
         return (Set<String>) Reflect.get(field, group);
     }
-
-    /** Whether the id means something to the group: a member, or an id that was handed out. */
-    static boolean knows(Object group, String member) {
-        return group instanceof ClassicGroup classic && (classic.hasMember(member) || classic.isPendingMember(member));
-    }
 }

@@ -1,0 +1,70 @@
+"""What clients of classic groups may do, as moves of a search (``shortest``), and a log to begin with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from shortest import NOW, Ask, Fire, Search
+
+from fencepost.protocol import embedded
+from fencepost.protocol.events import TimerKind
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    JoinGroupRequest,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+    Protocol,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.records import GroupMetadataValue, Record
+from fencepost.protocol.settings import INTENDED
+from fencepost_conformance.targets.ids import member_id
+
+_TOPIC: Final = embedded.encode_subscription(embedded.Subscription(("t",), None, ()), 1)
+PLAIN: Final = Protocol("range", _TOPIC)
+OTHER: Final = Protocol("roundrobin", _TOPIC)
+#: Bytes that end before the subscription has begun (X-UP-06).
+SHORT: Final = Protocol("range", b"")
+#: A subscription of version 0 with -7 topics (G-DATA-10).
+IMPOSSIBLE: Final = Protocol("range", b"\x00\x00\xff\xff\xff\xf9")
+
+ROUND: Final = Fire(TimerKind.JOIN)
+TIMED_OUT: Final = Fire(TimerKind.OPERATION)
+DELETE: Final = Ask(DeleteGroupsRequest(("g",)))
+LIST: Final = Ask(ListGroupsRequest((), ()))
+#: The ids that the first and the second member of a trace get, by instance id.
+I1, I2 = member_id("i1", 0), member_id("i2", 1)
+
+
+def joins(member: str, *protocols: Protocol, instance: str | None = None, timeout: int = 60_000) -> Ask:
+    """A JoinGroup; ``timeout``: the rebalance timeout, in ms."""
+    return Ask(JoinGroupRequest("g", 10_000, timeout, member, instance, "consumer", protocols or (PLAIN,)))
+
+
+def syncs(member: str, generation: int, *partitions: int) -> Ask:
+    """A SyncGroup that gives these partitions of topic ``t`` to its sender, if that is the leader."""
+    share = embedded.Assignment(tuple(TopicPartition("t", number) for number in partitions), None)
+    rows = (SyncGroupAssignment(member, embedded.encode_assignment(share)),)
+    return Ask(SyncGroupRequest("g", generation, member, None, "consumer", "range", rows))
+
+
+def leaves(*instances: str) -> Ask:
+    return Ask(LeaveGroupRequest("g", tuple(LeaveGroupMember("", each, None) for each in instances)))
+
+
+def stable_group() -> tuple[Record, ...]:
+    """The log of a Stable group with the static members i1 and i2, whose ids are ``one`` and ``two``."""
+    moves = (joins("", instance="i1"), joins("", instance="i2"), ROUND, ROUND, syncs(I1, 1, 0))
+    return tuple(map(_renamed, Search(NOW, INTENDED, ()).again(moves).log))
+
+
+def _renamed(record: Record) -> Record:
+    value, names = record.value, {I1: "one", I2: "two"}
+    if not isinstance(value, GroupMetadataValue):
+        return record
+    members = tuple(replace(member, member_id=names[member.member_id]) for member in value.members)
+    return replace(record, value=replace(value, leader=names.get(value.leader or ""), members=members))

@@ -1,0 +1,204 @@
+"""Kafka's faults of the runtime: of timers, of writes that are late or lost, of loading and losing the partition. The
+model finds each by itself, as in ``test_coordinator_faults``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from classic_moves import I1, I2, IMPOSSIBLE, OTHER, PLAIN, ROUND, SHORT, TIMED_OUT, joins, leaves, stable_group, syncs
+from shortest import Ask, Lose, Play, Search, Whole, Win, join, read_events
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKind
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue
+from fencepost_conformance.targets.ids import member_id
+from fencepost_model.classic.load import load_groups
+from fencepost_model.machines import EMPTY
+
+_OF_CLASSIC_GROUPS: Final = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
+
+
+def everybody_is_watched(search: Search, play: Play) -> bool:
+    """M-TMR-01, LIV-08: every member of every consumer group has a session timer."""
+    watched = {(key.group_id, key.member_id) for key, _ in play.armed if key.kind is TimerKind.CONSUMER_SESSION}
+    groups = ((slot.group_id, play.state.consumer_group(slot.group_id)) for slot in play.state.slots)
+    return all((name, each.member_id) in watched for name, group in groups if group for each in group.members)
+
+
+def what_is_written_can_be_read(search: Search, play: Play) -> bool:
+    """INV-REPLAY-02: whatever requests clients send, the log of the partition can be loaded."""
+    return load_groups(search.model.profile, play.log) is not None
+
+
+def memory_has_what_the_log_has(search: Search, play: Play) -> bool:
+    """INV-REPLAY-01, F-SURV-05: once all is replicated, a classic group has the members that its last record names in
+    this generation, with their assignments, unless they left since."""
+    for name, value in _last_records(play):
+        group = play.state.group(name)
+        if play.open or group is None or group.generation != value.generation:
+            continue
+        live = {member.instance or member.member_id: member for member in group.members}
+        for logged in value.members:
+            member = live.get(logged.group_instance_id or logged.member_id)
+            if member is not None and (member.member_id, member.assignment) != (logged.member_id, logged.assignment):
+                return False
+    return True
+
+
+def _last_records(play: Play) -> list[tuple[str, GroupMetadataValue]]:
+    rows = {record.key.group: record.value for record in play.log if isinstance(record.key, GroupMetadataKey)}
+    return [(name, value) for name, value in rows.items() if isinstance(value, GroupMetadataValue)]
+
+
+def who_is_waited_for_waits(search: Search, play: Play) -> bool:
+    """C-JOIN-70: a member that counts as parked has a request that is not answered."""
+    groups = (play.state.group(slot.group_id) for slot in play.state.slots)
+    parked = [number for group in groups if group for each in group.members for number in (each.join, each.sync)]
+    return all(
+        number in range(1, play.asked + 1) and number not in play.told for number in parked if number is not None
+    )
+
+
+def nobody_waits_in_vain(search: Search, play: Play) -> bool:
+    """LIV-01, LIV-03: a request is answered, or somebody knows of it who will answer, or its client has asked again."""
+    groups = (play.state.group(slot.group_id) for slot in play.state.slots)
+    parked = {number for group in groups if group for each in group.members for number in (each.join, each.sync)}
+    known = play.told | parked | {operation.id for operation in play.state.operations}
+    asked = (move.body for move in play.moves if isinstance(move, Ask))
+    newest = {(type(body), getattr(body, "member_id", "")): number for number, body in enumerate(asked, 1)}
+    return all(number in known for number in newest.values())
+
+
+def an_empty_group_is_what_the_log_says(search: Search, play: Play) -> bool:
+    """INV-REPLAY-01, C-ST-27: nobody uses up a generation of an empty group that nobody writes."""
+    rows = dict(_last_records(play))
+    groups = ((slot.group_id, play.state.group(slot.group_id)) for slot in play.state.slots)
+    return all(
+        name in rows and rows[name].generation == group.generation
+        for name, group in groups
+        if group is not None and group.state == EMPTY
+    )
+
+
+def only_groups_that_are_there_are_timed(search: Search, play: Play) -> bool:
+    """X-UP-16, C-TMR-12: no move arms a timer of a classic group that is none, or is gone, after it."""
+    before = set(search.again(play.moves[:-1]).armed)
+    return all(
+        play.state.group(key.group_id) is not None
+        for key, at in play.armed
+        if key.kind in _OF_CLASSIC_GROUPS and (key, at) not in before
+    )
+
+
+def a_refused_consumer_disturbs_nobody(search: Search, play: Play) -> bool:
+    """X-UP-06: the request that asks for an upgrade, and is refused for what the members sent, is the only one that is
+    answered."""
+    answer = play.answer()
+    refused = isinstance(answer, ConsumerGroupHeartbeatResponse) and answer.error_code is ErrorCode.GROUP_ID_NOT_FOUND
+    return not refused or len(play.answers) == 1
+
+
+def the_loss_of_the_partition_fences_nobody(search: Search, play: Play) -> bool:
+    """F-UNLOAD-01: who waits when the partition is lost is sent elsewhere."""
+    told = [getattr(body, "error_code", None) for _, body in play.answers]
+    return not isinstance(play.moves[-1], Lose) or all(error is ErrorCode.NOT_COORDINATOR for error in told)
+
+
+FAULTS = (
+    Whole(  # M-TMR-01
+        "fault_timer_keys_collide",
+        "timers-of-two-groups",
+        (Ask(join("0-x")), Ask(join("x", group="g-0"))),
+        everybody_is_watched,
+        2,
+        shown=(Ask(ConsumerGroupHeartbeatRequest("g-0", "x", -1)),),
+    ),
+    Whole(  # F-LOAD-02
+        "fault_bad_subscription_is_thrown",
+        "../shortest/log-that-nobody-can-load",
+        (joins("", instance="i1"), joins("", IMPOSSIBLE, instance="i1"), ROUND, syncs(I1, 1, 0)),
+        what_is_written_can_be_read,
+        4,
+        shown=(Lose(), Win(), syncs(I1, 1, 0)),
+    ),
+    Whole(  # F-RT-09, F-SURV-05
+        "fault_timeout_undoes_memory",
+        "../shortest/failed-but-written",
+        (joins("", instance="i1"), ROUND, syncs(I1, 1, 0), syncs(I1, 1, 0)._replace(late=True)),
+        memory_has_what_the_log_has,
+        3,
+        shown=(Lose(), Win(), syncs(I1, 1)),
+    ),
+    Whole(  # F-RT-13
+        "fault_parked_fail_early",
+        "../shortest/told-too-early",
+        (joins("")._replace(open=True), joins(member_id("client", 0)), TIMED_OUT),
+        who_is_waited_for_waits,
+        4,
+        shown=(ROUND,),
+    ),
+    Whole(  # C-JOIN-16 (ii)
+        "fault_parked_fail_early",
+        "../shortest/first-member-told-too-early",
+        (joins("", instance="i1")._replace(late=True), ROUND),
+        who_is_waited_for_waits,
+        1,
+        shown=(ROUND,),
+    ),
+    Whole(  # F-RT-08, C-TMR-12
+        "fault_timers_outlive_reverted_group",
+        "../shortest/generation-of-a-dead-timer",
+        (joins("", instance="i1")._replace(fails=True), joins(""), ROUND),
+        an_empty_group_is_what_the_log_says,
+        3,
+    ),
+    Whole(  # F-UNLOAD-01, C-LEAVE-24
+        "fault_leave_forgets_parked_sync",
+        "../shortest/sync-of-who-left",
+        (joins("", instance="i1"), joins("", instance="i2"), ROUND, syncs(I2, 1), leaves("i2")),
+        nobody_waits_in_vain,
+        6,
+        shown=(Lose(),),
+    ),
+    Whole(  # F-UNLOAD-01, C-STATIC-06
+        "fault_timeout_undoes_memory",
+        "../shortest/fenced-by-the-loss",
+        (
+            joins("", instance="i1")._replace(open=True),
+            joins("two", PLAIN, OTHER, instance="i2"),
+            syncs(member_id("i1", 0), 2),
+            Lose(),
+        ),
+        the_loss_of_the_partition_fences_nobody,
+        4,
+        first=stable_group(),
+    ),
+    Whole(  # X-UP-16
+        "fault_timeout_undoes_memory",
+        "timer-of-who-was-converted",
+        (joins("", instance="i1"), ROUND, syncs(I1, 1, 0)._replace(open=True), Ask(join("m1")), TIMED_OUT),
+        only_groups_that_are_there_are_timed,
+        5,
+    ),
+    Whole(  # X-UP-06
+        "fault_upgrade_answers_before_checks",
+        "upgrade-of-the-unreadable",
+        (joins("", SHORT, instance="i1"), ROUND, Ask(join("m1")), joins("", instance="i2")),
+        a_refused_consumer_disturbs_nobody,
+        4,
+    ),
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.trace)
+def test_fault_of_the_runtime_is_found(fault: Whole) -> None:
+    fault.is_found()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.trace)
+def test_the_trace_of_the_runtime_is_in_the_findings(fault: Whole) -> None:
+    """What Kafka did at each of its events is there, and is looked at again by other tests."""
+    assert read_events(fault.trace) == (fault.settings, fault.events())
