@@ -3,7 +3,8 @@ records are equal up to numbers of requests, times and offsets.
 
 Where generations have no bound, epochs and generations are equal up to their order as well: coordinators only compare
 them and add one to the highest. That the order is enough is not shown; a difference that it hides is one that is not
-found, never one that is made up. -2, -1 and 0 mean something, and stay (M-FENCE-01…08).
+found, never one that is made up. -2, -1 and 0 mean something, and stay (M-FENCE-01…08). The generations that
+subscriptions tell are among them (X-JOIN-12, X-UP-05).
 
 Of times only this is kept: whether a target may be computed, and whether the topics are to be looked at again.
 """
@@ -16,13 +17,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fencepost.protocol.consumer_records import (
     AssignedPartitions,
+    ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataValue,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView
+from fencepost.protocol.embedded import SchemaError, Subscription, decode_subscription, encode_subscription
+from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import GroupMetadataValue, RecordValue
+from fencepost.protocol.view import GroupView
 
 from .consumer_moves import put_off_ms
 
@@ -40,7 +46,7 @@ def state_key(both: Both) -> object:
     view = both.consumer
     rank = _ranks(both, [*written.values(), *replicated.values()]) if both.bounds.generation is None else _as_it_is
     return (
-        None if both.classic is None else replace(both.classic, generation_id=rank(both.classic.generation_id)),
+        None if both.classic is None else _classic(both.classic, rank),
         None if view is None else _group(view, rank, both),
         frozenset(replace(key, operation=0) for key in both.core.armed),
         tuple(_operation(each, rank) for each in operations),
@@ -64,16 +70,27 @@ def _ranks(both: Both, values: Iterable[RecordValue | None]) -> Rank:
     found: set[int] = set()
     if both.classic is not None:
         found.add(both.classic.generation_id)
+        found |= _told(each.metadata for member in both.classic.members for each in member.protocols)
+    for operation in both.core._state.operations.values():
+        body: Any = None if operation.request is None else operation.request.body
+        found |= _told(each.metadata for each in getattr(body, "protocols", ()))
     view = both.consumer
     if view is not None:
         found |= {view.group_epoch, view.assignment_epoch}
         for member in view.members:
             found |= {member.member_epoch, member.previous_member_epoch}
             found |= _epochs_of((*member.assigned, *member.pending_revocation))
+            if member.classic is not None:
+                found |= _told(each.metadata for each in member.classic.supported_protocols)
     for value in values:
         match value:
-            case GroupMetadataValue(generation=epoch) | ConsumerGroupMetadataValue(epoch=epoch):
+            case GroupMetadataValue(generation=epoch, members=members):
                 found.add(epoch)
+                found |= _told(each.subscription for each in members)
+            case ConsumerGroupMetadataValue(epoch=epoch):
+                found.add(epoch)
+            case ConsumerGroupMemberMetadataValue(classic_member_metadata=ClassicMemberMetadata() as classic):
+                found |= _told(each.metadata for each in classic.supported_protocols)
             case ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch):
                 found.add(epoch)
             case ConsumerGroupCurrentMemberAssignmentValue():
@@ -85,6 +102,39 @@ def _ranks(both: Both, values: Iterable[RecordValue | None]) -> Rank:
 
 def _epochs_of(rows: Iterable[AssignedPartitions]) -> set[int]:
     return {epoch for row in rows for epoch in row.assignment_epochs or ()}
+
+
+def _told(data: Iterable[bytes]) -> set[int]:
+    """The generations of these subscriptions."""
+    read = (_subscription(each) for each in data)
+    return {each.generation_id for each in read if each is not None}
+
+
+def _subscription(data: bytes) -> Subscription | None:
+    try:
+        return decode_subscription(data)
+    except SchemaError:
+        return None
+
+
+def _metadata(data: bytes, rank: Rank) -> bytes:
+    read = _subscription(data)
+    return data if read is None else encode_subscription(replace(read, generation_id=rank(read.generation_id)))
+
+
+def _protocols(protocols: Iterable[Protocol], rank: Rank) -> tuple[Protocol, ...]:
+    return tuple(replace(each, metadata=_metadata(each.metadata, rank)) for each in protocols)
+
+
+def _metadata_of(classic: ClassicMemberMetadata | None, rank: Rank) -> ClassicMemberMetadata | None:
+    if classic is None:
+        return None
+    return replace(classic, supported_protocols=_protocols(classic.supported_protocols, rank))
+
+
+def _classic(view: GroupView, rank: Rank) -> GroupView:
+    members = tuple(replace(each, protocols=_protocols(each.protocols, rank)) for each in view.members)
+    return replace(view, generation_id=rank(view.generation_id), members=members)
 
 
 def _group(view: ConsumerGroupView, rank: Rank, both: Both) -> object:
@@ -110,6 +160,7 @@ def _member(member: ConsumerMemberView, rank: Rank) -> object:
         previous_member_epoch=rank(member.previous_member_epoch),
         assigned=_rows(member.assigned, rank),
         pending_revocation=_rows(member.pending_revocation, rank),
+        classic=_metadata_of(member.classic, rank),
     )
 
 
@@ -120,7 +171,10 @@ def _rows(rows: tuple[AssignedPartitions, ...], rank: Rank) -> tuple[AssignedPar
 def _value(value: RecordValue, rank: Rank) -> object:
     match value:
         case GroupMetadataValue():
-            return replace(value, current_state_timestamp=0, generation=rank(value.generation))
+            members = tuple(replace(each, subscription=_metadata(each.subscription, rank)) for each in value.members)
+            return replace(value, current_state_timestamp=0, generation=rank(value.generation), members=members)
+        case ConsumerGroupMemberMetadataValue():
+            return replace(value, classic_member_metadata=_metadata_of(value.classic_member_metadata, rank))
         case ConsumerGroupMetadataValue():
             return replace(value, epoch=rank(value.epoch))
         case ConsumerGroupTargetAssignmentMetadataValue():
@@ -145,4 +199,6 @@ def _operation(operation: Any, rank: Rank) -> tuple[object, ...]:
     for epoch in ("member_epoch", "generation_id"):
         if hasattr(body, epoch):
             body = replace(body, **{epoch: rank(getattr(body, epoch))})
+    if hasattr(body, "protocols"):
+        body = replace(body, protocols=_protocols(body.protocols, rank))
     return (body, type(operation.callback).__name__, operation.answered)

@@ -1,16 +1,25 @@
 """What classic members may do next in a group that may be of either kind: real subscriptions, real assignments.
 
 In a consumer group a classic member's generation is its epoch (X-JOIN-15), its JoinGroup says what it owns (X-JOIN-10):
-nothing if it is eager, else what it has, or what it may keep.
+nothing if it is eager, else what it has, or what it may keep. It may tell the generation or not; the one it tells may
+be of before its last answer, or one in which it never was, and what it claims may be somebody else's (X-JOIN-12).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.embedded import Assignment, Subscription, encode_assignment, encode_subscription
+from fencepost.protocol.embedded import (
+    NO_GENERATION,
+    Assignment,
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import (
     HeartbeatRequest,
@@ -45,6 +54,8 @@ def mixed_moves(bounds: Bounds, scene: Scene) -> Iterator[Move]:
     for number in range(1, scene.made + 1):
         if (name := f"m{number}") not in present:
             yield Move(name, "uses its id", _join(name, None, ()))
+            yield Move(name, "uses its id and claims all", _join(name, None, _every(bounds.images[0])))
+            yield Move(name, "uses its id and generation", _join(name, None, (), 1))
 
 
 def _in_classic(group: GroupView, topics: Sequence[Topic]) -> Iterator[Move]:
@@ -53,8 +64,15 @@ def _in_classic(group: GroupView, topics: Sequence[Topic]) -> Iterator[Move]:
     for member in group.members:
         name, instance = member.member_id, member.group_instance_id
         shares = _shares(ids, topics) if name == group.leader else ()
+        has = decode_assignment(member.assignment).partitions if member.assignment else ()
         yield Move(name, "rejoins", _join(name, instance, ()))
+        yield Move(name, "rejoins at its epoch", _join(name, instance, has, generation))
+        yield Move(name, "rejoins and claims all", _join(name, instance, _every(topics), generation))
         yield Move(name, "syncs", SyncGroupRequest(GROUP, generation, name, instance, "consumer", "range", shares))
+        if shares:  # the first round of a cooperative rebalance
+            less = (replace(shares[0], assignment=b""), *shares[1:])
+            withholds = SyncGroupRequest(GROUP, generation, name, instance, "consumer", "range", less)
+            yield Move(name, "withholds", withholds)
         yield Move(name, "heartbeats", HeartbeatRequest(GROUP, generation, name, instance))
         yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, instance),)))
 
@@ -67,8 +85,15 @@ def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[
         holds = keeps + _partitions(member.pending_revocation, names)
         yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, instance),)))
         yield Move(name, "rejoins", _join(name, instance, ()))
+        yield Move(name, "rejoins at its epoch", _join(name, instance, holds, epoch))
         if member.classic is None:
             continue
+        before = member.previous_member_epoch
+        yield Move(name, "rejoins ahead", _join(name, instance, (), max(epoch, before) + 1))
+        yield Move(name, "rejoins and claims all", _join(name, instance, _every(topics)))
+        if before != epoch:
+            yield Move(name, "rejoins from before", _join(name, instance, keeps, before))
+            yield Move(name, "rejoins from before and claims all", _join(name, instance, _every(topics), before))
         if keeps:
             yield Move(name, "rejoins with what it may keep", _join(name, instance, keeps))
         if holds != keeps:
@@ -78,18 +103,24 @@ def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[
         yield Move(name, "heartbeats late", HeartbeatRequest(GROUP, epoch - 1, name, instance))
 
 
-def _join(member_id: str, instance: str | None, owned: tuple[TopicPartition, ...]) -> JoinGroupRequest:
-    protocols = (Protocol("range", encode_subscription(Subscription(("t",), None, owned))),)
+def _join(
+    member_id: str, instance: str | None, owned: tuple[TopicPartition, ...], generation: int = NO_GENERATION
+) -> JoinGroupRequest:
+    protocols = (Protocol("range", encode_subscription(Subscription(("t",), None, owned, generation))),)
     return JoinGroupRequest(GROUP, TIMEOUT_MS, 2 * TIMEOUT_MS, member_id, instance, "consumer", protocols)
 
 
 def _shares(ids: Sequence[str], topics: Sequence[Topic]) -> tuple[SyncGroupAssignment, ...]:
     """Every partition to one member, in turns."""
-    every = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
+    every = _every(topics)
     return tuple(
-        SyncGroupAssignment(name, encode_assignment(Assignment(tuple(every[place :: len(ids)]))))
+        SyncGroupAssignment(name, encode_assignment(Assignment(every[place :: len(ids)])))
         for place, name in enumerate(ids)
     )
+
+
+def _every(topics: Sequence[Topic]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions))
 
 
 def _partitions(assigned: Sequence[AssignedPartitions], names: dict[bytes, str]) -> tuple[TopicPartition, ...]:
