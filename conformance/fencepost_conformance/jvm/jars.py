@@ -20,6 +20,9 @@ from ..console import CannotRun
 
 OLDEST_JAVA = 17
 FETCH_TIMEOUT_S = 600
+#: How Maven and Ivy say that an artifact is not where they looked, and that they could not look.
+_ABSENT = re.compile(r"not found|Could not find artifact")
+_UNREACHED = re.compile(r"Could not transfer|[Uu]nknown ?[Hh]ost|Host \S+ not found|[Tt]imed out|refused|no end after")
 
 
 def cache_root() -> Path:
@@ -83,28 +86,29 @@ def publish(target: Path, fill: Callable[[Path], None]) -> None:
 
 
 def _download(coordinates: tuple[str, ...], folder: Path) -> None:
+    """Raises ``CannotRun``, and says what to do; all that the programs said is then in a log beside the jars."""
     program = java()
-    tried: list[str] = []
+    wanted = " and ".join(coordinates)
+    tried: dict[str, str] = {}
     maven = shutil.which("mvn")
     if maven is not None:
-        problem = _with_maven(maven, coordinates, folder)
-        if problem is None:
-            return
-        tried.append(f"mvn: {problem}")
+        tried["mvn"] = _with_maven(maven, coordinates, folder)
     ivy = _pyspark_ivy()
-    if ivy is not None:
-        problem = _with_ivy(program, ivy, coordinates, folder)
-        if problem is None:
-            return
-        tried.append(f"Ivy: {problem}")
-    reason = "; ".join(tried) or "neither mvn nor PySpark is installed"
-    raise CannotRun(
-        f"could not fetch {' and '.join(coordinates)} ({reason}). Install Maven (package 'maven') or PySpark "
-        "(pip install -e '.[spark]'), check the network, and run again"
-    )
+    if ivy is not None and tried.get("mvn") != "":
+        tried["Ivy"] = _with_ivy(program, ivy, coordinates, folder)
+    if not tried:
+        raise CannotRun(f"to fetch {wanted} install Maven (package 'maven') or PySpark (pip install -e '.[spark]')")
+    if "" in tried.values():
+        return
+    log = cache_root() / "fetch.log"
+    log.write_text("".join(f"--- {name}\n{said.rstrip()}\n" for name, said in tried.items()), encoding="utf-8")
+    told = f"what {' and '.join(tried)} said is in {log}"
+    if all(_ABSENT.search(said) and not _UNREACHED.search(said) for said in tried.values()):
+        raise CannotRun(f"there is no {wanted}: name a release that exists ({told})")
+    raise CannotRun(f"could not fetch {wanted}: check the network and run again ({told})")
 
 
-def _with_maven(maven: str, coordinates: tuple[str, ...], folder: Path) -> str | None:
+def _with_maven(maven: str, coordinates: tuple[str, ...], folder: Path) -> str:
     dependencies = ""
     for coordinate in coordinates:
         group, artifact, version = coordinate.split(":")
@@ -128,9 +132,9 @@ def _with_maven(maven: str, coordinates: tuple[str, ...], folder: Path) -> str |
         )  # fmt: skip
 
 
-def _with_ivy(program: str, ivy: Path, coordinates: tuple[str, ...], folder: Path) -> str | None:
+def _with_ivy(program: str, ivy: Path, coordinates: tuple[str, ...], folder: Path) -> str:
     for coordinate in coordinates:
-        problem = _call(
+        said = _call(
             [
                 program, "-jar", str(ivy), "-cache", str(cache_root() / "ivy"), "-confs", "default",
                 "-dependency", *coordinate.split(":"), "-types", "jar", "bundle",
@@ -138,22 +142,20 @@ def _with_ivy(program: str, ivy: Path, coordinates: tuple[str, ...], folder: Pat
             ],
             folder,
         )  # fmt: skip
-        if problem is not None:
-            return problem
-    return None
+        if said:
+            return said
+    return ""
 
 
-def _call(command: list[str], folder: Path) -> str | None:
-    """Run a fetching command; what went wrong, or None."""
+def _call(command: list[str], folder: Path) -> str:
+    """Run a fetching command; all that it said if that went wrong, else nothing."""
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         return f"no end after {FETCH_TIMEOUT_S} s"
     if answer.returncode == 0 and any(folder.glob("*.jar")):
-        return None
-    told = re.sub(r"\x1b\[\d*m", "", answer.stdout + answer.stderr)
-    lines = [line for line in told.splitlines() if "ERROR" in line or "not found" in line]
-    return lines[0].strip() if lines else f"exit status {answer.returncode}"
+        return ""
+    return re.sub(r"\x1b\[\d*m", "", answer.stdout + answer.stderr) + f"exit status {answer.returncode}"
 
 
 def _pyspark_ivy() -> Path | None:
