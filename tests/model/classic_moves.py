@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from shortest import NOW, Ask, Fire, Search
+from shortest import NOW, Ask, Fire, Move, Search
 
 from fencepost.protocol import embedded
 from fencepost.protocol.events import TimerKind
@@ -58,7 +58,15 @@ def leaves(*instances: str) -> Ask:
 
 def stable_group() -> tuple[Record, ...]:
     """The log of a Stable group with the static members i1 and i2, whose ids are ``one`` and ``two``."""
-    moves = (joins("", instance="i1"), joins("", instance="i2"), ROUND, ROUND, syncs(I1, 1, 0))
+    return _log(joins("", instance="i1"), joins("", instance="i2"), ROUND, ROUND, syncs(I1, 1, 0))
+
+
+def stable_member() -> tuple[Record, ...]:
+    """The log of a Stable group with the static member i1, whose id is ``one`` and which offers two protocols."""
+    return _log(joins("", PLAIN, OTHER, instance="i1"), ROUND, syncs(I1, 1, 0))
+
+
+def _log(*moves: Move) -> tuple[Record, ...]:
     return tuple(map(_renamed, Search(NOW, INTENDED, ()).again(moves).log))
 
 

@@ -274,7 +274,7 @@ def join(
 class Whole(NamedTuple):
     """A switch, the trace in ``docs/findings/consumer``, the moves that clients may make, the property, and how many
     moves break it. ``shown``: what makes it visible afterwards. ``first``: the log at the beginning. ``also``: another
-    switch that must be on."""
+    switch that must be on. ``beyond``: how many moves more are searched without the fault."""
 
     switch: str
     trace: str
@@ -285,6 +285,7 @@ class Whole(NamedTuple):
     shown: tuple[Move, ...] = ()
     first: tuple[Record, ...] = ()
     also: str = ""
+    beyond: int = 1
 
     def beside(self) -> Profile:
         """Everything mended, but for a fault without which this one cannot be met."""
@@ -303,7 +304,7 @@ class Whole(NamedTuple):
         assert alone.shortest(self.holds, self.length) is not None
         assert alone.shortest(self.holds, self.length - 1) is None
         assert self.search(KAFKA_4_3).shortest(self.holds, self.length) is not None
-        assert self.search(self.beside()).shortest(self.holds, self.length + 1) is None
+        assert self.search(self.beside()).shortest(self.holds, self.length + self.beyond) is None
 
     def events(self) -> tuple[Event, ...]:
         """The shortest trace, and what shows it."""
