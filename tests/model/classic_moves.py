@@ -24,9 +24,14 @@ from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import INTENDED
 from fencepost_conformance.targets.ids import member_id
 
-_TOPIC: Final = embedded.encode_subscription(embedded.Subscription(("t",), None, ()), 1)
-PLAIN: Final = Protocol("range", _TOPIC)
-OTHER: Final = Protocol("roundrobin", _TOPIC)
+
+def _of(topic: str) -> bytes:
+    return embedded.encode_subscription(embedded.Subscription((topic,), None, ()), 1)
+
+
+PLAIN: Final = Protocol("range", _of("t"))
+OTHER: Final = Protocol("roundrobin", _of("t"))
+OF_U: Final = Protocol("range", _of("u"))
 #: Bytes that end before the subscription has begun (X-UP-06).
 SHORT: Final = Protocol("range", b"")
 #: A subscription of version 0 with -7 topics (G-DATA-10).

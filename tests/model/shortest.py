@@ -79,7 +79,11 @@ class Win(NamedTuple):
     """And won again: all that was written is in the log."""
 
 
-Move = Ask | Fire | Resolve | Replicate | Lose | Win
+class Grow(NamedTuple):
+    """Topic ``t`` gets one more partition, once."""
+
+
+Move = Ask | Fire | Resolve | Replicate | Lose | Win | Grow
 
 
 class Play(NamedTuple):
@@ -160,6 +164,9 @@ class Search:
             return self._written(play, TaskDone(play.now, TaskKey(TaskKind.REGEX, "g")), fails=False)
         if isinstance(move, Replicate):
             return self._replicated(play) if play.open else None
+        if isinstance(move, Grow):
+            grown = TopicsChanged(play.now, (replace(TOPICS[0], partitions=3), *TOPICS[1:]), 2)
+            return None if grown in play.events else self._event(play, grown)
         if isinstance(move, Lose):
             return self._event(play, Unload(play.now, None))
         if isinstance(move, Win):

@@ -7,8 +7,23 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from classic_moves import I1, I2, IMPOSSIBLE, OTHER, PLAIN, ROUND, SHORT, TIMED_OUT, joins, leaves, stable_group, syncs
-from shortest import Ask, Lose, Play, Search, Whole, Win, join, read_events
+from classic_moves import (
+    I1,
+    I2,
+    IMPOSSIBLE,
+    OF_U,
+    OTHER,
+    PLAIN,
+    ROUND,
+    SHORT,
+    TIMED_OUT,
+    joins,
+    leaves,
+    stable_group,
+    syncs,
+)
+from shortest import Ask, Grow, Lose, Play, Search, Whole, Win, join, read_events
+from test_coordinator_faults import nobody_is_told_of_a_fault
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
@@ -107,6 +122,16 @@ def the_loss_of_the_partition_fences_nobody(search: Search, play: Play) -> bool:
     return not isinstance(play.moves[-1], Lose) or all(error is ErrorCode.NOT_COORDINATOR for error in told)
 
 
+def only_who_subscribes_hears_of_a_topic(search: Search, play: Play) -> bool:
+    """X-DOWN-30, M-META-03: a change of topic t leaves the deadline of a group in which nobody subscribes to it."""
+    if play.moves[-1] != Grow():
+        return True
+    before, now = (each.consumer_group("g") for each in (search.again(play.moves[:-1]).state, play.state))
+    if before is None or now is None or any("t" in member.names for member in now.members):
+        return True
+    return before.refresh == now.refresh
+
+
 FAULTS = (
     Whole(  # M-TMR-01
         "fault_timer_keys_collide",
@@ -189,6 +214,20 @@ FAULTS = (
         (joins("", SHORT, instance="i1"), ROUND, Ask(join("m1")), joins("", instance="i2")),
         a_refused_consumer_disturbs_nobody,
         4,
+    ),
+    Whole(  # X-DOWN-20
+        "fault_relabelled_instance_stays",
+        "downgrade-by-a-former-name",
+        (Ask(join("m1", instance="i1")), Ask(join("m1", instance="i2")), joins("", instance="i1")),
+        nobody_is_told_of_a_fault,
+        3,
+    ),
+    Whole(  # X-DOWN-30
+        "fault_downgrade_leaves_topics",
+        "topics-of-before",
+        (Ask(join("m1", instance="i1")), joins("", OF_U, instance="i1"), ROUND, Ask(join("m2", ("u",))), Grow()),
+        only_who_subscribes_hears_of_a_topic,
+        5,
     ),
 )
 
