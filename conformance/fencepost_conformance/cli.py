@@ -44,7 +44,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             raise CannotRun(INTERRUPTED) from None
         except OSError as reason:
-            raise CannotRun(str(reason)) from None
+            at = "" if reason.filename is None else f"{reason.filename}: "
+            raise CannotRun(f"{at}{reason.strerror or reason}") from None
 
     return guarded
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from typing import Annotated
@@ -96,7 +97,12 @@ def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
         return [entry for entry in able if sizes.index(entry.size) <= sizes.index(size)]
     known = {entry.name: entry for entry in able}
     if unknown := [name for name in names if name not in known]:
-        raise CannotRun(f"no configuration {', '.join(unknown)} for this engine; there are {', '.join(known)}")
+        like = get_close_matches(unknown[0], known, 3, 0.4)
+        raise CannotRun(
+            f"no configuration {', '.join(unknown)} for this engine; "
+            + (f"did you mean {' or '.join(like)}? " if like else "")
+            + "The names are in spec/manifest.json"
+        )
     return [known[name] for name in dict.fromkeys(names)]
 
 

@@ -35,7 +35,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     steps_per_trace: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
     ] = 60,
-    seed: Annotated[int, typer.Option(help="the first seed; the others follow it")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="the first seed; the others follow it")] = 0,
     protocol: Annotated[str, typer.Option(help="what the clients speak: classic, consumer, mixed or all")] = "classic",
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,

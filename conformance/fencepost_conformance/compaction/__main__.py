@@ -18,6 +18,7 @@ from ..counting import counted
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
 from ..targets.kafka_jvm import KafkaJvm
+from ..targets.registry import TargetName, parse_target, profile_for
 from .core import STEPS, Checked, check
 from .kafka import OnKafka, check_on_kafka
 
@@ -25,10 +26,11 @@ _AT_ONCE = 20  #: traces in one exchange with Kafka
 
 
 def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked]]:
-    """A line about each protocol, and what was found."""
+    """A line about each protocol, and what was found. Raises ``CannotRun`` without such a profile."""
+    switches = PROFILES[profile_for(TargetName("core"), profile)]
     for protocol in GroupProtocol:
         total = Checked()
-        one = partial(check, profile=PROFILES[profile], protocol=protocol)
+        one = partial(check, profile=switches, protocol=protocol)
         with ProcessPoolExecutor(os.cpu_count()) as pool, progress(f"loading, {protocol}", traces) as meter:
             for found in pool.map(one, range(seed, seed + traces), chunksize=_AT_ONCE):
                 total += found
@@ -37,8 +39,8 @@ def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked
 
 
 def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checked]]:
-    """The same on Kafka. Raises ``CannotRun`` without a JVM."""
-    profile = PROFILES["kafka-" + version.rpartition(".")[0]]
+    """The same on Kafka. Raises ``CannotRun`` without a JVM, or without such a release."""
+    profile = PROFILES[profile_for(parse_target(f"kafka:{version}"), None)]
     with KafkaJvm(version, timeout_s=600.0) as kafka:
         for protocol in GroupProtocol:
             total = OnKafka()
@@ -55,8 +57,8 @@ def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checke
 
 
 def compaction(
-    traces: Annotated[int, typer.Option(help="traces of each protocol")] = 1000,
-    seed: Annotated[int, typer.Option(help="the first one")] = 0,
+    traces: Annotated[int, typer.Option(min=1, help="traces of each protocol")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="the first one")] = 0,
     profile: Annotated[str, typer.Option(help="of the core")] = INTENDED.name,
     kafka: Annotated[str, typer.Option(help="a release to ask instead of the core: 4.3.1")] = "",
 ) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from ..checker.run import find_traces
 from ..console import CannotRun, progress
+from ..counting import counted
 from ..processes import worker_processes
 from .falsehoods import KINDS
 from .judge import judge  # not of this module: a worker cannot import a ``__main__``
@@ -40,7 +41,7 @@ def falsify(
         print(f"{total[kind]:6} {kind}")
     print(*wrong, sep="\n", end="\n" if wrong else "")
     right = total.total() - len(wrong)
-    print(f"{right} of {total.total()} falsified copies of {len(files)} files refused where they break")
+    print(f"{right} of {total.total()} falsified copies of {counted(len(files), 'files')} refused where they break")
     raise SystemExit(1 if wrong else 0)
 
 

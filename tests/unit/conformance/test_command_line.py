@@ -103,6 +103,7 @@ def test_what_cannot_be_written_is_told_in_a_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"fencepost {words[0]}: ")
     assert str(tmp_path) in line
+    assert "Errno" not in line
 
 
 def test_a_report_that_cannot_be_written_costs_nothing_of_what_was_found(
@@ -128,7 +129,7 @@ def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (["tests/corpus/alone-java.jsonl.gz", "--per-kind", "1"], 0, "falsified copies of 1 files refused"),
+        (["tests/corpus/alone-java.jsonl.gz", "--per-kind", "1"], 0, "falsified copies of 1 file refused"),
         (["nosuch"], 2, "falsify: no trace at nosuch"),
     ],
 )

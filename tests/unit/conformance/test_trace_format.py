@@ -134,6 +134,8 @@ BROKEN = {
     "unknown field": (HEADER, '{"type":"unload","at_ms":5,"leader_epoch":1,"x":1}', "unload.x"),
     "missing field": (HEADER, '{"type":"unload","at_ms":5}', "unload.leader_epoch"),
     "wrong type": (HEADER, '{"type":"unload","at_ms":"5","leader_epoch":1}', "unload.at_ms"),
+    "no type": (HEADER, "{}", "a JSON object with a 'type'"),
+    "no object": (HEADER, "3", "object"),
     "unknown line": (HEADER, '{"type":"exploded"}', "exploded"),
     "time": (f"{HEADER}\n{UNLOAD}", UNLOAD.replace("5", "4"), "time goes back"),
     "kind": (HEADER, '{"type":"connected","at_ms":1,"connection":1}', "no place"),

@@ -1,0 +1,72 @@
+"""What a command is given and cannot use is told in one line that ends it, with status 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.cli import main
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("conform --protocol nonsense", "no protocol 'nonsense'; known: classic, consumer, mixed, all"),
+        ("conform --target nonsense", "no target 'nonsense'; known: core"),
+        ("conform --target kafka:latest", "no release 'latest' of Kafka; write it as kafka:4.3.1"),
+        ("conform --target localhost:1", "cannot connect to localhost:1"),
+        ("conform --profile nonsense", "no profile 'nonsense'; known: intended"),
+        ("conform --engine nonsense", "no engine 'nonsense'; known: local, spark"),
+        ("validate {}/none.jsonl", "no trace at"),
+        ("validate {}", "no trace at"),
+        ("validate {}/text.txt", "Invalid JSON"),
+        ("validate {}/other.txt", "a JSON object with a 'type'"),
+        ("validate {}/empty.txt", "the file holds no trace"),
+        ("replay {}/none.jsonl", "give a seed (a number) or a file of traces"),
+        ("replay {}", "Is a directory; give a seed (a number) or a file of traces"),
+        ("replay {}/text.txt", "Invalid JSON"),
+        ("replay 3 --target localhost:1", "cannot be replayed against a broker"),
+        ("record --listen here --upstream there -o {}/t.jsonl", "--listen 'here' is not HOST:PORT"),
+        ("check EagerQiet", "did you mean EagerQuiet"),
+        ("check zzz", "The names are in spec/manifest.json"),
+        ("check --size huge", "there are small, medium, large"),
+        ("mutants nonsense", "see fencepost mutants --list"),
+        ("rules ZZ", "no rule starts with ZZ"),
+        ("diagram nonsense", "no machine 'nonsense'; there are classic-group"),
+        ("bench nonsense", "no benchmark 'nonsense'; there are steps"),
+    ],
+)
+def test_it_is_told_in_the_last_line(words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, content in (("text", "no trace"), ("other", "{}"), ("empty", "")):
+        (tmp_path / f"{name}.txt").write_text(content)
+    with pytest.raises(SystemExit) as ended:
+        main([word.format(tmp_path) for word in words.split()])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fencepost {words.split(maxsplit=1)[0]}: ")
+    assert told in line
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("compaction --profile nonsense", "no profile 'nonsense'"),
+        ("compaction --kafka latest", "no release 'latest' of Kafka"),
+        ("rulebook.evidence many", "'many' is no number of traces"),
+        ("falsify nowhere", "no trace at nowhere"),
+        ("corpus nonsense", "no trace begins with 'nonsense'"),
+    ],
+)
+def test_likewise_where_a_module_is_run(words: str, told: str) -> None:
+    module, *rest = words.split()
+    command = [sys.executable, "-m", f"fencepost_conformance.{module}", *rest]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1].startswith(f"{module.rpartition('.')[2]}: ")
+    assert told in ran.stderr
+    assert "Traceback" not in ran.stderr
