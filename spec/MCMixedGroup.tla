@@ -39,6 +39,7 @@ AnyProtocol == {"classic", "consumer"}
 OneOfEach   == [c \in Clients |-> IF c = "c1" THEN {"classic"} ELSE {"consumer"}]
 FirstRolls  == [c \in Clients |-> IF c = "c1" THEN AnyProtocol ELSE {"classic"}]
 AllClassic  == [c \in Clients |-> {"classic"}]
+LastOtherwise == [c \in Clients |-> IF c = "c3" THEN {"consumer"} ELSE {"classic"}]
 AllRoll     == [c \in Clients |-> AnyProtocol]
 
 (***************************************************************************)

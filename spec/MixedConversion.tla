@@ -57,9 +57,26 @@ Released(g) ==
 \* X-UP-04
 UpgradedEpoch(g) == g.generationId
 
+\* The claim of n to p comes before that of m: newer, or of the first of two alike.
+ClaimsBefore(g, n, m, p) ==
+  LET its  == g.members[n].metadata
+      mine == g.members[m].metadata
+  IN /\ p \in its.owned
+     /\ \/ its.generation > mine.generation
+        \/ its.generation = mine.generation /\ Classic!First({m, n}) = n
+
+\* X-UP-05 mended: what m may still own besides its assignment, which lacks what it
+\* is about to give up in a cooperative rebalance, and is blanked by C-JOIN-42.
+TakenOver(g, m) ==
+  {p \in g.members[m].metadata.owned :
+     \A n \in DOMAIN g.members \ {m} :
+       p \notin g.members[n].assignment /\ ~ClaimsBefore(g, n, m, p)}
+
 \* X-UP-05: who is converted, and with what; zero bytes count as nothing (X-UP-06).
 Converted(g) == DOMAIN g.members
-Brought(g, m) == g.members[m].assignment
+Brought(g, m) ==
+  g.members[m].assignment \cup
+  IF fault_upgrade_overlooks_owned THEN {} ELSE TakenOver(g, m)
 
 \* X-UP-08
 TimersOf(M) == M
@@ -108,11 +125,16 @@ HasItsTarget(h, m) ==
 \* classic group were Stable at once.
 Owes(h, M) == ~fault_downgrade_owes /\ \E m \in M : ~HasItsTarget(h, m)
 
-\* X-DOWN-04: what a member is assigned is its target.
+\* X-DOWN-04: in Kafka a member is assigned its target, whatever it holds.
+AssignedInDowngrade(h, m) ==
+  IF fault_downgrade_assigns_target THEN Consumer!Stored(h, m)
+  ELSE Consumer!Holding(h.members[m])
+
+\* X-DOWN-04
 ClassicMemberOf(g, m) ==
   [instanceId |-> g.consumer.members[m].instanceId,
    metadata |-> g.subscriptions[m],
-   assignment |-> Consumer!Stored(g.consumer, m),
+   assignment |-> AssignedInDowngrade(g.consumer, m),
    isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]
 
 \* X-DOWN-03, X-DOWN-05: the classic group of the members M.

@@ -105,28 +105,59 @@ GetLeave(g, r) ==
 (***************************************************************************)
 JoinErrors == {"INCONSISTENT_GROUP_PROTOCOL", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID"}
 
+\* The answer to an earlier JoinGroup of the member m was lost.
+MissedAnAnswer(m, metadata) ==
+  /\ metadata.generation = m.previousEpoch /\ m.previousEpoch # m.epoch
+  /\ metadata.owned \subseteq DOMAIN m.assigned
+
+(***************************************************************************)
+(* X-JOIN-06, 10, 12 mended: a JoinGroup with a member id is looked at as  *)
+(* a heartbeat would be (M-FENCE-04). The subscription says of which       *)
+(* generation; if it does not, what it claims must be the member's.        *)
+(***************************************************************************)
+JoinsInStep(h, id, metadata) ==
+  LET there == id \in DOMAIN h.members
+  IN \/ there /\ metadata.generation = h.members[id].epoch
+     \/ there /\ MissedAnAnswer(h.members[id], metadata)
+     \/ /\ metadata.generation = -1
+        /\ metadata.owned \subseteq IF there THEN Consumer!Holding(h.members[id]) ELSE {}
+
+IsOutOfStep(g, id, metadata) ==
+  ~fault_join_generation_ignored /\ id # "" /\ ~JoinsInStep(g.consumer, id, metadata)
+
 \* X-POL-04, X-JOIN-02..08
-JoinVerdict(g, id, inst) ==
+JoinVerdict(g, id, inst, metadata) ==
   LET instances == g.consumer.instances
   IN CASE Policy = "disabled" -> "INCONSISTENT_GROUP_PROTOCOL"
        [] inst = "" /\ id = "" -> "id required"
-       [] inst = "" -> IF id \in DOMAIN g.consumer.members THEN "known" ELSE "new"
-       [] inst \notin DOMAIN instances -> IF id = "" THEN "new" ELSE "UNKNOWN_MEMBER_ID"
-       [] id = "" -> "replaces"
-       [] instances[inst] # id -> "FENCED_INSTANCE_ID"
-       [] OTHER -> "known"
+       [] inst # "" /\ inst \notin DOMAIN instances ->
+            IF id = "" THEN "new" ELSE "UNKNOWN_MEMBER_ID"
+       [] inst # "" /\ id = "" -> "replaces"
+       [] inst # "" /\ instances[inst] # id -> "FENCED_INSTANCE_ID"
+       [] IsOutOfStep(g, id, metadata) -> "UNKNOWN_MEMBER_ID"
+       [] OTHER -> IF id \in DOMAIN g.consumer.members THEN "known" ELSE "new"
 
 \* X-JOIN-11: what is not named is given up.
 SaidToBeOwned(metadata) == metadata.owned
 
-\* What the join says, as a heartbeat would: X-JOIN-10, 11. The epoch is the one
-\* that the member has, as nobody asks for it (X-JOIN-12).
-Said(id, inst, metadata) ==
-  [memberId |-> id, instanceId |-> inst, epoch |-> -1,
-   tellsOwned |-> TRUE, owned |-> SaidToBeOwned(metadata), full |-> TRUE]
+\* M-REC-18: of who has missed an answer the list confirms nothing.
+TellsOwned(h, id, metadata) ==
+  \/ fault_join_generation_ignored
+  \/ id \notin DOMAIN h.members
+  \/ ~MissedAnAnswer(h.members[id], metadata)
+
+\* What the join says, as a heartbeat would: X-JOIN-10, 11. Its epoch has been
+\* looked at, or nobody asks for it (X-JOIN-12).
+Said(g, id, inst, metadata) ==
+  LET tells == TellsOwned(g.consumer, id, metadata)
+  IN [memberId |-> id, instanceId |-> inst, epoch |-> -1, tellsOwned |-> tells,
+      owned |-> IF tells THEN SaidToBeOwned(metadata) ELSE {}, full |-> TRUE]
 
 \* The request with the id that it is about.
-Asked(r, inst, fresh) == Said(IF r.memberId = "" THEN fresh ELSE r.memberId, inst, r.metadata)
+Asked(g, r, inst, fresh) ==
+  Said(g, IF r.memberId = "" THEN fresh ELSE r.memberId, inst, r.metadata)
+
+VerdictOf(g, r, inst) == JoinVerdict(g, r.memberId, inst, r.metadata)
 
 \* X-DOWN-20: who is replaced was the last one of the consumer protocol.
 JoinDowngrades(g, inst) ==
@@ -135,12 +166,12 @@ JoinDowngrades(g, inst) ==
   /\ Downgrades(g, {g.consumer.instances[inst]}, 1)
 
 JoinPlaced(g, r, inst, fresh) ==
-  Consumer!Placed(g.consumer, Asked(r, inst, fresh), JoinVerdict(g, r.memberId, inst), Size)
+  Consumer!Placed(g.consumer, Asked(g, r, inst, fresh), VerdictOf(g, r, inst), Size)
 
 \* What the assignor may choose; it is not asked by who is refused or downgrades.
 JoinTargets(g, r, inst, fresh) ==
   IF \/ g.protocol = "classic" \/ DOMAIN g.consumer.members = {}
-     \/ JoinVerdict(g, r.memberId, inst) \in JoinErrors \cup {"id required"}
+     \/ VerdictOf(g, r, inst) \in JoinErrors \cup {"id required"}
      \/ JoinDowngrades(g, inst)
   THEN {<< >>} ELSE TargetsOf(JoinPlaced(g, r, inst, fresh))
 
@@ -151,10 +182,10 @@ JoinedAt(c, id, epoch) ==
 
 \* X-JOIN-10..20. The rebalance timer is not for classic members (X-JOIN-21).
 Joined(g, r, inst, fresh, T) ==
-  LET said == Asked(r, inst, fresh)
+  LET said == Asked(g, r, inst, fresh)
       id == said.memberId
       placed == JoinPlaced(g, r, inst, fresh)
-      after == Consumer!BeatFrom(placed, said, JoinVerdict(g, r.memberId, inst), T)
+      after == Consumer!BeatFrom(placed, said, VerdictOf(g, r, inst), T)
       there == DOMAIN after.g.members
       subscribed == Put([m \in DOMAIN g.subscriptions \cap there |-> g.subscriptions[m]],
                         id, r.metadata)
@@ -164,20 +195,21 @@ Joined(g, r, inst, fresh, T) ==
   IN Reply(World(Tidy(h)), Classic!Caller(r), JoinedAt(r.from, id, after.y.epoch))
 
 (***************************************************************************)
-(* X-DOWN-20..24. The joiner has the target of whom it replaces. Kafka     *)
-(* answers it at once with its member epoch and takes the generation from  *)
-(* before the request; intended is that it is parked in the rebalance.     *)
+(* X-DOWN-20..24. The joiner has the target of whom it replaces, or holds  *)
+(* what that one held, and if no rebalance follows is reconciled at once.  *)
+(* Kafka answers it at once with its member epoch and takes the generation *)
+(* from before the request; intended is that it is parked.                 *)
 (***************************************************************************)
 JoinedAsLast(g, r, inst, fresh) ==
-  LET said == Asked(r, inst, fresh)
+  LET said == Asked(g, r, inst, fresh)
       id == said.memberId
       placed == JoinPlaced(g, r, inst, fresh)
       behind == \/ placed.assignmentEpoch < placed.groupEpoch   \* X-DOWN-22
                 \/ Owes(placed, DOMAIN placed.members \ {id})
-      after == Consumer!BeatFrom(placed, said, JoinVerdict(g, r.memberId, inst), << >>)
+      after == Consumer!BeatFrom(placed, said, VerdictOf(g, r, inst), << >>)
       epoch == IF behind THEN placed.members[id].epoch ELSE after.y.epoch
       M == DOMAIN placed.members
-      h == [g EXCEPT !.consumer = placed,
+      h == [g EXCEPT !.consumer = IF behind THEN placed ELSE after.g,
                      !.subscriptions = Put([m \in DOMAIN @ \cap M |-> @[m]], id, r.metadata),
                      !.joinTimers = @ \ {id}]
       stable == Stable(h, M, IF fault_downgrade_loses_bump THEN g.consumer.groupEpoch
@@ -189,7 +221,7 @@ JoinedAsLast(g, r, inst, fresh) ==
   IN IF parks THEN w ELSE Reply(w, Classic!Caller(r), JoinedAt(r.from, id, epoch))
 
 GetJoinToConsumer(g, r, inst, fresh, T) ==
-  LET verdict == JoinVerdict(g, r.memberId, inst)
+  LET verdict == VerdictOf(g, r, inst)
       caller == Classic!Caller(r)
   IN CASE verdict \in JoinErrors ->
             Reply(World(g), caller, Classic!JoinError(r.from, verdict, ""))  \* X-JOIN-26

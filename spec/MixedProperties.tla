@@ -60,17 +60,34 @@ NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => Owned(c) \cap Owned(d) = {}
 
+\* A classic client that joins is let in: its JoinGroup, under way or sent again,
+\* would not be refused now, or it has been answered and its SyncGroup would not be.
+IsLetIn(c) ==
+  LET p == classic[c]
+  IN \/ JoinVerdict(group, p.memberId, InstanceOf[c], ClassicMember!MetadataOf(p))
+           \notin JoinErrors
+     \/ \E y \in replies :
+          /\ IsApi(y, "JoinGroup") /\ y.to = c /\ y.error = "NONE"
+          /\ y.generation = Member(p.memberId).epoch
+
 \* c is a client of the consumer group: it has not been fenced. A classic one is
-\* by its generation, but not while it joins: a JoinGroup has none (X-JOIN-12).
+\* by its generation, and while it joins if it is not let in (X-JOIN-12).
 Belongs(c) ==
   \/ RunsConsumer(c) /\ consumer[c].memberId \in Present
   \/ /\ classic[c].memberId \in DOMAIN group.subscriptions
-     /\ classic[c].state = "joining" \/ classic[c].generation = Member(classic[c].memberId).epoch
+     /\ \/ classic[c].generation = Member(classic[c].memberId).epoch
+        \/ classic[c].state = "joining" /\ IsLetIn(c)
 
 \* INV-KIP-09, for the world outside: what one member is given no other one has
 \* any more, unless it was fenced.
 NoPartitionIsGivenBeforeItIsGivenUp ==
   \A c \in Clients : Belongs(c) =>
+    \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
+
+\* INV-KIP-09 without regard to epochs, where no request is late and no timer early:
+\* a conversion gives to nobody what one that is there still has.
+NothingIsTakenFromWhoIsThere ==
+  \A c \in Clients : Runs(c) /\ IdOf(c) \in Present =>
     \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
 
 \* X-SYNC-06: a classic member is told what it holds, by whomever it is asked.
@@ -145,6 +162,19 @@ AJoinAnswerIsNoTrap ==
 (* Conversions.                                                            *)
 (***************************************************************************)
 
+\* What the members of the classic group g may own: X-UP-05, written again.
+MayOwn(g, m) == g.members[m].assignment \cup g.members[m].metadata.owned
+
+\* What comes with m: its assignment, and what it claims, unless that is assigned to
+\* another, or claimed by one that tells no older generation.
+ComesWith(g, m, held) ==
+  /\ g.members[m].assignment \subseteq held
+  /\ held \subseteq MayOwn(g, m)
+  /\ \A p \in MayOwn(g, m) \ held : \E n \in DOMAIN g.members \ {m} :
+       \/ p \in g.members[n].assignment
+       \/ /\ p \in g.members[n].metadata.owned
+          /\ g.members[n].metadata.generation >= g.members[m].metadata.generation
+
 \* INV-CONV-01, X-UP-05. Who is replaced goes with its instance id (X-UP-13).
 AnUpgradeKeepsEveryMember ==
   [][IsUpgrade =>
@@ -153,30 +183,31 @@ AnUpgradeKeepsEveryMember ==
              after == group'.consumer.members[m]
          IN \/ /\ m \in DOMAIN group'.subscriptions
                /\ after.instanceId = before.instanceId
-               /\ Consumer!Holding(after) = before.assignment
+               /\ ComesWith(group.classic, m, Consumer!Holding(after))
                /\ group'.subscriptions[m] = before.metadata
             \/ /\ before.instanceId \in DOMAIN group'.consumer.instances
                /\ group'.consumer.instances[before.instanceId] # m]_vars
 
 \* INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with
-\* their targets.
+\* what they hold.
 ADowngradeKeepsEveryOtherMember ==
   [][IsDowngrade =>
        /\ Cardinality(Present \ DOMAIN group'.classic.members) = 1
        /\ \A m \in Present \cap DOMAIN group'.classic.members :
             /\ group'.classic.members[m].instanceId = Member(m).instanceId
             /\ group'.classic.members[m].metadata = group.subscriptions[m]
-            /\ group'.classic.members[m].assignment = group.consumer.target[m]]_vars
+            /\ group'.classic.members[m].assignment =
+                 Consumer!Holding(Member(m))]_vars
 
-\* X-DOWN-22: where no rebalance follows, who is content has what it is now
-\* assigned; nobody would tell it of the rest.
+\* X-DOWN-22: where no rebalance follows, who is content has what was meant for it;
+\* nobody would tell it of the rest.
 ADowngradeAtRestOwesNobody ==
   [][IsDowngrade /\ group'.classic.state = "Stable" =>
        \A c \in Clients :
          /\ classic[c].state = "stable"
          /\ classic[c].memberId \in DOMAIN group'.classic.members
          /\ classic[c].generation = group'.classic.generationId
-         => classic[c].owned = group'.classic.members[classic[c].memberId].assignment]_vars
+         => classic[c].owned = Consumer!Stored(group.consumer, classic[c].memberId)]_vars
 
 \* X-POL-01..04
 NoConversionIsAgainstThePolicy ==

@@ -38,7 +38,10 @@ CONSTANTS
   fault_classic_members_starve,        \* X-HB-03, X-SYNC-05
   fault_downgrade_owes,                \* X-DOWN-22
   fault_downgrade_loses_bump,          \* X-DOWN-23
-  fault_downgrade_leaves_timers        \* X-DOWN-06, X-DOWN-33
+  fault_downgrade_leaves_timers,       \* X-DOWN-06, X-DOWN-33
+  fault_join_generation_ignored,       \* X-JOIN-06, X-JOIN-10, X-JOIN-12
+  fault_downgrade_assigns_target,      \* X-DOWN-04
+  fault_upgrade_overlooks_owned        \* X-UP-05, C-JOIN-42
 
 (***************************************************************************)
 (* What the parts of each protocol need and is settled here.               *)

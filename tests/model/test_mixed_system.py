@@ -155,6 +155,11 @@ FAULTS = {
     "KafkaDowngradeLosesBump": {"fault_downgrade_loses_bump"},
     "KafkaLeavesJoinTimers": {"fault_downgrade_leaves_timers"},
     "KafkaLeavesSyncTimers": {"fault_downgrade_leaves_timers"},
+    "KafkaFencedJoinsAgain": {"fault_join_generation_ignored"},
+    "KafkaJoinComesTwice": {"fault_join_generation_ignored"},
+    "KafkaDowngradeForgets": {"fault_downgrade_assigns_target"},
+    "KafkaThereAndBack": {"fault_downgrade_assigns_target", "fault_join_generation_ignored"},
+    "KafkaUpgradeOverlooks": {"fault_upgrade_overlooks_owned"},
 }
 
 

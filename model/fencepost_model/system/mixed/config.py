@@ -37,6 +37,9 @@ SWITCHES: Final = (
     "fault_downgrade_owes",
     "fault_downgrade_loses_bump",
     "fault_downgrade_leaves_timers",
+    "fault_join_generation_ignored",
+    "fault_downgrade_assigns_target",
+    "fault_upgrade_overlooks_owned",
 )
 
 

@@ -13,11 +13,11 @@ from ...classic.draft import Draft
 from ...consumer import group as machine
 from ...consumer import leave as leaving
 from ...consumer import work as working
-from ...consumer.state import ConsumerGroup, Image
+from ...consumer.state import ConsumerGroup, Partition
 from ...consumer.turn import Turn
 from ...mixed import downgrade, requests, upgrade
 from ...mixed import join as joining
-from ...mixed.embedded import Wanted, read_subscription
+from ...mixed.embedded import Wanted
 from ..values import SyncReply, SyncRequest
 from . import client, properties
 from .coordinator import Coordinator, Done
@@ -52,11 +52,12 @@ def _told_its_target() -> Patches:
 
 def _nothing_is_owned() -> Patches:
     """X-JOIN-11: every join counts as that of an eager member."""
+    right = joining.confirmed
 
-    def read(data: bytes, image: Image) -> Wanted:
-        return read_subscription(data, image)._replace(owned=frozenset())
+    def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
+        return None if right(t, member_id, wanted) is None else frozenset()
 
-    return [(joining, "read_subscription", read)]
+    return [(joining, "confirmed", confirmed)]
 
 
 def _any_generation() -> Patches:
@@ -68,7 +69,7 @@ def _any_generation() -> Patches:
 def _brings_nothing() -> Patches:
     """X-UP-05: a member comes with empty hands."""
     right = upgrade._converted
-    return [(upgrade, "_converted", lambda *asked: (right(*asked)[0]._replace(assigned=()), ()))]
+    return [(upgrade, "_converted", lambda *asked: right(*asked)._replace(assigned=(), claims=frozenset()))]
 
 
 def _no_timers() -> Patches:

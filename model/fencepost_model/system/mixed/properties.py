@@ -19,9 +19,11 @@ from ...explore.interface import Fairness, Invariant, LeadsTo, Properties, Settl
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ..closed import Shape, commit_is_accepted
 from ..gather import Part, gather
-from ..values import JoinRequest, Partitions, named
+from ..values import Client as ClassicClient
+from ..values import JoinReply, JoinRequest, Partitions, named
 from . import client as clients
 from .closed import GROUP, MixedSystem
+from .config import MixedConfig
 from .coordinator import needs_id
 from .machine import Memory, blocked
 from .state import Lane, Process
@@ -67,15 +69,40 @@ def in_step(group: AnyGroup, process: Process) -> bool:
     return False
 
 
-def belongs(group: AnyGroup, process: Process) -> bool:
-    """It is a client of the consumer group, which has not fenced it. A classic one is fenced by its generation, but not
-    while it joins: a JoinGroup has none (X-JOIN-12)."""
+def belongs(config: MixedConfig, group: AnyGroup, lane: Lane) -> bool:
+    """It is a client of the consumer group, which has not fenced it. A classic one is fenced by its generation, and
+    while it joins if it is not let in (X-JOIN-12)."""
+    process, client = lane.process, lane.classic
     member = present(group).get(process.member_id)
     if member is None or not process.runs:
         return False
-    client = process.classic
-    fits = client.state == "joining" or client.generation == member.epoch
-    return process.runs_consumer or (member.classic is not None and fits)
+    if process.runs_consumer:
+        return True
+    joins = client.state == "joining" and (_would_be_let_in(config, client, member) or _was_let_in(lane, member))
+    return member.classic is not None and (client.generation == member.epoch or joins)
+
+
+def _would_be_let_in(config: MixedConfig, client: ClassicClient, member: Member) -> bool:
+    """The JoinGroup of a client whose member is there, under way or sent again, would not be refused: X-POL-04,
+    X-JOIN-06, 10, 12, written again. Who is static and was replaced has no member under its id."""
+    if config.policy is MigrationPolicy.DISABLED:
+        return False
+    told = client.generation if config.metadata_tells_generation else -1
+    if config.profile.fault_join_generation_ignored or told == member.epoch:
+        return True
+    return (
+        client.owned <= held(member.assigned)
+        if told == member.previous
+        else (told == -1 and client.owned <= holding(member))
+    )
+
+
+def _was_let_in(lane: Lane, member: Member) -> bool:
+    """The answer to its JoinGroup is under way, and its SyncGroup would not be refused."""
+    return any(
+        isinstance(reply, JoinReply) and reply.error == "NONE" and reply.generation == member.epoch
+        for reply in lane.replies
+    )
 
 
 def _of_group(name: str, holds: Callable[[Any], bool]) -> Property:
@@ -106,14 +133,29 @@ def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
 def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable[Part]:
     """INV-KIP-09, for the world outside."""
 
+    def holds(group: AnyGroup, lane: Lane) -> bool:
+        return not belongs(system.config, group, lane) or _is_given_nobody_else(group, lane.process)
+
+    for lane in system.lanes:
+        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (system.group, lane), holds)
+
+
+def nothing_is_taken_from_who_is_there(system: MixedSystem) -> Iterable[Part]:
+    """INV-KIP-09 without regard to epochs, where no request is late and no timer early."""
+
     def holds(group: AnyGroup, process: Process) -> bool:
-        return not belongs(group, process) or all(
-            name == process.member_id or not process.owned & held(member.assigned)
-            for name, member in present(group).items()
-        )
+        is_there = process.runs and process.member_id in present(group)
+        return not is_there or _is_given_nobody_else(group, process)
 
     for view in system.processes:
-        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (system.group, view), holds)
+        yield Invariant("NothingIsTakenFromWhoIsThere", (system.group, view), holds)
+
+
+def _is_given_nobody_else(group: AnyGroup, process: Process) -> bool:
+    return all(
+        name == process.member_id or not process.owned & held(member.assigned)
+        for name, member in present(group).items()
+    )
 
 
 def epoch_commits(member: Member | None, epoch: int, partition: str) -> bool:
@@ -302,6 +344,7 @@ CATALOGUE: Final[dict[str, Property]] = {
     "NoPartitionHasTwoHolders": _of_group("NoPartitionHasTwoHolders", _two_holders),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
     "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
+    "NothingIsTakenFromWhoIsThere": nothing_is_taken_from_who_is_there,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
     # INV-KIP-03
     "EpochsKeepTheirOrder": _of_group("EpochsKeepTheirOrder", _epochs_in_order),

@@ -11,7 +11,7 @@ from ...explore.interface import Label, StepInvariant
 from ...machines import STABLE
 from ..consumer.state import Reply as BeatReply
 from ..gather import Part
-from ..values import JoinReply, SyncReply, SyncRequest, decode_partitions
+from ..values import JoinReply, Partitions, SyncReply, SyncRequest, decode_metadata, decode_partitions
 from .closed import GROUP, MixedSystem
 from .properties import AnyGroup, Property, aimed_at, held, holding, present
 from .state import Lane
@@ -49,26 +49,42 @@ def _of_conversions(name: str, kinds: Iterable[Callable[[AnyGroup, AnyGroup], bo
 
 def _keeps_members(_: MixedSystem, before: Group, after: ConsumerGroup) -> bool:
     """INV-CONV-01, X-UP-05. Who is replaced goes with its instance id (X-UP-13)."""
+    given = {member.member_id: decode_partitions(member.assignment) for member in before.members}
+    claims = {member.member_id: decode_metadata(member.protocols[0].metadata) for member in before.members}
+
+    def belongs_to_another(partition: str, member_id: str) -> bool:
+        """It is assigned to another, or claimed by one that tells no older generation."""
+        return any(
+            partition in given[name]
+            or (partition in claims[name].owned and claims[name].generation >= claims[member_id].generation)
+            for name in given.keys() - {member_id}
+        )
+
+    def is_brought(member_id: str, partitions: Partitions) -> bool:
+        """X-UP-05, written again: its assignment, and what it claims."""
+        may = given[member_id] | claims[member_id].owned
+        missing = may - partitions
+        return given[member_id] <= partitions <= may and all(belongs_to_another(each, member_id) for each in missing)
 
     def kept(member_id: str) -> bool:
         old = next(member for member in before.members if member.member_id == member_id)
         new = after.member(member_id)
         if new is not None and new.classic is not None:
             same = (new.instance, new.classic.supported_protocols) == (old.instance, old.protocols)
-            return same and holding(new) == decode_partitions(old.assignment)
+            return same and is_brought(member_id, holding(new))
         return old.instance is not None and after.held_by(old.instance) not in (None, member_id)
 
     return all(kept(member.member_id) for member in before.members)
 
 
 def _keeps_others(_: MixedSystem, before: ConsumerGroup, after: Group) -> bool:
-    """INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with their targets."""
+    """INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with what they hold."""
     known, stay = present(before), {member.member_id: member for member in after.members}
     return len(known.keys() - stay.keys()) == 1 and all(
         stay[name].instance == known[name].instance
         and (classic := known[name].classic) is not None
         and stay[name].protocols == classic.supported_protocols
-        and decode_partitions(stay[name].assignment) == aimed_at(before.target_of(name))
+        and decode_partitions(stay[name].assignment) == holding(known[name])
         for name in known.keys() & stay.keys()
     )
 
@@ -87,9 +103,9 @@ def a_downgrade_at_rest_owes_nobody(system: MixedSystem) -> Iterable[Part]:
         client = process.classic
         if not is_downgrade(old, new) or new.state != STABLE or client.state != "stable":
             return True
-        given = {member.member_id: decode_partitions(member.assignment) for member in new.members}
-        in_time = client.member_id in given and client.generation == new.generation
-        return not in_time or client.owned == given[client.member_id]
+        known = {member.member_id for member in new.members}
+        in_time = client.member_id in known and client.generation == new.generation
+        return not in_time or client.owned == aimed_at(old.target_of(client.member_id))
 
     for view in system.processes:
         yield StepInvariant("ADowngradeAtRestOwesNobody", (system.group, view), holds)
