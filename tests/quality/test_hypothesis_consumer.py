@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from mixed_faults import broken_by, forgets_what_was_assigned, takes_what_classic_members_hold
 
-from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
+from fencepost.member.consumer_protocol import (
+    Assignment,
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
 from fencepost.protocol.events import (
     GroupConfig,
@@ -167,7 +173,7 @@ class MixedCoordinator(ConsumerCoordinator):
             member.member_id, member.group_instance_id, classic.generation_id, [each.member_id for each in rows],
         )  # fmt: skip
 
-    def join(self, member_id, instance_id, names, owned_by, version):
+    def join(self, member_id, instance_id, names, owned_by, version, *, told=-1):
         names = names or ("t",)
         partitions = tuple(
             TopicPartition(topic.name, number)
@@ -176,7 +182,7 @@ class MixedCoordinator(ConsumerCoordinator):
             if row.topic_id == topic.topic_id
             for number in row.partitions
         )
-        metadata = encode_subscription(Subscription(names, None, partitions))
+        metadata = encode_subscription(Subscription(names, None, partitions, told))
         body = JoinGroupRequest(
             "g", 500, 1_000, member_id, instance_id, "consumer",
             (Protocol("range", metadata), Protocol("roundrobin", metadata)),
@@ -206,11 +212,28 @@ class MixedCoordinator(ConsumerCoordinator):
     def joins_with_the_id_that_it_was_given(self, who, names):
         self.join(self.handed[-1 - who % len(self.handed)], None, names, (), 9)
 
-    @rule(who=WHO, names=NAMES, owns=st.sampled_from(["nothing", "keeps", "holds"]))
-    def rejoins_as_classic(self, who, names, owns):
-        member_id, instance_id, _, _ = self.somebody(who)
-        member = self.member(member_id)
-        self.join(member_id, instance_id, names, () if member is None else owned(member, owns), 9)
+    @rule(
+        who=WHO,
+        names=NAMES,
+        owns=st.sampled_from(["nothing", "keeps", "holds", "another's"]),
+        tells=st.sampled_from(["present", "present", "previous", "older", "nothing"]),
+    )
+    def rejoins_as_classic(self, who, names, owns, tells):
+        """In step or not (X-JOIN-12); in a classic group what it claims counts at the next upgrade (X-UP-05)."""
+        member_id, instance_id, generation, _ = self.somebody(who)
+        member, other = self.member(member_id), self.member(self.somebody(who + 1)[0])
+        previous = generation - 1 if member is None else member.previous_member_epoch
+        told = {"present": generation, "previous": previous, "older": generation - 2, "nothing": -1}[tells]
+        rows = () if member is None else owned(other, "holds") if owns == "another's" else owned(member, owns)
+        self.join(member_id, instance_id, names, self.assigned(member_id) if member is None else rows, 9, told=told)
+
+    def assigned(self, member_id):
+        """What the classic group has assigned the member, as rows."""
+        group = self.core.groups.get("g")
+        data = b"".join(each.assignment for each in group.members if each.member_id == member_id) if group else b""
+        ids = {topic.name: topic.topic_id for topic in self.topics}
+        partitions = decode_assignment(data).partitions if data else ()
+        return tuple(TopicPartitions(ids[each.topic], (each.partition,)) for each in partitions)
 
     @rule(who=WHO, late=st.booleans())
     def syncs(self, who, late):

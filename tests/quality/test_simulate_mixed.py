@@ -16,9 +16,8 @@ from mixed_faults import (
 
 from fencepost.protocol.settings import INTENDED
 from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.simulate import simulate
+from fencepost_conformance.simulate import session, simulate
 from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
-from fencepost_conformance.simulate.owners import Owners
 from fencepost_conformance.simulate.plan import Fault
 from fencepost_conformance.simulate.run import Simulation
 
@@ -68,12 +67,24 @@ def test_simulations_reach_both_kinds_both_ways_and_their_errors(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [3050, 4174], ids=["blanked", "between two rounds"])
-def test_an_upgrade_in_a_cooperative_rebalance_overlooks_what_members_own(seed, monkeypatch):
-    """X-UP-05: the assignments do not say it, the programs go on; a partition has two owners until they have synced."""
-    plan = draw_mixed_plan(seed)
-    assert simulate(plan).broken is None
-    monkeypatch.setattr(Owners, "upgraded", lambda self, before, hosts: None)
+def test_an_upgrade_in_a_cooperative_rebalance_takes_over_what_members_own(seed, monkeypatch):
+    """X-UP-05, C-JOIN-42: the assignments do not say all, so in Kafka a partition has two owners for a while."""
+    assert simulate(draw_mixed_plan(seed)).broken is None
+    plan = draw_mixed_plan(seed, replace(INTENDED, fault_upgrade_overlooks_owned=True))
+    assert simulate(plan).broken.rule == "INV-CONV-01"
+    monkeypatch.setattr(session, "check_upgrade", lambda *seen: None)
     assert simulate(plan).broken.rule == "INV-KIP-09"
+
+
+@pytest.mark.parametrize(
+    ("seed", "switch", "rule"),
+    [(5259, "fault_join_generation_ignored", "M-REC-18"), (46, "fault_downgrade_assigns_target", "INV-CONV-01")],
+    ids=["late copy", "downgrade"],
+)
+def test_a_fault_of_kafka_breaks_a_property_that_holds_if_mended(seed, switch, rule):
+    """X-JOIN-12: a copy of a JoinGroup frees what its sender has since; X-DOWN-04."""
+    assert simulate(draw_mixed_plan(seed)).broken is None
+    assert simulate(draw_mixed_plan(seed, replace(INTENDED, **{switch: True}))).broken.rule == rule
 
 
 def test_who_has_taken_a_part_and_reports_no_more_sees_the_rest_given_away():

@@ -36,6 +36,8 @@ class Broker:
         self._world = world
         self._rng = world.rng
         self._replicated = 0
+        #: how long the log was after each batch that this broker wrote
+        self._ends: list[int] = []
         self._image = 0
 
     def carry_out(self, seen: Observation) -> None:
@@ -63,6 +65,7 @@ class Broker:
         if draw < plan.append_fails:
             self._world.feed(AppendFailed(self._world.now, self._rng.choice(APPEND_ERRORS)))
             return
+        self._ends.append(end)
         draw -= plan.append_fails
         if draw < plan.append_slow:
             delay = self._world.plan.settings.offsets_commit_timeout_ms + self._rng.randint(1, 3_000)
@@ -86,16 +89,19 @@ class Broker:
         """The next broker has the partition, with the first ``kept`` records."""
         self.tenure += 1
         self.active = True
-        self._replicated = kept
+        self._replicated, self._ends = kept, []
         if self._rng.random() < 0.5:
             self._world.feed(LoadStarted(self._world.now, self.tenure))
         self._world.feed(Load(self._world.now, self.tenure, tuple(self.core.log[:kept])))
 
     def fail_over(self, gap_ms: int) -> None:
-        """Lose the partition and win it again later; that the groups then go on (LIV-09) is for ``liveness`` to see."""
+        """Lose the partition and win it again later; that the groups then go on (LIV-09) is for ``liveness`` to see.
+
+        Of what is not replicated a part may survive: of the records of a step all or none, since they are one batch."""
         if not self.active:
             return
         self.active = False
-        kept = self._rng.randint(self._replicated, len(self.core.log))
+        reached = self._rng.randint(self._replicated, len(self.core.log))
+        kept = max(end for end in (self._replicated, *self._ends) if end <= reached)
         self._world.feed(Unload(self._world.now, None))
         self._world.later(gap_ms, lambda: self.load(kept))

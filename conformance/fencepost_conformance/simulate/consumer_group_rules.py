@@ -3,10 +3,10 @@ without Kafka's faults; and of the way from one kind of group to the other (INV-
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
-from fencepost.member.consumer_protocol import decode_assignment, decode_subscription
+from fencepost.member.consumer_protocol import NO_GENERATION, decode_assignment, decode_subscription
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
@@ -18,7 +18,7 @@ from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupVi
 from fencepost.protocol.events import Event, Request
 from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.protocol.view import GroupState, GroupView
+from fencepost.protocol.view import GroupState, GroupView, MemberView
 
 from .broken import demand
 
@@ -177,7 +177,10 @@ def _given_up(event: Event, member: ConsumerMemberView, names: dict[bytes, str])
             if owned is not None and (back or epoch != JOIN_EPOCH):
                 return holdings(member) - held(owned)
         case JoinGroupRequest(member_id=member.member_id, protocols=protocols):
-            kept = set(decode_subscription(protocols[0].metadata).owned_partitions)
+            said = decode_subscription(protocols[0].metadata)
+            if said.generation_id not in (NO_GENERATION, member.member_epoch):
+                return set()  # of before, so it says nothing of now (X-JOIN-12 mended)
+            kept = set(said.owned_partitions)
             return {each for each in holdings(member) if each[0] not in names or (names[each[0]], each[1]) not in kept}
     return set()
 
@@ -198,7 +201,8 @@ def hard(group: ConsumerGroupView) -> ConsumerGroupView:
 
 def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:
     """INV-CONV-01: who was in the group is in it under the same ids, but for the one in whose place the caller came.
-    Who is still of the classic protocol has what it was assigned; ``names`` are the topics there are."""
+    Who is still of the classic protocol has what it was assigned, and of what it claims all that no other was assigned
+    and no other claims (X-UP-05 mended); ``names`` are the topics there are."""
     name, generation = after.group_id, before.generation_id
     demand(
         after.group_epoch in (generation, generation + 1),
@@ -206,6 +210,8 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
         f"{name}: generation {generation} became epoch {after.group_epoch}",
     )
     now = {member.member_id: member for member in after.members}
+    assigned = {member.member_id: _existing(_partitions(member.assignment), names) for member in before.members}
+    claimed = {member.member_id: _existing(_claims(before, member), names) for member in before.members}
     instances = {member.instance_id for member in after.members if member.instance_id is not None}
     for member in before.members:
         same = now.get(member.member_id)
@@ -217,12 +223,15 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
             f"{name}: {member.member_id} is instance {same and same.instance_id}, not {member.group_instance_id}",
         )
         if same is not None and same.classic is not None:
-            given = {each for each in _partitions(member.assignment) if each.topic in names.values()}
+            given, said = assigned.pop(member.member_id), claimed.pop(member.member_id)
+            others = set[TopicPartition]().union(*assigned.values())
+            least = given | (said - others.union(*claimed.values()))
+            assigned[member.member_id], claimed[member.member_id] = given, said
             has = {TopicPartition(names[topic], number) for topic, number in held(same.assigned)}
             demand(
-                given == has,
+                least <= has <= given | (said - others),
                 "INV-CONV-01",
-                f"{name}: {member.member_id} was assigned {sorted(given)} and has {sorted(has)}",
+                f"{name}: {member.member_id} was assigned {sorted(given)}, claims {sorted(said)} and has {sorted(has)}",
             )
     kept = {member.member_id for member in before.members}
     strangers = [each for each in now.values() if each.member_id not in kept and each.classic is not None]
@@ -230,7 +239,8 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
 
 
 def check_downgrade(before: ConsumerGroupView, after: GroupView, names: dict[bytes, str]) -> None:
-    """INV-CONV-01: the members that stay have their targets as assignments; ``names`` are the topics there are.
+    """INV-CONV-01: the members that stay are assigned what they hold (X-DOWN-04 mended), and who comes in another's
+    place and is brought up to date on the way no more than that and its target; ``names`` are the topics there are.
 
     If the rebalance that follows was over at once (X-DOWN-22), its generation is one more."""
     name, over = after.group_id, after.state is GroupState.COMPLETING_REBALANCE
@@ -246,15 +256,28 @@ def check_downgrade(before: ConsumerGroupView, after: GroupView, names: dict[byt
         was = old.get(member.member_id) or old.get(heirs.get(member.group_instance_id or "", ""))
         demand(was is not None, "INV-CONV-01", f"{name}: {member.member_id} comes from nowhere")
         assert was is not None
-        given = _partitions(member.assignment)
-        wanted = {
-            TopicPartition(names[topic], number) for topic, number in target.get(was.member_id, set()) if topic in names
-        }
+        given, has = _partitions(member.assignment), _named(holdings(was), names)
+        wanted = _named(target.get(was.member_id, set()), names)
+        current = was.classic is None and after.state is GroupState.STABLE
         demand(
-            given == wanted,
+            given == has or (current and given <= has | wanted),
             "INV-CONV-01",
-            f"{name}: {member.member_id} has {sorted(given)}, its target was {sorted(wanted)}",
+            f"{name}: {member.member_id} is assigned {sorted(given)}, held {sorted(has)}, its target {sorted(wanted)}",
         )
+
+
+def _named(partitions: Set[Held], names: dict[bytes, str]) -> set[TopicPartition]:
+    return {TopicPartition(names[topic], number) for topic, number in partitions if topic in names}
+
+
+def _existing(partitions: set[TopicPartition], names: dict[bytes, str]) -> set[TopicPartition]:
+    return {each for each in partitions if each.topic in names.values()}
+
+
+def _claims(group: GroupView, member: MemberView) -> set[TopicPartition]:
+    """What the subscription for the group's protocol says that the member owns."""
+    metadata = [protocol.metadata for protocol in member.protocols if protocol.name == group.protocol_name]
+    return {each for data in metadata[:1] for each in decode_subscription(data).owned_partitions}
 
 
 def _partitions(assignment: bytes) -> set[TopicPartition]:

@@ -10,6 +10,7 @@ from fencepost.member import MemberSettings, MemberState
 from fencepost.member.consumer import ConsumerMember, ConsumerState
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.consumer_view import ConsumerGroupState
+from fencepost.protocol.events import TimerKind
 from fencepost.protocol.view import GroupState
 
 from .broken import Broken, demand
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY = 250
 #: No message of the chaos is on its way for longer, in ms.
 _LAST_MESSAGES = 2_500
+_EXPECTED = (TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SYNC)
 
 
 class Settling:
@@ -101,6 +103,8 @@ class Settling:
             return f"{group.state.value}, but nobody is left"
         if group is None or group.state not in (GroupState.STABLE, ConsumerGroupState.STABLE):
             return f"{group.state.value if group else 'no group'}"
+        if any(key.group_id == name and key.kind in _EXPECTED for key in core.armed):
+            return "a classic member is expected to join or to sync"  # else it is fenced (X-TMR-02, X-TMR-03)
         if consumer is not None:
             epochs = {member.member_id: member.member_epoch for member in consumer.members}
         else:

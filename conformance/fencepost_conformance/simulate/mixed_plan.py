@@ -1,9 +1,14 @@
 """What a seed stands for when programs change from one protocol to the other, in one group (X-ROLL-02).
 
 A roll takes the programs one by one to the other protocol, and perhaps back; in between, and in the middle of it, what
-goes wrong elsewhere goes wrong here. Two things are left out. The network makes no copies: a JoinGroup to a consumer
-group is believed whatever generation it comes from (X-JOIN-12), so a copy that comes late says of a member what was
-true once. And who is static keeps its subscription and its topics, as in groups of classic members alone.
+goes wrong elsewhere goes wrong here. But who is static keeps its subscription and its topics, as in groups of classic
+members alone.
+
+The network makes copies of JoinGroups. One that comes late to a consumer group gives nothing away that its sender still
+has, or fences it (X-JOIN-12 mended); yet it may get the member a partition in the same generation, and nobody hears the
+answer (X-JOIN-22, X-HB-06). TCP makes no copies; so where they were made, each program asks for a rebalance once all of
+them have come. Of other requests no copies are made: the answer to one that nobody hears may be the only one that tells
+a member of the consumer protocol its assignment (M-RSP-01).
 """
 
 from __future__ import annotations
@@ -22,19 +27,21 @@ from .cooperative import GradualAssignor
 from .plan import Disruption, Fault, HostPlan, NetworkPlan, Plan, draw_disruption
 
 GROUP = "g"
+_LATE_MS = 8_000
 
 
 def draw_mixed_plan(seed: int, profile: Profile = INTENDED) -> Plan:
     """The plan of a seed, the same on every machine."""
     rng = Random(f"mixed plan {seed}")
-    calm = rng.random() < 0.3
+    calm, copies = rng.random() < 0.3, Random(f"mixed copies {seed}").choice([0.0, 0.0, 0.0, 0.05, 0.2])
     network = NetworkPlan(
         lose=0.0 if calm else rng.choice([0.0, 0.02, 0.08]),
-        duplicate=0.0,
+        duplicate=0.0 if calm else copies,
         delay_ms=rng.choice([1, 30, 300]),
         append_fails=0.0 if calm else rng.choice([0.0, 0.03, 0.1]),
         append_waits=rng.choice([0.0, 0.3]),
         append_slow=0.0 if calm else rng.choice([0.0, 0.0, 0.05]),
+        late_joins_ms=_LATE_MS,
     )
     settings = Settings(
         group_min_session_timeout_ms=1_000,
@@ -51,6 +58,8 @@ def draw_mixed_plan(seed: int, profile: Profile = INTENDED) -> Plan:
     hosts = [replace(host, commit_ms=slow.choice([1, 1, 1_500])) for host in drawn]
     chaos = rng.choice([20_000, 40_000])
     disruptions = [*_draw_roll(rng, chaos, len(hosts)), *(_draw(rng, chaos, hosts) for _ in range(rng.randint(0, 5)))]
+    if network.duplicate:
+        disruptions += (Disruption(chaos + _LATE_MS, Fault.ENFORCE, number, 0) for number in range(len(hosts)))
     ordered = tuple(sorted(disruptions, key=lambda each: each.at_ms))
     return Plan(seed, settings, profile, network, topics, tuple(hosts), ordered, chaos)
 

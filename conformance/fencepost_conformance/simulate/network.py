@@ -59,7 +59,14 @@ class Network:
             return
         world.later(self.delay(), lambda: self._arrive(host, process, command.request_id, body))
         if self._rng.random() < self.plan.duplicate:
-            world.later(2 * self.delay(), lambda: self._arrive(host, process, command.request_id, body))
+            self._copy(host, process, command.request_id, body)
+
+    def _copy(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
+        late = self.plan.late_joins_ms
+        if late is None:
+            self._world.later(2 * self.delay(), lambda: self._arrive(host, process, number, body))
+        elif isinstance(body, JoinGroupRequest):
+            self._world.later(self._rng.randint(0, late), lambda: self._arrive(host, process, number, body))
 
     def _arrive(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
         version = (_OLD if host.plan.old else _NEW)[type(body)]

@@ -79,7 +79,8 @@ class HostPlan:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """Probabilities per message; delays in ms. ``slow``: a record that is replicated after the write timeout."""
+    """Probabilities per message; delays in ms. ``slow``: a record that is replicated after the write timeout.
+    ``late_joins_ms``: if set, copies are made of JoinGroups only, and come so late at most."""
 
     lose: float
     duplicate: float
@@ -87,6 +88,7 @@ class NetworkPlan:
     append_fails: float
     append_waits: float
     append_slow: float
+    late_joins_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

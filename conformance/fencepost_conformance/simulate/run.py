@@ -27,7 +27,7 @@ from .disruptions import disrupt
 from .host import AnyHost, Host
 from .liveness import Settling
 from .network import Network
-from .owners import Owners
+from .owners import check_owners
 from .plan import HostPlan, NetworkPlan, Plan
 from .report import Report, told
 from .session import WatchedSession
@@ -60,7 +60,6 @@ class Simulation:
         self.network = Network(self, plan.network)
         self.broker = Broker(self, self.core, dict(plan.topics))
         self._lives: Counter[str] = Counter()
-        self._owners = Owners()
         self.hosts = [self.host(host) for host in plan.hosts]
         self._settling = Settling(self)
 
@@ -159,7 +158,7 @@ class Simulation:
 
     def _check_owners(self, group_id: str, adopted: AnyHost | None = None) -> None:
         ids = {name: topic.topic_id for name, topic in self.broker.topics.items()}
-        self._owners.check(self.core.consumer_groups.get(group_id), self._running(group_id), ids, adopted)
+        check_owners(self.core.consumer_groups.get(group_id), self._running(group_id), ids, adopted)
 
     def _running(self, group_id: str) -> list[AnyHost]:
         return [host for host in self.hosts if host.running and host.plan.settings.group_id == group_id]
@@ -184,8 +183,6 @@ class Simulation:
             old = before.get(name)
             if group is not None and group.members and (old is None or not old.members):
                 self._lives[name] += 1
-            if isinstance(group, ConsumerGroupView) and isinstance(old, GroupView):
-                self._owners.upgraded(old, self._running(name))
 
     def life(self, host: AnyHost) -> tuple[int, int]:
         """Of the host's group; generations mean something only within one (NOT-08)."""
