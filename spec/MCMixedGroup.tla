@@ -64,6 +64,7 @@ Endings  == {"ClientStarts", "ClientLeaves", "ClientCrashes"}
 Losses   == {"ClientStarts", "RequestLost", "ReplyLost"}
 Copies   == {"ClientStarts", "RequestDuplicated"}
 Stalls   == {"ClientStarts"} \cup WhatTimersDo
+CopiesAndSessions == Copies \cup {"SessionTimerFiresEarly"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
