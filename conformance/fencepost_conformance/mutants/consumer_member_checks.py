@@ -7,10 +7,10 @@ from random import Random
 
 from fencepost.member.consumer import ConsumerSettings
 
+from ..simulate.beside import Disagreement, Input
 from ..simulate.broken import Broken
 from ..simulate.consumer_pair import ConsumerPair
 from ..simulate.consumer_plan import draw_consumer_plan
-from ..simulate.pair import Disagreement, Input
 from ..simulate.run import simulate
 
 WALKS, WALK_STEPS = 400, 60

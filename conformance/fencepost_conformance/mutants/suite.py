@@ -26,8 +26,9 @@ from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
 from ..processes import WORKERS
 from ..simulate import Broken, draw_plan, simulate
+from ..simulate.beside import Disagreement, Input
 from ..simulate.cooperative import GradualAssignor
-from ..simulate.pair import Disagreement, Input, Pair
+from ..simulate.pair import Pair
 from ..simulate.product import Bounds, explore
 from ..targets.core import Core
 from . import consumer_member_checks

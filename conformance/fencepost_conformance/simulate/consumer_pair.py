@@ -10,7 +10,6 @@ Left out, because the model leaves it to its caller: when the coordinator is loo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 from fencepost.member import events as ev
 from fencepost.member.consumer import ConsumerMember, ConsumerSettings, step
@@ -24,7 +23,7 @@ from fencepost_model.member import outputs as mo
 from fencepost_model.member.consumer import ClientConfig, ClientModel, ClientState
 from fencepost_model.member.consumer import inputs as ci
 
-from .pair import NEVER, Disagreement, Effects, Input
+from .beside import NEVER, Beside, Effects, Input, same_effects, same_state
 
 T, U, V = (name * 16 for name in (b"T", b"U", b"V"))
 TOPICS = {T: Topic("t", T, 2), U: Topic("u", U, 1), V: Topic("v", V, 1)}
@@ -50,8 +49,8 @@ ERRORS = (
 _TIMERS = (ev.MemberTimer.HEARTBEAT, ev.MemberTimer.BACKOFF, ev.MemberTimer.POLL)
 
 
-class ConsumerPair:
-    """Immutable: ``after`` gives the pair that an input leads to, or raises ``Disagreement``."""
+class ConsumerPair(Beside):
+    """A member of a consumer group."""
 
     def __init__(self, settings: ConsumerSettings) -> None:
         config = ClientConfig(
@@ -78,7 +77,6 @@ class ConsumerPair:
     # --- inputs ---
 
     def inputs(self) -> list[Input]:
-        """Everything that can happen now, within a small alphabet."""
         member, state = self.member, self.state
         found: list[Input] = [Input("topics", topics) for topics in ((T, U), (T,), (T, U, V)) if topics != self._topics]
         if not member.closed and member.waiting is None:
@@ -122,13 +120,6 @@ class ConsumerPair:
             *good,
             *map(ConsumerGroupHeartbeatResponse, ERRORS),
         ]
-
-    def after(self, what: Input) -> Self:
-        """Take one input on both sides."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._take(what)
-        return other
 
     def _take(self, what: Input) -> None:
         self.now += 1
@@ -200,10 +191,9 @@ class ConsumerPair:
         expected, numbered = _their_effects(successor.outputs)
         self.member, commands = step(self.member, ours)
         seen, numbers = _our_effects(commands)
-        if seen != expected:
-            raise Disagreement(f"the member did {_text(seen)}, the model {_text(expected)}", successor.rules)
+        same_effects(seen, expected, successor.rules)
         self._pair_requests(list(zip(numbers, numbered, strict=True)), seen)
-        self._same_state(successor.rules)
+        same_state(self._ours(), self._theirs(), successor.rules)
         far = dict.fromkeys((timer for timer in _TIMERS if timer in self.member.deadlines), NEVER)
         self.member = self.member._replace(deadlines={**self.member.deadlines, **far})
 
@@ -216,12 +206,6 @@ class ConsumerPair:
                 self.requests = (*self.requests, pair)
         flying = {sent.request_id for sent in self.member.sent}
         self.requests = tuple(pair for pair in self.requests if pair[0] in flying)
-
-    def _same_state(self, rules: Sequence[str]) -> None:
-        ours, theirs = self._ours(), self._theirs()
-        different = {key: (ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]}
-        if different:
-            raise Disagreement(f"member and model differ: {different}", rules)
 
     def _ours(self) -> dict[str, object]:
         member, subscription = self.member, self.member.subscription
@@ -341,7 +325,3 @@ def _their_effects(outputs: Sequence[mo.MemberOutput]) -> tuple[Effects, list[in
             case _:
                 pass
     return effects, numbers
-
-
-def _text(effects: Effects) -> str:
-    return ", ".join(f"{what} {value}" for what, value in effects) or "nothing"

@@ -11,8 +11,7 @@ wording of rejoin reasons. A forgotten coordinator takes the member's other requ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import replace
 
 from fencepost.member import Member, MemberSettings, step
 from fencepost.member import events as ev
@@ -29,40 +28,13 @@ from fencepost_model.member import outputs as mo
 from fencepost_model.member.model import MemberModel
 from fencepost_model.member.state import MemberConfig, MemberState
 
+from .beside import NEVER, Beside, Effects, Input, same_effects, same_state
 from .classic_answers import answers
 from .codec import RealCodec
 
-NEVER = 10**12
 
-
-class Disagreement(AssertionError):
-    """The member and its model did not do the same. ``rules``: those that decided in the model."""
-
-    def __init__(self, text: str, rules: Sequence[str]) -> None:
-        super().__init__(f"{text} ({', '.join(rules)})")
-        self.rules = tuple(dict.fromkeys(rules))
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """``what`` names it; ``sent`` is the position of the request that is answered, in the order of sending."""
-
-    what: str
-    value: object = None
-    sent: int = -1
-
-    def __str__(self) -> str:
-        value = getattr(self.value, "error_code", self.value)
-        shown = value.name if isinstance(value, ErrorCode) else "" if value is None else str(value)
-        return f"{self.what} {shown}".strip() + (f" to request {self.sent}" if self.sent >= 0 else "")
-
-
-#: Effects that can be seen: what was sent, which listener call was made, what was thrown.
-Effects = list[tuple[str, object]]
-
-
-class Pair:
-    """Immutable: ``after`` gives the pair that an input leads to, or raises ``Disagreement``."""
+class Pair(Beside):
+    """A classic member."""
 
     def __init__(self, settings: MemberSettings, metadata: mi.Metadata) -> None:
         config = MemberConfig(
@@ -88,7 +60,6 @@ class Pair:
     # --- inputs ---
 
     def inputs(self) -> list[Input]:
-        """Everything that can happen now, within a small alphabet."""
         member, state = self.member, self.state
         found: list[Input] = []
         if not member.closed:
@@ -108,13 +79,6 @@ class Pair:
         if self._commit is not None:
             found += [Input("committed", result) for result in ev.CommitResult]
         return found
-
-    def after(self, what: Input) -> Self:
-        """Take one input on both sides."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._take(what)
-        return other
 
     def _take(self, what: Input) -> None:
         self.now += 1
@@ -172,8 +136,7 @@ class Pair:
         self.state = successor.state
         expected = self._their_effects(successor.outputs)
         seen = self._our_effects(ours, throws)
-        if seen != expected:
-            raise Disagreement(f"the member did {_text(seen)}, the model {_text(expected)}", successor.rules)
+        same_effects(seen, expected, successor.rules)
         self._pair_requests(lost)
         self._same_state(successor.rules)
         far = dict.fromkeys((timer for timer in THREAD_TIMERS if timer in self.member.deadlines), NEVER)
@@ -265,9 +228,7 @@ class Pair:
             "joining": state.joining,
             "prepare": state.prepare,
         }
-        different = {key: (ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]}
-        if different:
-            raise Disagreement(f"member and model differ: {different}", rules)
+        same_state(ours, theirs, rules)
 
     def key(self) -> object:
         """Equal for pairs that behave alike: request numbers, time and wording do not count."""
@@ -326,7 +287,3 @@ def _thrown(failure: ev.Failure) -> str:
             return "IllegalStateException"
         case _:
             return "KafkaException"
-
-
-def _text(effects: Effects) -> str:
-    return ", ".join(f"{what} {value}" for what, value in effects) or "nothing"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from typing import TypeVar
 
-from .pair import Disagreement, Input
+from .beside import Beside, Disagreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,7 @@ class PairsExplored:
     trail: tuple[str, ...] = ()
 
 
-class AnyPair(Protocol):
-    """Member and model of either protocol."""
-
-    def inputs(self) -> list[Input]: ...
-    def after(self, what: Input) -> Self: ...
-    def key(self) -> object: ...
-
-
-P = TypeVar("P", bound=AnyPair)
+P = TypeVar("P", bound=Beside)
 
 
 def explore_pairs(start: P, transitions: int) -> PairsExplored:
