@@ -32,6 +32,7 @@ _VERSIONS = {
     "fetch": (4, 12),
 }
 _NOW = timedelta(0)
+_PATIENCE_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,21 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``lost``: the connection ends instead."""
+    """``lost``: the connection ends instead. ``held``: it is not sent before this is set."""
 
     epoch: int = 0
     assignment: dict[UUID, tuple[int, ...]] | None = None
     interval_ms: int = 5_000
     lost: bool = False
+    held: threading.Event | None = None
 
 
 Script = Callable[[int, Beat], Answer]
 
 
 class ScriptedBroker:
-    """Listens on loopback while it is entered. ``script`` gets each heartbeat with its number, from 0."""
+    """Listens on loopback while it is entered. ``script`` gets each heartbeat with its number, from 0. ``known``: the
+    metadata do not tell of the topic before this is set; who asks after the first heartbeat has to wait for it."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -68,6 +71,7 @@ class ScriptedBroker:
         self._server: asyncio.Server | None = None
         self._began: float | None = None
         self.port = 0
+        self.known: threading.Event | None = None
         self.beats: list[Beat] = []
 
     def __enter__(self) -> ScriptedBroker:
@@ -121,6 +125,8 @@ class ScriptedBroker:
         told = self._script(number, beat)
         if told.lost:
             return None
+        if told.held is not None:
+            await asyncio.to_thread(told.held.wait, _PATIENCE_S)
         schema = _schema("consumer_group_heartbeat", version)
         assignment = None
         if told.assignment is not None:
@@ -161,8 +167,13 @@ class ScriptedBroker:
         topic = kinds.MetadataResponseTopic(
             error_code=ErrorCode.none, name="t", topic_id=TOPIC, is_internal=False, partitions=partitions
         )
+        hidden = self.known is not None and not self.known.is_set()
+        if hidden and self.beats:
+            await asyncio.to_thread(self.known.wait, _PATIENCE_S)
+            hidden = False
+        topics = () if hidden else (topic,)
         broker = kinds.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port)
-        return schema(throttle_time=_NOW, brokers=(broker,), cluster_id="c", controller_id=1, topics=(topic,))
+        return schema(throttle_time=_NOW, brokers=(broker,), cluster_id="c", controller_id=1, topics=topics)
 
     async def _find_coordinator(self, version: int, asked: Any) -> Any:
         schema = _schema("find_coordinator", version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -65,10 +66,19 @@ class Played:
 @pytest.fixture
 def play(classes: str, tmp_path: Path):
     @contextmanager
-    def played(script: Script, *, slow: float = 0, failing: int = 0, pause: float = 0, commits: bool = False):
+    def played(
+        script: Script,
+        *,
+        slow: float = 0,
+        failing: int = 0,
+        pause: float = 0,
+        commits: bool = False,
+        known: threading.Event | None = None,
+    ):
         output = tmp_path / "output"
         arguments = map(str, (slow, failing, pause, str(commits).lower()))
         with ScriptedBroker(script) as broker, output.open("w") as stream:
+            broker.known = known
             command = [jars.java(), "-XX:TieredStopAtLevel=1", "-cp", classes, "Client", str(broker.port), *arguments]
             client = subprocess.Popen(command, stdout=stream)
             try:
@@ -107,6 +117,28 @@ def test_what_the_application_is_being_given_is_not_reported(play) -> None:
         client.until(lambda: "assigned [t-0, t-1]" in client.told)
         (full,) = (beat for beat in client.broker.beats if beat.full and beat.epoch > 0)
     assert full.owned == {}
+
+
+def test_what_it_may_still_take_is_not_reported_and_taken_while_it_is_withdrawn(play) -> None:
+    """N-REC-02, N-HB-05, INV-KIP-09, ``fault_untold_partitions_unreported``: the metadata of the topic come during
+    ``onPartitionsAssigned(∅)``. What acknowledges nothing is taken as giving up both partitions (M-REC-23)."""
+    known, release = threading.Event(), threading.Event()
+
+    def script(number: int, beat: Beat) -> Answer:
+        if number == 0:
+            return Answer(1, {TOPIC: (0, 1)}, interval_ms=2_000)
+        if beat.owned == {}:
+            return Answer(2, {}, interval_ms=2_000, held=release)
+        return Answer(max(beat.epoch, 1), interval_ms=2_000)
+
+    with play(script, slow=3, known=known) as client:
+        client.until(lambda: "assigned []" in client.told)
+        known.set()
+        client.until(lambda: "assigned [t-0, t-1]" in client.told)
+        told = [beat.owned for beat in client.broker.beats if beat.epoch > 0 and beat.owned is not None]
+        release.set()
+        client.until(lambda: "revoked [t-0, t-1]" in client.told)
+    assert told == [{}]
 
 
 @pytest.mark.parametrize("commits", [True, False])
