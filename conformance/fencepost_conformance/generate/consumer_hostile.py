@@ -5,7 +5,7 @@ As in ``hostile``: most begin as a real request and are wrong in one or two fiel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any, Protocol
@@ -13,30 +13,18 @@ from typing import Any, Protocol
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView
-from fencepost.protocol.view import GroupView
 
+from . import hostile
 from .consumer_clients import ConsumerClient, rows
 from .consumer_plan import REGEXES, TOPICS
-from .hostile import Program
-from .plan import Plan
 
 _STRANGE_MEMBERS = ("", " ", "unknown-member", "\U0001f980")
 _BAD_REGEXES = ("(", "[a-", "*x", "(?!a)b", "a{2000}", "\\")
 
 
-class Surroundings(Protocol):
-    """What a forger can know."""
+class Surroundings(hostile.Surroundings, Protocol):
+    """What a forger can know, with consumer groups."""
 
-    strange_groups: Sequence[str]
-
-    @property
-    def plan(self) -> Plan: ...
-    @property
-    def clients(self) -> Sequence[Program]: ...
-    @property
-    def known_ids(self) -> Sequence[str]: ...
-    @property
-    def groups(self) -> Mapping[str, GroupView]: ...
     @property
     def consumer_groups(self) -> Mapping[str, ConsumerGroupView]: ...
 
