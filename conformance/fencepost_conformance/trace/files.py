@@ -207,7 +207,7 @@ def explain(wrong: ValidationError) -> str:
     """The first thing wrong with a line, in one sentence; how many more there are."""
     errors = wrong.errors(include_url=False, include_input=False)
     first = errors[0]
-    if first["type"] == "union_tag_not_found":
+    if first["type"] == "union_tag_not_found" and not first["loc"]:
         return "a line of a trace is a JSON object with a 'type' (docs/traces.md); this one is not"
     where = ".".join(str(part) for part in first["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
