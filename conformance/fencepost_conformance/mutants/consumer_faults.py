@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from fencepost.coordinator import timer_keys
 from fencepost.coordinator.consumer import heartbeat, leave, membership, reconcile, records, regex, timers
 from fencepost.coordinator.consumer.draft import ConsumerDraft
 from fencepost.coordinator.consumer.errors import Refused
@@ -22,7 +23,7 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Request
+from fencepost.protocol.events import Request, TimerKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile
 
@@ -211,6 +212,15 @@ def _revocation_timer_of_an_old_epoch(patches: Patches) -> None:
     patches.attribute(leave, "_too_late", lambda key, member, epoch: True)
 
 
+def _timers_of_one_key(patches: Patches) -> None:
+    def watch(step: Step, key: TimerKey, delay_ms: int, epoch: int = 0) -> None:
+        for other in timer_keys.namesakes(key):
+            step.unwatch(other)
+        original(step, key, delay_ms, epoch)
+
+    original = patches.attribute(Step, "watch", watch)
+
+
 FAULTS: tuple[Mutant, ...] = tuple(
     Mutant(name, Side.CONSUMER_GROUP, source, text, plant)
     for name, source, text, plant in (
@@ -259,5 +269,7 @@ FAULTS: tuple[Mutant, ...] = tuple(
          "nobody watches for members that do not give up their partitions", _revocation_without_end),
         ("revocation-timer-of-an-old-epoch", "M-TMR-05",
          "a rebalance timer removes a member that has gone on since", _revocation_timer_of_an_old_epoch),
+        ("timers-of-one-key", "M-TMR-01",
+         "a timer ends that of another group whose name and member read the same", _timers_of_one_key),
     )
 )  # fmt: skip

@@ -36,11 +36,11 @@ TOPIC: Final = bytes(15) + b"\x01"
 STEADY, AWAY = "steady", "away"
 
 
-def _heartbeat(number: int, at_ms: int, member: str, epoch: int, *owned: int) -> Request:
+def _heartbeat(number: int, at_ms: int, member: str, epoch: int, *owned: int, group: str = "g") -> Request:
     instance = "instance" if member == AWAY else None
     joins = epoch == 0
     body = ConsumerGroupHeartbeatRequest(
-        "g", member, epoch, instance, None, 10_000 if joins else -1, ("t",) if joins else None, None, None,
+        group, member, epoch, instance, None, 10_000 if joins else -1, ("t",) if joins else None, None, None,
         (TopicPartitions(TOPIC, owned),) if owned else () if joins else None,
     )  # fmt: skip
     return Request(at_ms, number, 1, member, "/127.0.0.1", body)
@@ -82,10 +82,23 @@ def _says_it_owns_more() -> Sequence[Event]:
     )
 
 
+def _two_groups_with_similar_names() -> Sequence[Event]:
+    """Kafka has one key for the timers of both members; each must have its own."""
+    return (
+        TopicsChanged(0, (Topic("t", TOPIC, 2),), 1),
+        Load(0, 1, ()),
+        _heartbeat(1, 1, "0-x", 0),
+        Appended(2, 5),
+        _heartbeat(2, 1_000, "x", 0, group="g-0"),
+        Appended(1_001, 10),
+    )
+
+
 #: name → the events, under the default settings
 SCENES: Final[Mapping[str, Sequence[Event]]] = {
     "a static member leaves while it must revoke": _leaves_while_it_must_revoke(),
     "a member repeats its old epoch and owns too much": _says_it_owns_more(),
+    "two groups have similar names": _two_groups_with_similar_names(),
 }
 
 

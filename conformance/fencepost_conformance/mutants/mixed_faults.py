@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +10,19 @@ from typing import Any
 from fencepost.coordinator import lifecycle
 from fencepost.coordinator.consumer import leave, membership
 from fencepost.coordinator.consumer.errors import Refused
-from fencepost.coordinator.consumer.state import ConsumerGroup, ConsumerMember
-from fencepost.coordinator.mixed import downgrade, join, upgrade
+from fencepost.coordinator.consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
+from fencepost.coordinator.consumer.topics import TopicImage
+from fencepost.coordinator.mixed import claims, downgrade, join, upgrade
 from fencepost.coordinator.mixed import leave as classic_leave
 from fencepost.coordinator.mixed import member as classic
+from fencepost.coordinator.mixed.embedded import owned_rows
 from fencepost.coordinator.replay import Replay
 from fencepost.coordinator.state import ClassicGroup
 from fencepost.coordinator.work import Step
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_records import ConsumerGroupMemberMetadataValue
 from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.embedded import Subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupMember, Protocol
@@ -60,15 +63,27 @@ def _downgrade_without_rebalance(patches: Patches) -> None:
     patches.attribute(downgrade, "rebalance", SimpleNamespace(prepare=lambda step, group: None))
 
 
-def _downgrade_hands_out_what_is_held(patches: Patches) -> None:
-    def group_of(step: Step, group: ConsumerGroup, *rest: Any) -> Any:
-        held = {
-            member_id: {topic_id: tuple(sorted(each)) for topic_id, each in member.assigned.items()}
-            for member_id, member in group.members.items()
-        }
-        return original(step, group._replace(target=held), *rest)
+def _downgrade_hands_out_targets(patches: Patches) -> None:
+    def share(step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: str) -> Any:
+        return group.target.get(heir_of, NO_SHARE)
 
-    original = patches.attribute(downgrade, "_group", group_of)
+    patches.attribute(downgrade, "_share", share)
+
+
+def _downgrade_owes(patches: Patches) -> None:
+    patches.attribute(downgrade, "_has_its_target", lambda group, member: True)
+
+
+def _upgrade_overlooks_claims(patches: Patches) -> None:
+    patches.attribute(claims, "taken_over", lambda shares, said, topics: shares)
+
+
+def _oldest_claim_is_taken_over(patches: Patches) -> None:
+    def taken_over(shares: Any, said: Mapping[str, Subscription], topics: TopicImage) -> Any:
+        turned = {member_id: replace(each, generation_id=-each.generation_id) for member_id, each in said.items()}
+        return original(shares, turned, topics)
+
+    original = patches.attribute(claims, "taken_over", taken_over)
 
 
 def _parked_forgotten_by_the_upgrade(patches: Patches) -> None:
@@ -91,6 +106,13 @@ def _upgrade_begins_at_the_first_epoch(patches: Patches) -> None:
 
 def _owned_is_not_read(patches: Patches) -> None:
     patches.attribute(join, "owned_rows", lambda partitions, topics: ())
+
+
+def _fenced_joins_again(patches: Patches) -> None:
+    def confirmed(member: Any, subscription: Subscription, topics: TopicImage) -> Any:
+        return owned_rows(subscription.owned_partitions, topics)
+
+    patches.attribute(claims, "confirmed", confirmed)
 
 
 def _any_assignor_passes(patches: Patches) -> None:
@@ -214,8 +236,15 @@ FAULTS: tuple[Mutant, ...] = tuple(
          "a group stays a consumer group when its last such member leaves", _departure_does_not_downgrade),
         ("downgrade-without-rebalance", "X-DOWN-06",
          "after a downgrade nobody gets the partitions of those who left", _downgrade_without_rebalance),
-        ("downgrade-hands-out-what-is-held", "X-DOWN-04",
-         "a downgrade hands out what members held rather than their targets", _downgrade_hands_out_what_is_held),
+        ("downgrade-hands-out-targets", "X-DOWN-04",
+         "a downgrade assigns members their targets rather than what they hold", _downgrade_hands_out_targets),
+        ("downgrade-owes", "X-DOWN-22",
+         "after a downgrade by replacement nobody tells a member that it still waits for a part of its target",
+         _downgrade_owes),
+        ("upgrade-overlooks-claims", "X-UP-05",
+         "what a member owns and nobody is assigned is free after an upgrade", _upgrade_overlooks_claims),
+        ("oldest-claim-is-taken-over", "X-UP-05",
+         "of several claims to a partition an upgrade believes the oldest", _oldest_claim_is_taken_over),
         ("parked-forgotten-by-the-upgrade", "X-UP-03",
          "who waits in a join or sync phase is not answered when the group is converted",
          _parked_forgotten_by_the_upgrade),
@@ -226,6 +255,8 @@ FAULTS: tuple[Mutant, ...] = tuple(
         ("owned-is-not-read", "X-JOIN-17",
          "what a classic member says that it owns is not read, so it is taken to have given up everything",
          _owned_is_not_read),
+        ("fenced-joins-again", "X-JOIN-12",
+         "a JoinGroup is accepted whatever generation its subscription tells", _fenced_joins_again),
         ("any-assignor-passes", "X-JOIN-04",
          "classic members are let in with assignors that the others do not have", _any_assignor_passes),
         ("stays-a-consumer", "X-JOIN-13",

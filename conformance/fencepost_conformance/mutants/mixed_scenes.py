@@ -6,8 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, ConsumerGroupHeartbeatRequest
-from fencepost.protocol.embedded import Subscription, encode_subscription
-from fencepost.protocol.events import Appended, Event, Load, Request, Topic, TopicsChanged
+from fencepost.protocol.embedded import NO_GENERATION, Subscription, encode_subscription
+from fencepost.protocol.events import (
+    Appended,
+    Event,
+    Load,
+    Request,
+    TimerFired,
+    TimerKey,
+    TimerKind,
+    Topic,
+    TopicsChanged,
+)
 from fencepost.protocol.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -36,21 +46,29 @@ def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
     return Request(at_ms, number, _VERSIONS[type(body)], "client", "/127.0.0.1", body)
 
 
-def _consumer(number: int, at_ms: int, epoch: int = 0) -> Request:
-    """``s`` of the consumer protocol comes for the topic u, or goes."""
+def _consumer(number: int, at_ms: int, epoch: int = 0, topic: str = "u", instance: str | None = None) -> Request:
+    """``s`` of the consumer protocol comes for a topic, or goes."""
     joins = epoch == 0
     body = ConsumerGroupHeartbeatRequest(
-        "g", "s", epoch, None, None, 10_000 if joins else -1, ("u",) if joins else None, None, None,
+        "g", "s", epoch, instance, None, 10_000 if joins else -1, (topic,) if joins else None, None, None,
         () if joins else None,
     )  # fmt: skip
     return _ask(number, at_ms, body)
 
 
-def _classic(number: int, at_ms: int, member: str, topic: str, *owned: int) -> Request:
-    """A classic member joins for a topic; ``owned`` are partitions of t."""
-    said = Subscription((topic,), None, tuple(TopicPartition("t", each) for each in owned))
+def _classic(
+    number: int,
+    at_ms: int,
+    member: str,
+    topics: str,
+    *owned: int,
+    instance: str | None = None,
+    generation: int = NO_GENERATION,
+) -> Request:
+    """A classic member joins for topics of one letter; ``owned`` are partitions of t, of that ``generation``."""
+    said = Subscription(tuple(topics), None, tuple(TopicPartition("t", each) for each in owned), generation)
     offer = (Protocol("cooperative-sticky", encode_subscription(said)),)
-    return _ask(number, at_ms, JoinGroupRequest("g", 30_000, 60_000, member, None, "consumer", offer))
+    return _ask(number, at_ms, JoinGroupRequest("g", 30_000, 60_000, member, instance, "consumer", offer))
 
 
 def _sync(number: int, at_ms: int, member: str, generation: int) -> Request:
@@ -107,9 +125,58 @@ def _two_leave_at_once() -> Sequence[Event]:
     )
 
 
+def _waits_as_the_last_one_comes_back() -> Sequence[Event]:
+    """The last member of the consumer protocol holds everything, and comes back as a classic one: who waits for its
+    share must hear of it."""
+    return (
+        *_START,
+        _consumer(1, 1, topic="t", instance="i"),
+        Appended(2, 5),
+        _classic(2, 2_000, "one", "t"),
+        Appended(2_001, 11),
+        _sync(3, 2_002, "one", 3),
+        _classic(4, 4_000, "", "t", instance="i"),
+    )
+
+
+def _two_claim_the_same() -> Sequence[Event]:
+    """Two members of a classic group whose round is under way say that they own the same partition, one of them of an
+    older generation; then a consumer comes."""
+    return (
+        *_START,
+        _classic(1, 1, "", "t", 0, instance="a", generation=3),
+        _classic(2, 2, "", "t", 0, 1, instance="b", generation=5),
+        Appended(3, 1),
+        TimerFired(3_001, TimerKey(TimerKind.JOIN, "g")),
+        TimerFired(6_001, TimerKey(TimerKind.JOIN, "g")),
+        _consumer(3, 7_000),
+    )
+
+
+def _comes_again_from_before() -> Sequence[Event]:
+    """A classic member must give up a partition; then a JoinGroup of an older epoch arrives, which owns less."""
+    return (
+        *_START,
+        _consumer(1, 1),
+        Appended(2, 5),
+        _classic(2, 2_000, "one", "t"),
+        Appended(2_001, 10),
+        _classic(3, 4_000, "one", "tu", 0, 1, generation=3),
+        Appended(4_001, 14),
+        _classic(4, 6_000, "two", "t"),
+        Appended(6_001, 20),
+        _classic(5, 8_000, "one", "tu", 0, 1, generation=4),
+        Appended(8_001, 22),
+        _classic(6, 8_002, "one", "tu", 0, generation=3),
+    )
+
+
 #: name → the events, under ``SETTINGS``
 SCENES: Final[Mapping[str, Sequence[Event]]] = {
     "too many are left for a classic group": _too_many_for_a_classic_group(),
     "a classic member must revoke at the epoch of the target": _must_revoke_at_the_epoch_of_the_target(),
     "two members of a mixed group leave at once": _two_leave_at_once(),
+    "a classic member waits as the last consumer comes back": _waits_as_the_last_one_comes_back(),
+    "two members of a classic group claim the same": _two_claim_the_same(),
+    "a JoinGroup of an older epoch comes again": _comes_again_from_before(),
 }
