@@ -81,6 +81,7 @@ class MemberHost(ABC, Generic[M]):
         self.running = False
         self.life = (0, 0)
         self.given_up: str | None = None
+        self.coming_back = False  #: it has ended, and is about to be started again
         self.listener_fails = False
         self.listener_delay_ms = plan.listener_ms
         self.processing_ms = 0  #: how long the program needs for what a poll returns
@@ -131,7 +132,7 @@ class MemberHost(ABC, Generic[M]):
         self._timers.clear()
         self._inbox.clear()
         self.busy_until = 0
-        self.running = True
+        self.running, self.coming_back = True, False
         self._world.network.fetch_metadata(self)
         self.subscribe(self.plan.topics)
         self._poll_again(self.process)
@@ -278,6 +279,7 @@ class MemberHost(ABC, Generic[M]):
                 if self.ends(failure.error):
                     self.crash()
                     if self.comes_back():
+                        self.coming_back = True
                         world.later(1_000, self._start_again)
                     else:
                         self.given_up = "fenced by a second process"  # and rightly: the program ends (C-STATIC-13)

@@ -84,6 +84,9 @@ class Settling:
         world = self._simulation
         if not world.broker.active:
             return "no coordinator"
+        between = [host.plan.name for host in world.hosts if host.coming_back and host.given_up is None]
+        if between:
+            return f"{between} are about to start again"
         groups = {host.plan.settings.group_id for host in world.hosts}
         for group in sorted(groups):
             live = [host for host in world.hosts if host.takes_part and host.plan.settings.group_id == group]
