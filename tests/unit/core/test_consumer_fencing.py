@@ -219,6 +219,25 @@ def test_a_member_that_takes_another_instance_id_gives_the_first_one_up() -> Non
         assert reloaded.static_members == scene.seen.static_members
 
 
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
+def test_a_member_that_takes_the_place_of_another_loses_its_own(profile: Profile) -> None:
+    """M-STATIC-03: no client does so; its own partitions are free, and nobody is assigned them until the next bump."""
+    scene = ConsumerScene(profile)
+    scene.come("m1", "a")
+    scene.pass_time(LATER)
+    scene.come("m2", "a", instance="i")
+    target = {member: plain(share)[A] for member, share in scene.seen.target}
+    scene.ok("m2", -2, instance="i")
+    epoch = scene.seen.group_epoch
+    answer = scene.come("m1", "a", instance="i")
+    assert [row.member_id for row in scene.seen.members] == ["m1"]
+    assert (plain(answer.assignment or ()), answer.member_epoch) == ({}, epoch)  # its own were in the way
+    assert plain(scene.ok("m1", epoch).assignment or ()) == {A: target["m2"]}
+    assert scene.seen.group_epoch == epoch
+    assert {number for _, number, _ in scene.seen.partition_epochs} == set(target["m2"])
+    assert set(target["m2"]) | set(target["m1"]) == {0, 1, 2, 3}
+
+
 @pytest.mark.parametrize(("profile", "share"), [(INTENDED, {A: (0, 1)}), (KAFKA_4_3, {})])
 def test_a_new_instance_id_keeps_the_members_target(profile: Profile, share: dict[bytes, tuple[int, ...]]) -> None:
     """M-HB-07 mended; Kafka lets the member end STABLE with nothing (LIV-16)."""
