@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from ..console import CannotRun, progress
 from ..counting import counted
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
+from ..processes import worker_processes
 from ..targets.kafka_jvm import KafkaJvm
 from ..targets.registry import TargetName, parse_target, profile_for
 from .core import STEPS, Checked, check
@@ -31,7 +31,7 @@ def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked
     for protocol in GroupProtocol:
         total = Checked()
         one = partial(check, profile=switches, protocol=protocol)
-        with ProcessPoolExecutor(os.cpu_count()) as pool, progress(f"loading, {protocol}", traces) as meter:
+        with worker_processes(os.cpu_count() or 1) as pool, progress(f"loading, {protocol}", traces) as meter:
             for found in pool.map(one, range(seed, seed + traces), chunksize=_AT_ONCE):
                 total += found
                 meter.advance()
