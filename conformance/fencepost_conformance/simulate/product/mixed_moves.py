@@ -93,6 +93,7 @@ def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[
         yield Move(name, "rejoins and claims all", _join(name, instance, _every(topics)))
         if before != epoch:
             yield Move(name, "rejoins from before", _join(name, instance, keeps, before))
+            yield Move(name, "rejoins from before and owns nothing", _join(name, instance, (), before))
             yield Move(name, "rejoins from before and claims all", _join(name, instance, _every(topics), before))
         if keeps:
             yield Move(name, "rejoins with what it may keep", _join(name, instance, keeps))
