@@ -3,8 +3,6 @@ package fencepost;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.Collection;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -20,7 +18,7 @@ import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
  * What can be seen of the consumer groups in memory (G-DATA-20…33), written when it changed. What a release does not
  * have yet is written as the value that stands for "none".
  */
-final class ConsumerViews {
+final class ConsumerViews extends GroupViews<ConsumerGroup> {
     private static final Field STATIC_MEMBERS = Reflect.field(ConsumerGroup.class, "staticMembers");
     private static final Field PARTITION_EPOCHS = Reflect.field(ConsumerGroup.class, "currentPartitionEpoch");
     private static final Field REGEXES = Reflect.field(ConsumerGroup.class, "resolvedRegularExpressions");
@@ -34,37 +32,12 @@ final class ConsumerViews {
     private static final Method OLD_METADATA = optional(ConsumerGroup.class, "subscriptionMetadata");
     private static final Method CLASSIC = Reflect.method(ConsumerGroupMember.class, "classicMemberMetadata");
 
-    private final Hosts hosts;
-    private final Map<String, byte[]> last = new HashMap<>();
-    private final Json view = new Json();
-
     ConsumerViews(Hosts hosts) {
-        this.hosts = hosts;
+        super(ConsumerGroup.class, hosts);
     }
 
-    /** Writes each group that differs from the last call, with null for one that is gone. */
-    void take(Json out, Collection<?> groups) {
-        out.open();
-        Set<String> gone = new HashSet<>(last.keySet());
-        for (Object group : groups) {
-            if (group instanceof ConsumerGroup consumer) {
-                gone.remove(consumer.groupId());
-                write(consumer);
-                if (!view.holds(last.get(consumer.groupId()))) {
-                    byte[] now = view.take();
-                    last.put(consumer.groupId(), now);
-                    out.open().text(consumer.groupId()).raw(now).close();
-                }
-            }
-        }
-        for (String group : gone) {
-            last.remove(group);
-            out.open().text(group).none().close();
-        }
-        out.close();
-    }
-
-    private void write(ConsumerGroup group) {
+    @Override
+    protected void write(ConsumerGroup group) {
         view.clear().open().text(group.stateAsString()).number(group.groupEpoch()).number(number(HASH, group))
             .number(group.assignmentEpoch()).number(number(TIMESTAMP, group))
             .text(group.subscriptionType().toString()).open();

@@ -2,10 +2,7 @@ package fencepost;
 
 import java.lang.reflect.Field;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -17,42 +14,17 @@ import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
 
 /** What can be seen of the classic groups in memory (G-DATA-01…11), written when it changed. */
-final class Views {
+final class Views extends GroupViews<ClassicGroup> {
     private static final Field STATIC_MEMBERS = Reflect.field(ClassicGroup.class, "staticMembers");
     private static final Field PENDING_JOIN = Reflect.field(ClassicGroup.class, "pendingJoinMembers");
     private static final Field PENDING_SYNC = Reflect.field(ClassicGroup.class, "pendingSyncMembers");
 
-    private final Hosts hosts;
-    private final Map<String, byte[]> last = new HashMap<>();
-    private final Json view = new Json();
-
     Views(Hosts hosts) {
-        this.hosts = hosts;
+        super(ClassicGroup.class, hosts);
     }
 
-    /** Writes each group that differs from the last call, with null for one that is gone. */
-    void take(Json out, Collection<?> groups) {
-        out.open();
-        Set<String> gone = new HashSet<>(last.keySet());
-        for (Object group : groups) {
-            if (group instanceof ClassicGroup classic) {
-                gone.remove(classic.groupId());
-                write(classic);
-                if (!view.holds(last.get(classic.groupId()))) {
-                    byte[] now = view.take();
-                    last.put(classic.groupId(), now);
-                    out.open().text(classic.groupId()).raw(now).close();
-                }
-            }
-        }
-        for (String group : gone) {
-            last.remove(group);
-            out.open().text(group).none().close();
-        }
-        out.close();
-    }
-
-    private void write(ClassicGroup group) {
+    @Override
+    protected void write(ClassicGroup group) {
         view.clear().open().text(group.currentState().toString()).text(group.previousState().toString())
             .number(group.generationId()).text(group.protocolType().orElse(null))
             .text(group.protocolName().orElse(null)).text(group.leaderOrNull()).open();
