@@ -18,13 +18,14 @@ Held = dict[TopicPartition, None]
 @dataclass(frozen=True, slots=True)
 class Claims:
     """``held``: what each member is believed to hold, members in map order (A-STICKY-06). ``void``: claimed twice in
-    one generation.
+    one generation. ``unreal``: held, and not there (A-STICKY-27).
     ``alike``: all subscribe to the same (A-STICKY-07). ``newest``: the highest generation ever met (A-STICKY-05)."""
 
     held: dict[str, Held]
     void: frozenset[TopicPartition]
     alike: bool
     newest: int
+    unreal: frozenset[TopicPartition] = frozenset()
 
 
 def settle(
@@ -38,10 +39,12 @@ def settle(
 ) -> Claims:
     """Go through the claims in map order. A number that its topic does not have is no claim.
 
-    With ``faults``, a member that subscribes to nothing is like everybody who comes after it (Kafka fault).
+    With ``faults`` it is one (A-STICKY-27), and a member that subscribes to nothing is like everybody who comes after
+    it (A-STICKY-26).
     """
     held: dict[str, Held] = {}
     void: set[TopicPartition] = set()
+    unreal: set[TopicPartition] = set()
     holder: dict[TopicPartition, str] = {}
     first: frozenset[str] | None = None
     alike = True
@@ -55,8 +58,12 @@ def settle(
         mine = held[name] = {}
         for partition in claim.partitions:
             topic = topics.get(partition.topic)
-            if topic is None or not 0 <= partition.partition < topic.partitions:
+            if topic is None:
                 continue
+            if not 0 <= partition.partition < topic.partitions:
+                if not faults:
+                    continue
+                unreal.add(partition)
             other = holder.get(partition)
             # Of the other member the subscription's own generation counts, not that in its user data (A-STICKY-04).
             told = None if other is None else members[other].subscription.generation_id
@@ -69,7 +76,7 @@ def settle(
             if other is None or claim.age != told:
                 mine[partition] = None
             holder[partition] = name
-    return Claims(held, frozenset(void), alike, newest)
+    return Claims(held, frozenset(void), alike, newest, frozenset(unreal))
 
 
 def missing(every: Sequence[TopicPartition], kept: Mapping[str, Held]) -> list[TopicPartition]:

@@ -7,13 +7,13 @@ over the members and one over the partitions do it; nothing is ever moved twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.protocol.events import Topic
 
 from ..partitions import TopicPartition, java_order
-from .claims import Claims, missing
+from .claims import Claims, Held, missing
 from .near import Nearness
 
 
@@ -31,17 +31,33 @@ class Dealt:
 
 
 def assign(topics: Mapping[str, Topic], claims: Claims, near: Nearness) -> Dealt:
-    """``topics`` sorted by name."""
+    """``topics`` sorted by name. Raises ``IndexError`` where claims to partitions that do not exist make the numbers
+    come out wrong; that takes ``faults`` (A-STICKY-27)."""
     every = [TopicPartition(name, number) for name, topic in topics.items() for number in range(topic.partitions)]
     deal = _Deal(len(every), claims, near)
     deal.keep()
-    free = near.fewest_first(missing(every, {name: dict.fromkeys(share) for name, share in deal.shares.items()}))
+    kept = {name: dict.fromkeys(share) for name, share in deal.shares.items()}
+    unreal = [each for share in kept.values() for each in share if each in claims.unreal] if claims.unreal else []
+    free = near.fewest_first(_from(min(unreal, key=_by_name), every, kept) if unreal else missing(every, kept))
     deal.under.sort(key=java_order)
     deal.even.sort(key=java_order)
     if near.used:
         free = deal.deal_near(free)
     deal.deal(free)
+    if deal.under:
+        raise IndexError("nothing is left for a member that has too little")
     return Dealt(deal.shares, deal.transferring)
+
+
+def _by_name(partition: TopicPartition) -> tuple[bytes, int]:
+    return java_order(partition.topic), partition.partition
+
+
+def _from(unreal: TopicPartition, every: Sequence[TopicPartition], kept: Mapping[str, Held]) -> list[TopicPartition]:
+    """What Kafka takes for free if somebody keeps a partition that does not exist: it goes through both lists side by
+    side, and where it waits for that one, whatever comes after counts as free (A-STICKY-27)."""
+    free = frozenset(missing(every, kept))
+    return [each for each in every if each in free or _by_name(each) > _by_name(unreal)]
 
 
 class _Deal:

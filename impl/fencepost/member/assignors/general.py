@@ -36,7 +36,11 @@ def assign(
     faults: bool,
 ) -> dict[str, list[TopicPartition]]:
     """``topics`` sorted by name. With ``faults`` a partition may go back to a previous owner that has unsubscribed,
-    and ``KeyError`` is raised where that owner is out of the game (Kafka faults)."""
+    and ``KeyError`` is raised where that owner is out of the game (A-STICKY-25). Claims to partitions that do not exist
+    are left out all the same: what Kafka makes of them here (A-STICKY-27) is not repeated."""
+    for partition in claims.unreal:
+        for share in claims.held.values():
+            share.pop(partition, None)
     wants = {name: [topic for topic in members[name].subscription.topics if topic in topics] for name in claims.held}
     work = _Work(topics, wants, claims.held, near)
     revoked = work.keep({name: frozenset(members[name].subscription.topics) for name in wants})

@@ -61,7 +61,7 @@ def _assignments(shares: Mapping[str, list[TopicPartition]]) -> dict[str, Assign
 class StickyAssignor:
     """Eager. ``held`` and ``generation``: the last assignment received (A-STICKY-01); ``newest``: A-STICKY-05.
 
-    ``faults``: do also what Kafka does wrong (A-STICKY-25, A-STICKY-26).
+    ``faults``: do also what Kafka does wrong (A-STICKY-25, A-STICKY-26, and A-STICKY-27 where subscriptions are equal).
     """
 
     name: str = "sticky"

@@ -1,0 +1,187 @@
+"""Faults of the client's sticky assignors (A-STICKY-25…27): each is found as a smallest group.
+
+Kafka's own class does the same with it, and with all the others.
+
+Groups of one to three members are gone through by size: members, the topics and claims of each, and partitions. What is
+looked for is any share that the assignor may not give: a partition that does not exist, that its owner does not
+subscribe to, or that has two owners; or no answer at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, combinations, product
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from fencepost.member.assignors.base import GroupMember
+from fencepost.member.assignors.sticky import CooperativeStickyAssignor
+from fencepost.member.consumer_protocol import Subscription
+from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.events import Topic
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.jvm.assignors import KafkaAssignors, client
+
+Shares = Mapping[str, tuple[TopicPartition, ...]] | None
+
+
+class Wish(NamedTuple):
+    """What a member subscribes to, what it claims, and of which generation."""
+
+    topics: str
+    claims: tuple[TopicPartition, ...]
+    generation: int
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.topics) + len(self.claims)
+
+
+class Group(NamedTuple):
+    """``partitions``: how many each topic has."""
+
+    partitions: tuple[tuple[str, int], ...]
+    wishes: tuple[Wish, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(count for _, count in self.partitions) + sum(each.size for each in self.wishes)
+
+    @property
+    def topics(self) -> dict[str, Topic]:
+        return {name: Topic(name, b"", count) for name, count in self.partitions}
+
+    @property
+    def members(self) -> dict[str, GroupMember]:
+        rows = zip("abc", self.wishes, strict=False)
+        return {
+            name: GroupMember(Subscription(tuple(each.topics), None, each.claims, each.generation))
+            for name, each in rows
+        }
+
+
+class Fault(NamedTuple):
+    """``least`` topics a member subscribes to, of topics with so many partitions; ``beyond``: how many numbers it may
+    claim that a topic does not have. ``size``: of the smallest group."""
+
+    rule: str
+    least: int
+    partitions: tuple[tuple[str, int], ...]
+    beyond: int
+    most: int
+    size: int
+
+
+FAULTS = (
+    Fault("A-STICKY-25", 1, (("t", 1), ("u", 1)), 0, 3, 12),
+    Fault("A-STICKY-26", 0, (("t", 1),), 0, 2, 4),
+    Fault("A-STICKY-27", 1, (("t", 1),), 1, 2, 4),
+)
+
+
+def _subsets(of: tuple[str | TopicPartition, ...], least: int, most: int) -> Iterator[tuple[str | TopicPartition, ...]]:
+    return chain.from_iterable(combinations(of, count) for count in range(least, most + 1))
+
+
+def groups(fault: Fault) -> list[Group]:
+    """All of them, the smallest first."""
+    real = [TopicPartition(name, n) for name, count in fault.partitions for n in range(count + fault.beyond)]
+    wishes = [
+        Wish("".join(map(str, topics)), tuple(each for each in claims if isinstance(each, TopicPartition)), generation)
+        for topics in _subsets(tuple(name for name, _ in fault.partitions), fault.least, len(fault.partitions))
+        for claims in _subsets(tuple(real), 0, 2)
+        for generation in ((1, 2) if claims else (2,))
+    ]
+    found = [
+        Group(fault.partitions, each) for count in range(1, fault.most + 1) for each in product(wishes, repeat=count)
+    ]
+    return sorted(found, key=lambda group: group.size)
+
+
+def ours(group: Group, *, faults: bool) -> Shares:
+    """What the assignor of this project gives; None: it raises."""
+    try:
+        answer = CooperativeStickyAssignor(faults=faults).assign(group.topics, group.members)
+    except (KeyError, IndexError):
+        return None
+    return {name: share.partitions for name, share in answer.assignments.items()}
+
+
+def is_allowed(group: Group, shares: Shares) -> bool:
+    """A-PROP-02, A-PROP-03, and A-PROP-01 as far as a round of a cooperative assignor goes."""
+    if shares is None:
+        return False
+    given, counts = [each for share in shares.values() for each in share], dict(group.partitions)
+    real = all(0 <= each.partition < counts.get(each.topic, 0) for each in given)
+    wanted = all(each.topic in group.members[name].subscription.topics for name in shares for each in shares[name])
+    return real and wanted and len(given) == len(set(given))
+
+
+@cache
+def smallest(rule: str) -> Group | None:
+    fault = next(each for each in FAULTS if each.rule == rule)
+    return next((group for group in groups(fault) if not is_allowed(group, ours(group, faults=True))), None)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
+def test_fault_of_the_assignor_is_found(fault: Fault) -> None:
+    found = smallest(fault.rule)
+    assert found is not None
+    assert found.size == fault.size
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
+def test_without_faults_there_is_none(fault: Fault) -> None:
+    """Nor in any larger group of these."""
+    assert all(is_allowed(group, ours(group, faults=False)) for group in groups(fault))
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Callable[[Sequence[Group]], list[Shares]]]:
+    try:
+        asked = KafkaAssignors("4.3.1")
+    except CannotRun as reason:
+        pytest.skip(str(reason))
+
+    def shares(answer: str) -> Shares:
+        try:
+            return {name: tuple(share) for name, share in client.shares(answer).items()}
+        except client.Raised:
+            return None
+
+    def assign(asking: Sequence[Group]) -> list[Shares]:
+        questions = [client.assign("cooperative-sticky", each.topics.values(), each.members) for each in asking]
+        return [shares(answer) for answer in asked.ask(questions)]
+
+    yield assign
+    asked.close()
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
+def test_kafka_does_the_same(kafka: Callable[[Sequence[Group]], list[Shares]], fault: Fault) -> None:
+    every = groups(fault)
+    theirs = dict(zip(every, kafka(every), strict=True))
+    found = smallest(fault.rule)
+    assert found is not None
+    assert not is_allowed(found, theirs[found])
+    assert [ours(each, faults=True) for each in every] == list(theirs.values())
+
+
+@pytest.mark.jvm
+def test_kafka_believes_every_claim_alike(kafka: Callable[[Sequence[Group]], list[Shares]]) -> None:
+    """A-STICKY-27 where all subscribe to the same: two topics that came back smaller."""
+    draw = Random("shrunk")
+    numbers = [TopicPartition(name, number) for name in "tu" for number in range(4)]
+
+    def wish() -> Wish:
+        return Wish("tu", tuple(draw.sample(numbers, draw.randint(0, 4))), draw.choice((1, 2, 2, 2)))
+
+    every = [Group((("t", 2), ("u", 2)), tuple(wish() for _ in range(draw.randint(1, 3)))) for _ in range(2_000)]
+    theirs = kafka(every)
+    assert [ours(each, faults=True) for each in every] == theirs
+    wrong = [each for each, shares in zip(every, theirs, strict=True) if not is_allowed(each, shares)]
+    assert 200 < len(wrong) < len(every)
