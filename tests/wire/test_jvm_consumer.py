@@ -371,7 +371,7 @@ def test_kafka_still_has_its_faults(path: Path, kafka: KafkaJvm) -> None:
 
 #: Traces that came to topics of one bucket (A-UHOM-07), to topics and timers that a conversion leaves (X-DOWN-30,
 #: C-LEAVE-22) and to a member of another name (X-DOWN-20).
-_ODD = {GroupProtocol.CONSUMER: (11147, 40025), GroupProtocol.MIXED: (178, 843, 900, 3514)}
+_ODD = {GroupProtocol.CONSUMER: (11147, 40025), GroupProtocol.MIXED: (236, 1743, 1917, 3351)}
 
 
 @pytest.mark.parametrize(("release", "profile"), [("4.1.2", "kafka-4.1"), ("4.3.1", "kafka-4.3")])
