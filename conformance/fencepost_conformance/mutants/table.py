@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..counting import counted
 from .catalogue import MUTANTS
 from .suite import Kill, Verdict
 
@@ -38,6 +39,6 @@ def as_markdown(verdicts: Iterable[Verdict]) -> str:
     lines = ["| Mutant | Source | What the faulty program does | Found by |", "|---|---|---|---|"]
     for verdict in verdicts:
         mutant = MUTANTS[verdict.mutant]
-        found = "; ".join(f"{kill.check}: {kill.by}, {kill.steps} steps" for kill in verdict.kills) or "**survived**"
-        lines.append(f"| `{mutant.name}` | {mutant.source} | {mutant.text} | {found} |")
+        found = "; ".join(f"{kill.check}: {kill.by}, {counted(kill.steps, 'steps')}" for kill in verdict.kills)
+        lines.append(f"| `{mutant.name}` | {mutant.source} | {mutant.text} | {found or '**survived**'} |")
     return "\n".join(lines)
