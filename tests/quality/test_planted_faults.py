@@ -8,6 +8,7 @@ import pytest
 from coordinator_machine import shrunk
 from mixed_faults import broken_by
 from test_hypothesis_consumer import ConsumerCoordinator
+from test_hypothesis_core import Coordinator
 
 from fencepost.coordinator import completion, lifecycle
 from fencepost.member.consumer import ConsumerMember, application
@@ -60,16 +61,18 @@ def does_not_await_the_listener(patches):
 
 
 @pytest.mark.parametrize(
-    ("plant", "rule_id", "most"),
+    ("machine", "plant", "rule_id", "most"),
     [
-        (keeps_new_groups, "INV-ATOM-01", 2),
-        (keeps_changed_groups, "INV-ATOM-01", 4),
-        (loads_all_but_the_last_record, "INV-REPLAY-01", 3),
+        (ConsumerCoordinator, keeps_new_groups, "INV-ATOM-01", 2),
+        (ConsumerCoordinator, keeps_changed_groups, "INV-ATOM-01", 4),
+        (ConsumerCoordinator, loads_all_but_the_last_record, "INV-REPLAY-01", 3),
+        (Coordinator, loads_all_but_the_last_record, "INV-REPLAY-01", 3),
     ],
+    ids=["kept, new", "kept, changed", "lost", "lost, classic"],
 )
-def test_a_machine_sees_it_and_shrinks_to_a_few_steps(plant, rule_id, most):
+def test_a_machine_sees_it_and_shrinks_to_a_few_steps(machine, plant, rule_id, most):
     with broken_by(plant):
-        broken, steps, program = shrunk(ConsumerCoordinator)
+        broken, steps, program = shrunk(machine)
     assert 0 < len(steps) <= most, program
     assert broken == rule_id, program
 

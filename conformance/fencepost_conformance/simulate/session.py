@@ -13,6 +13,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupState, GroupView
 
+from ..compaction.hard import Groups, lost
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from .answer_rules import AnswerRules
@@ -25,7 +26,6 @@ from .consumer_group_rules import (
     check_released,
     check_taken_back,
     check_upgrade,
-    hard,
 )
 from .group_rules import check_change, check_group, check_independence
 
@@ -45,7 +45,8 @@ class WatchedSession(CoreSession):
         self._overwritten: set[int] = set()  #: parked requests that a later one of the member took the place of
         self._held: dict[int, tuple[str, str, str]] = {}  #: parked requests: group, member, what for
         self._before: Views = {}  #: consumer groups before the last step
-        self._left: tuple[Views, list[Record]] = ({}, [])  #: consumer groups and log when the partition was lost
+        self._left: tuple[Groups, list[Record]] = (Groups({}, {}), [])  #: groups and log when the partition was lost
+        self._unwritten: set[str] = set()  #: groups whose last record could not be appended
         self._names: dict[bytes, str] = {}  #: of the topics
 
     def feed(self, event: Event) -> Observation:
@@ -55,7 +56,7 @@ class WatchedSession(CoreSession):
             self._names = {topic.topic_id: topic.name for topic in event.topics}
         elif isinstance(event, Request) and getattr(event.body, "group_id", None) in consumers:
             self._elsewhere.add(event.id)
-        self._check_history(event, consumers)
+        self._check_history(event, before, consumers)
         self._write(event, seen)
         self._check_groups(event, seen, before)
         self._check_consumer_groups(event, seen, consumers)
@@ -68,7 +69,7 @@ class WatchedSession(CoreSession):
         self._before = consumers
         return seen
 
-    def _check_history(self, event: Event, consumers: Views) -> None:
+    def _check_history(self, event: Event, classic: Mapping[str, GroupView], consumers: Views) -> None:
         """What a failed append and a load bring back."""
         if isinstance(event, AppendFailed):
             for name in self._before.keys() | consumers.keys():
@@ -78,12 +79,10 @@ class WatchedSession(CoreSession):
                 else:
                     demand(now is None, "INV-ATOM-01", f"{name} is there, and what made it was not appended")
         elif isinstance(event, Unload):
-            self._left = consumers, list(self.log)
+            self._left = Groups(classic, consumers), list(self.log)
         elif isinstance(event, Load) and list(event.records) == self._left[1]:
-            live, loaded = (
-                {name: hard(view) for name, view in views.items()} for views in (self._left[0], self.consumer_groups)
-            )
-            demand(live == loaded, "INV-REPLAY-01", f"live {live}, loaded {loaded}")
+            differ = lost(self._left[0], Groups(self.groups, self.consumer_groups), self.log, self._unwritten)
+            demand(not differ, "INV-REPLAY-01", f"not as before the partition was lost: {differ}")
 
     def _check_groups(self, event: Event, seen: Observation, before: Mapping[str, GroupView]) -> None:
         for name, group in seen.groups.items():
@@ -112,9 +111,12 @@ class WatchedSession(CoreSession):
     def _write(self, event: Event, seen: Observation) -> None:
         if isinstance(event, Load):
             self.log = list(event.records)
+            self._unwritten.clear()
         elif isinstance(event, AppendFailed) and self._last:
+            self._unwritten |= {record.key.group for record in self.log[-self._last :]}
             del self.log[-self._last :]
         self.log += seen.records
+        self._unwritten -= {record.key.group for record in seen.records}
         self._last = len(seen.records)
 
     def _check_parked(self, event: Event) -> None:
