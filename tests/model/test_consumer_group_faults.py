@@ -78,6 +78,13 @@ FAULTS = (
         everything_is_owned,
         3,
     ),
+    Fault(  # M-STATIC-15, A-UHOM-08
+        "fault_replacement_merges_members",
+        "kept-from-everybody",
+        (join("m1"), join("m2", (), instance="i1"), join("m1", instance="i1")),
+        everything_is_owned,
+        4,
+    ),
     Fault(  # M-STATIC-02
         "fault_static_rejoin_unreleased",
         "own-instance-refused",

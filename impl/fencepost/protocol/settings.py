@@ -88,6 +88,7 @@ class Profile:
     fault_rejoin_confirms_revocation: bool = False  # M-FENCE-07, INV-KIP-09
     fault_absent_assignor_elected: bool = False  # M-TGT-02
     fault_absent_partition_fails: bool = False  # A-UHET-06, X-UP-05
+    fault_replacement_merges_members: bool = False  # M-STATIC-15, A-UHOM-08
     fault_superseded_records_loaded: bool = False  # F-REPLAY-18, M-PE-02, F-REPLAY-06
     fault_timer_keys_collide: bool = False  # M-TMR-01, C-TMR-11
     # members of consumer groups, client side

@@ -110,6 +110,8 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
                 check_epoch(t, holder, body)  # M-STATIC-02 mended: as M-FENCE-07
                 return Found(holder)
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-02")
+        if known is not None and known is not holder and not t.profile.fault_replacement_merges_members:
+            raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-15")
         t.rule("M-STATIC-03")
         return replace(t, holder, member_id)
     if mapped is None:
@@ -269,7 +271,11 @@ def compute(
             for m in members
         ]
     )
-    ask = Ask(assignor, kind, wishes, {topic.topic_id: topic.partitions for topic in t.world.image.topics})
+    counts = {topic.topic_id: topic.partitions for topic in t.world.image.topics}
+    withheld = before.get(found.member.member_id, ()) if old else ()  # M-STATIC-15
+    if withheld:
+        t.rule("A-UHOM-08")
+    ask = Ask(assignor, kind, wishes, counts, withheld)
     if t.profile.fault_absent_partition_fails and stumbles(ask):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A-UHET-06")
     given = t.world.oracle.target(t.group_id, ask)

@@ -30,12 +30,14 @@ class Wish(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """The input of a computation. ``partitions``: topic id to count, of every existing topic."""
+    """The input of a computation. ``partitions``: topic id to count, of every existing topic. ``withheld``: what
+    Kafka's uniform keeps from everybody, though no previous target has it (A-UHOM-08)."""
 
     assignor: str
     type: SubscriptionType
     members: tuple[Wish, ...]
     partitions: Mapping[bytes, int]
+    withheld: Target = ()
 
 
 def _all(ask: Ask, topics: frozenset[bytes]) -> set[Partition]:
@@ -72,14 +74,24 @@ def _valid(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> 
         return dict(target) == ranged(ask, wishes)
     given = [each for partitions in target.values() for each in partitions]
     topics = frozenset().union(*[wish.topics for wish in wishes]) if wishes else frozenset()
-    if len(given) != len(set(given)) or set(given) != _all(ask, topics):  # A-PROP-01, 02
+    alike = ask.type is SubscriptionType.HOMOGENEOUS
+    withheld = _withheld(ask, wishes) if alike else set()
+    if len(given) != len(set(given)) or set(given) != _all(ask, topics) - withheld:  # A-PROP-01, 02
         return False
     for wish in wishes:
         if any(topic not in wish.topics for topic, _ in target[wish.member_id]):  # A-PROP-03
             return False
-    if ask.type is SubscriptionType.HOMOGENEOUS:
-        return _balanced(wishes, target) and _sticky(ask, wishes, target)
-    return _even(wishes, target)
+    if not alike:
+        return _even(wishes, target)
+    if withheld:  # nobody has more than its quota; who is to fill it may find the pool empty
+        most = -(-len(_all(ask, topics)) // len(wishes))
+        return all(len(share) <= most for share in target.values()) and _sticky(ask, wishes, target)
+    return _balanced(wishes, target) and _sticky(ask, wishes, target)
+
+
+def _withheld(ask: Ask, wishes: tuple[Wish, ...]) -> set[Partition]:
+    """A-UHOM-08: of what the algorithm deals out."""
+    return set(ask.withheld).difference(*[wish.previous for wish in wishes])
 
 
 def _balanced(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
@@ -139,6 +151,8 @@ def propose(ask: Ask) -> dict[str, Target]:
     topics = frozenset().union(*[wish.topics for wish in order]) if order else frozenset()
     pool = _all(ask, topics)
     quota = _quotas(ask, order, len(pool))
+    if ask.type is SubscriptionType.HOMOGENEOUS:
+        pool -= _withheld(ask, tuple(order))
     for wish in order:
         for each in wish.previous:
             mine = found[wish.member_id]

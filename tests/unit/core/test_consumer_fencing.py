@@ -219,15 +219,9 @@ def test_a_member_that_takes_another_instance_id_gives_the_first_one_up() -> Non
         assert reloaded.static_members == scene.seen.static_members
 
 
-@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
-def test_a_member_that_takes_the_place_of_another_loses_its_own(profile: Profile) -> None:
-    """M-STATIC-03: no client does so; its own partitions are free, and nobody is assigned them until the next bump."""
-    scene = ConsumerScene(profile)
-    scene.come("m1", "a")
-    scene.pass_time(LATER)
-    scene.come("m2", "a", instance="i")
-    target = {member: plain(share)[A] for member, share in scene.seen.target}
-    scene.ok("m2", -2, instance="i")
+def test_a_member_that_takes_the_place_of_another_loses_its_own() -> None:
+    """M-STATIC-15 in Kafka: its own partitions are free, and nobody is assigned them until the next bump."""
+    scene, target = _one_that_left(KAFKA_4_3)
     epoch = scene.seen.group_epoch
     answer = scene.come("m1", "a", instance="i")
     assert [row.member_id for row in scene.seen.members] == ["m1"]
@@ -236,6 +230,39 @@ def test_a_member_that_takes_the_place_of_another_loses_its_own(profile: Profile
     assert scene.seen.group_epoch == epoch
     assert {number for _, number, _ in scene.seen.partition_epochs} == set(target["m2"])
     assert set(target["m2"]) | set(target["m1"]) == {0, 1, 2, 3}
+
+
+def test_what_a_member_had_is_withheld_when_it_takes_the_place_of_another() -> None:
+    """A-UHOM-08: a new target leaves it out as well."""
+    scene, _ = _one_that_left(KAFKA_4_3, "b")
+    assert plain(scene.come("m1", "a", instance="i").assignment or ()) == {}
+    assert scene.seen.assignment_epoch == scene.seen.group_epoch
+    assert plain(dict(scene.seen.target)["m1"]) == {}
+
+
+def test_a_member_with_a_place_of_its_own_takes_no_other() -> None:
+    """M-STATIC-15 mended; who has none may take it, and so may who left it."""
+    scene, target = _one_that_left(INTENDED)
+    before = scene.seen
+    for names in (("a",), ("a", "b")):
+        assert scene.error("m1", 0, names, {}, timeout=5, instance="i") is ErrorCode.UNRELEASED_INSTANCE_ID
+    assert scene.seen == before
+    for taker in ("m2", "m3"):
+        scene.come(taker, "a", instance="i")
+        assert plain(dict(scene.seen.target)[taker]) == {A: target["m2"]}
+        scene.ok(taker, -2, instance="i")
+
+
+def _one_that_left(profile: Profile, topic: str = "a") -> tuple[ConsumerScene, dict[str, tuple[int, ...]]]:
+    """m1 is there for topic a; the static m2, for this topic, has left with -2. And what each is to have of a."""
+    scene = ConsumerScene(profile)
+    scene.come("m1", "a")
+    scene.pass_time(LATER)
+    scene.come("m2", topic, instance="i")
+    target = {member: plain(share).get(A, ()) for member, share in scene.seen.target}
+    scene.ok("m2", -2, instance="i")
+    scene.pass_time(LATER)
+    return scene, target
 
 
 @pytest.mark.parametrize(("profile", "share"), [(INTENDED, {A: (0, 1)}), (KAFKA_4_3, {})])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_view import SubscriptionType
@@ -32,11 +33,13 @@ class GroupSpec(NamedTuple):
     ``subscription_type`` as the group remembers it, which may be stale (M-TGT-06); ``topics``: the number of
     partitions of each existing topic, by topic id. The order of ``topics``, and of the topics in ``assigned``, counts
     only where Java's hash tables put two topic ids into one bucket: Kafka then goes by the order of the subscribed
-    names and of the rows in the record."""
+    names and of the rows in the record. ``withheld``: what Kafka takes for owned though no member's ``assigned`` has it
+    (A-UHOM-08)."""
 
     members: Mapping[str, MemberSpec]
     subscription_type: SubscriptionType
     topics: Mapping[bytes, int]
+    withheld: Mapping[bytes, tuple[int, ...]] = MappingProxyType({})
 
 
 #: Raises ``AssignorError``.

@@ -60,7 +60,7 @@ def _alike(spec: GroupSpec) -> Target:
 
 def _unowned(spec: GroupSpec, subscribed: frozenset[bytes]) -> tuple[list[tuple[bytes, int]], int]:
     """The partitions that no member's previous target has (A-UHOM-03), and how many partitions there are in all."""
-    owned: dict[bytes, set[int]] = {}
+    owned = {topic_id: set(numbers) for topic_id, numbers in spec.withheld.items()}  # A-UHOM-08
     for member in spec.members.values():
         for topic_id, numbers in member.assigned.items():
             owned.setdefault(topic_id, set()).update(numbers)

@@ -41,7 +41,7 @@ def find_dynamic(group: ConsumerGroup, claim: Claim, profile: Profile) -> Found:
 
 
 def find_static(group: ConsumerGroup, instance_id: str, claim: Claim, profile: Profile) -> Found:
-    """M-STATIC-01…06. Raises ``Refused``."""
+    """M-STATIC-01…06, M-STATIC-15. Raises ``Refused``."""
     member_id, epoch, _ = claim
     mapped = group.static_members.get(instance_id)
     holder = None if mapped is None else group.members.get(mapped)
@@ -57,6 +57,8 @@ def find_static(group: ConsumerGroup, instance_id: str, claim: Claim, profile: P
         if mapped == member_id and not profile.fault_static_rejoin_unreleased:
             return Found(holder)  # M-STATIC-02 mended: as M-FENCE-07
         raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
+    if mapped != member_id and member_id in group.members and not profile.fault_replacement_merges_members:
+        raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)  # M-STATIC-15 mended: it has a place of its own
     return _replacing(holder, member_id)
 
 

@@ -61,6 +61,8 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     members = {**group.members, member.member_id: member}
     if predecessor is not None:
         members.pop(predecessor, None)
+    # A-UHOM-08, M-STATIC-15: what one that takes another's place was to have in its own
+    withheld = NO_SHARE if predecessor is None else group.target.get(member.member_id, NO_SHARE)
     rows = {}
     for member_id in sorted(members):
         before = predecessor if predecessor is not None and member_id == member.member_id else member_id
@@ -74,7 +76,7 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        shares = ASSIGNORS[name](GroupSpec(specs, kind, counts))
+        shares = ASSIGNORS[name](GroupSpec(specs, kind, counts, withheld))
     except AssignorError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     written = []
