@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from fencepost.coordinator.timer_keys import namesakes
+from fencepost.coordinator.timer_keys import groups_alike, namesakes
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost_model.classic.collisions import mistaken
 from fencepost_model.classic.state import Timer
@@ -48,3 +48,8 @@ def test_timers_with_the_same_text_are_taken_for_one_another(told: Callable[[Tim
     same = {key: {other for other in keys if other != key and text(other) == text(key)} for key in keys}
     assert {key: told(key) & keys for key in keys} == same
     assert any(same.values())
+
+
+def test_the_quick_look_misses_none() -> None:
+    for key in OF_MEMBERS | OF_GROUPS:
+        assert {other.group_id for other in namesakes(key)} <= groups_alike(key.group_id, key.member_id)

@@ -18,6 +18,14 @@ _OF_MEMBERS = {of_group: of_member for of_member, of_group in _OF_GROUPS.items()
 
 
 @lru_cache(maxsize=1 << 12)
+def groups_alike(group_id: str, member_id: str) -> frozenset[str]:
+    """The names that a group would have to have so that one of its timers has the same string: a quick way to see that
+    there is none."""
+    rest = f"{group_id}-{member_id}" if member_id else group_id
+    cuts = (at for at, letter in enumerate(rest) if letter == "-")
+    return frozenset((*(rest[:at] for at in cuts), rest)) - {group_id}
+
+
 def namesakes(key: TimerKey) -> tuple[TimerKey, ...]:
     """The other timers that Kafka has under the same string."""
     of_group = key.kind if key.kind in _OF_MEMBERS else _OF_GROUPS.get(key.kind)

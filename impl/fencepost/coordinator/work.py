@@ -226,6 +226,13 @@ class Step:
 
     def _cancel_namesakes(self, key: TimerKey) -> None:
         """M-TMR-01: what Kafka has armed under the same string goes; cancelling one that is not armed does nothing."""
+        names = timer_keys.groups_alike(key.group_id, key.member_id)
+        if (
+            self.groups.keys().isdisjoint(names)
+            and self.alarms.keys().isdisjoint(names)
+            and names.isdisjoint(stray.group_id for stray in self.strays)
+        ):
+            return
         for other in timer_keys.namesakes(key):
             if other in self.alarms.get(other.group_id, ()):
                 self._forget_alarm(other)
