@@ -11,7 +11,7 @@ from test_hypothesis_consumer import ConsumerCoordinator
 from test_hypothesis_core import Coordinator
 
 from fencepost.coordinator import completion, lifecycle
-from fencepost.member.consumer import ConsumerMember, application
+from fencepost.member.consumer import ConsumerMember, application, requests
 from fencepost.member.consumer.state import Beat
 from fencepost_conformance.simulate import simulate
 from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
@@ -48,6 +48,17 @@ def sends_one_more(patches):
     patches.attribute(ConsumerMember, "in_flight", second)
 
 
+def takes_what_is_in_flight_for_late(patches):
+    """Of one heartbeat in flight the answer is not awaited; a second one is sent."""
+
+    def send_heartbeat(turn, beat):
+        original(turn, beat)
+        if len(turn.member.sent) == 1 and beat is Beat.CURRENT:
+            turn.change(sent=tuple(replace(each, beat=Beat.LATE) for each in turn.member.sent))
+
+    original = patches.attribute(requests, "send_heartbeat", send_heartbeat)
+
+
 def does_not_await_the_listener(patches):
     """What the background wants done is done at once, also while a callback runs."""
 
@@ -79,7 +90,11 @@ def test_a_machine_sees_it_and_shrinks_to_a_few_steps(machine, plant, rule_id, m
 
 @pytest.mark.parametrize(
     ("plant", "text"),
-    [(sends_one_more, "heartbeats are in flight"), (does_not_await_the_listener, "while another call runs")],
+    [
+        (sends_one_more, "heartbeats are in flight"),
+        (takes_what_is_in_flight_for_late, "heartbeats are in flight"),
+        (does_not_await_the_listener, "while another call runs"),
+    ],
 )
 def test_a_group_in_virtual_time_sees_it(plant, text):
     """INV-CL-08, where callbacks outlast the poll interval, so that others are wanted meanwhile."""

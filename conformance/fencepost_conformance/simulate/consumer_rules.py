@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.member.consumer import ConsumerMember, ConsumerState
-from fencepost.member.consumer.state import Beat
-from fencepost.member.events import Close, Command, MemberEvent, Poll, Send, Unsubscribe
+from fencepost.member.events import (
+    Answered,
+    Close,
+    Command,
+    CoordinatorLost,
+    Disconnect,
+    MemberEvent,
+    Poll,
+    RequestLost,
+    Send,
+    Unsubscribe,
+)
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 
@@ -22,6 +32,7 @@ class ConsumerRules:
         self._name = name
         self._listener = ListenerRules(name)
         self._reported: set[TopicPartition] = set()
+        self._open: set[int] = set()  #: heartbeats in flight, but for leaves and what was sent before one
         self._names: dict[bytes, str] = {}  #: of the topics that it has known; it may report others (N-REC-02)
 
     def observe(
@@ -35,14 +46,27 @@ class ConsumerRules:
             "INV-CL-09",
             f"{self._name}: owns {sorted(after.assignment)} instead of {sorted(before.assignment)} without a poll",
         )
-        current = [sent for sent in after.sent if sent.beat is Beat.CURRENT]
-        demand(len(current) <= 1, "INV-CL-08", f"{self._name}: {len(current)} heartbeats are in flight")
         works = before.reconciliation is not None or after.reconciliation is not None
         reconciles = works and not before.leaving and not after.leaving
         self._listener.observe(event, commands, "N-REC-04" if reconciles and after.settings.auto_commit else None)
+        if isinstance(event, Answered):
+            self._open.discard(event.request_id)
+        elif isinstance(event, RequestLost | CoordinatorLost):
+            self._open.clear()
         for command in commands:
-            if isinstance(command, Send) and isinstance(command.body, ConsumerGroupHeartbeatRequest):
+            if isinstance(command, Disconnect):
+                self._open.clear()
+            elif isinstance(command, Send) and isinstance(command.body, ConsumerGroupHeartbeatRequest):
+                self._counted(command.request_id, command.body)
                 self._sent(after, command.body)
+
+    def _counted(self, request_id: int, body: ConsumerGroupHeartbeatRequest) -> None:
+        """INV-CL-08: one at a time; a leave does not wait, and what it overtakes is late (N-HB-11)."""
+        if body.member_epoch < 0:
+            self._open.clear()
+            return
+        self._open.add(request_id)
+        demand(len(self._open) == 1, "INV-CL-08", f"{self._name}: {len(self._open)} heartbeats are in flight")
 
     def _sent(self, member: ConsumerMember, body: ConsumerGroupHeartbeatRequest) -> None:
         """INV-CL-05: what is reported no more has been told as gone; who joins has nothing left (N-TR-06)."""
