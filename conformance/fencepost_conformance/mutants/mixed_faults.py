@@ -105,7 +105,8 @@ def _upgrade_begins_at_the_first_epoch(patches: Patches) -> None:
 
 
 def _owned_is_not_read(patches: Patches) -> None:
-    patches.attribute(join, "owned_rows", lambda partitions, topics: ())
+    for module in (join, claims):
+        patches.attribute(module, "owned_rows", lambda partitions, topics: ())
 
 
 def _fenced_joins_again(patches: Patches) -> None:

@@ -64,10 +64,11 @@ def _classic(
     *owned: int,
     instance: str | None = None,
     generation: int = NO_GENERATION,
+    assignor: str = "cooperative-sticky",
 ) -> Request:
     """A classic member joins for topics of one letter; ``owned`` are partitions of t, of that ``generation``."""
     said = Subscription(tuple(topics), None, tuple(TopicPartition("t", each) for each in owned), generation)
-    offer = (Protocol("cooperative-sticky", encode_subscription(said)),)
+    offer = (Protocol(assignor, encode_subscription(said)),)
     return _ask(number, at_ms, JoinGroupRequest("g", 30_000, 60_000, member, instance, "consumer", offer))
 
 
@@ -172,6 +173,13 @@ def _comes_again_from_before() -> Sequence[Event]:
 
 
 #: name → the events, under ``SETTINGS``
+def _comes_with_another_assignor() -> Sequence[Event]:
+    """X-JOIN-04: c offers what no classic member refuses, d what c does not have."""
+    return (
+        *_START, _consumer(1, 1_000), _classic(2, 2_000, "c", "t"), _classic(3, 3_000, "d", "t", assignor="range"),
+    )  # fmt: skip
+
+
 SCENES: Final[Mapping[str, Sequence[Event]]] = {
     "too many are left for a classic group": _too_many_for_a_classic_group(),
     "a classic member must revoke at the epoch of the target": _must_revoke_at_the_epoch_of_the_target(),
@@ -179,4 +187,5 @@ SCENES: Final[Mapping[str, Sequence[Event]]] = {
     "a classic member waits as the last consumer comes back": _waits_as_the_last_one_comes_back(),
     "two members of a classic group claim the same": _two_claim_the_same(),
     "a JoinGroup of an older epoch comes again": _comes_again_from_before(),
+    "a classic member comes with another assignor": _comes_with_another_assignor(),
 }
