@@ -4,11 +4,12 @@ A roll takes the programs one by one to the other protocol, and perhaps back; in
 goes wrong elsewhere goes wrong here. But who is static keeps its subscription and its topics, as in groups of classic
 members alone.
 
-The network makes copies of JoinGroups. One that comes late to a consumer group gives nothing away that its sender still
-has, or fences it (X-JOIN-12 mended); yet it may get the member a partition in the same generation, and nobody hears the
-answer (X-JOIN-22, X-HB-06). TCP makes no copies; so where they were made, each program asks for a rebalance once all of
-them have come. Of other requests no copies are made: the answer to one that nobody hears may be the only one that tells
-a member of the consumer protocol its assignment (M-RSP-01).
+The network makes copies of JoinGroups that reach consumer groups. One that comes late gives nothing away that its
+sender still has, or fences it (X-JOIN-12 mended); yet it may get the member a partition in the same generation, and
+nobody hears the answer (X-JOIN-22, X-HB-06). TCP makes no copies; so where they were made, each program asks for a
+rebalance once all of them have come. No copies reach classic groups, where one would stand for what its sender claims
+now when the group is upgraded (X-UP-05). Nor are copies made of other requests: the answer to one that nobody hears may
+be the only one that tells a member of the consumer protocol its assignment (M-RSP-01).
 """
 
 from __future__ import annotations

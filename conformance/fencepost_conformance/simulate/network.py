@@ -66,7 +66,12 @@ class Network:
         if late is None:
             self._world.later(2 * self.delay(), lambda: self._arrive(host, process, number, body))
         elif isinstance(body, JoinGroupRequest):
-            self._world.later(self._rng.randint(0, late), lambda: self._arrive(host, process, number, body))
+            self._world.later(self._rng.randint(0, late), lambda: self._arrive_late(host, process, number, body))
+
+    def _arrive_late(self, host: AnyHost, process: int, number: int, body: JoinGroupRequest) -> None:
+        group = self._world.core.consumer_groups.get(body.group_id)
+        if group is not None and group.members:
+            self._arrive(host, process, number, body)
 
     def _arrive(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
         version = (_OLD if host.plan.old else _NEW)[type(body)]

@@ -80,7 +80,7 @@ class HostPlan:
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
     """Probabilities per message; delays in ms. ``slow``: a record that is replicated after the write timeout.
-    ``late_joins_ms``: if set, copies are made of JoinGroups only, and come so late at most."""
+    ``late_joins_ms``: if set, copies are made of JoinGroups only, come so late at most, and to consumer groups only."""
 
     lose: float
     duplicate: float
