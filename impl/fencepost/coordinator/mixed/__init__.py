@@ -7,5 +7,5 @@ nobody, and no leader assigns. Its generation is its member epoch.
 
 ``upgrade`` makes a consumer group of a classic one when the first member of the consumer protocol comes, ``downgrade``
 a classic one when the last such member has gone. Between the two, ``join``, ``sync``, ``heartbeat`` and ``leave`` serve
-the classic members.
+the classic members. ``claims`` says how much of what they say of themselves is believed.
 """
