@@ -45,11 +45,8 @@ def upgrade(t: Turn, d: Draft) -> None:
     """
     if t.profile.fault_upgrade_answers_before_checks:
         release(d)
-    if any(all(each.name != d.protocol_name for each in member.protocols) for member in d.members.values()):
-        error = ErrorCode.UNKNOWN_SERVER_ERROR
-        if not t.profile.fault_upgrade_without_protocol:
-            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        raise Refused(error, "X-UP-07")
+    if not t.profile.fault_upgrade_without_protocol and not all(_offers(d, each) for each in d.members.values()):
+        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
     converted: list[Converted] = []
     errors: dict[str, Refused] = {}
     for _, classic in sorted(d.members.items()):
@@ -109,7 +106,22 @@ def with_claims(converted: Sequence[Converted]) -> dict[str, Target]:
     return {member_id: tuple(partitions) for member_id, partitions in brought.items()}
 
 
+def _offers(d: Draft, member: ClassicMember) -> bool:
+    """Whether it offers the protocol that the group has selected (X-UP-07)."""
+    return any(each.name == d.protocol_name for each in member.protocols)
+
+
 def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
+    """X-UP-05. Raises Refused, for the first of several reasons: the assignment is read before the metadata."""
+    try:
+        assigned, custom = read_assignment(member.assignment, t.world.image)
+    except SchemaError as broken:
+        thrown = isinstance(broken, LengthError)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+    if custom:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
+    if not _offers(d, member):
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-07")
     try:
         wanted = read_subscription(d.metadata(member), t.world.image)
         if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
@@ -118,13 +130,6 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
     except SchemaError as broken:
         thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, LengthError)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
-    try:
-        assigned, custom = read_assignment(member.assignment, t.world.image)
-    except SchemaError as broken:
-        thrown = isinstance(broken, LengthError)
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
-    if custom:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
     new = Member(
         member.member_id,
         member.instance,
