@@ -28,7 +28,7 @@ MATCHER = KafkaFunctions().matcher
 
 #: a downgrade without a protocol that all support (C-JOIN-72); an upgrade that fails after its regexes (M-HB-13), or
 #: for two reasons (X-UP-06)
-ODD = (130, 14_496, 19_898, 30_561)
+ODD = (130, 512, 14_496, 19_898, 30_561)
 
 
 def _traces(profile: Profile, count: int) -> Iterator[Generated]:

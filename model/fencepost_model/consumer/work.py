@@ -221,8 +221,9 @@ class Side:
             if isinstance(old, ConsumerGroup) and isinstance(after, ConsumerGroup):
                 work.exchange(group_id, old, after)
             work.slots[group_id] = Slot(group_id, after, slot.delay)
-            if isinstance(slot.group, ConsumerGroup):
-                self.index(group_id, slot.group, after)
+            before = turn.group if turn.base else slot.group  # an upgrade brings what its own request may give up
+            if isinstance(before, ConsumerGroup):
+                self.index(group_id, before, after)
         self.keep_soft(turn)
         self.timers(turn)
         draft = None if turn.classic is None else work.draft(group_id)
