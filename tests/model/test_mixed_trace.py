@@ -27,8 +27,8 @@ MATCHER = KafkaFunctions().matcher
 
 
 #: a downgrade without a protocol that all support (C-JOIN-72); an upgrade that fails after its regexes (M-HB-13), or
-#: for two reasons (X-UP-06)
-ODD = (130, 512, 14_496, 19_898, 30_561)
+#: for two reasons (X-UP-06, X-UP-07); one that brings what it gives up (X-DOWN-30); two deletions at one place (C-ADM-05)
+ODD = (130, 512, 3_900, 4_976, 14_496, 19_898)
 
 
 def _traces(profile: Profile, count: int) -> Iterator[Generated]:

@@ -124,7 +124,7 @@ def _times(state: CoordinatorState, group_id: str) -> int:
     once for each place of the log, not behind the high watermark, at which its deletion was tried. A deletion that
     failed so makes it appear twice; one that is under way makes it appear for the map entry that it removed.
     """
-    tried = sum(gone.group_id == group_id and gone.since <= 0 for gone in state.relisted)
+    tried = len({gone.behind for gone in state.relisted if gone.group_id == group_id and gone.since <= 0})
     changed = any(shadow.entry and shadow.group_id == group_id for shadow in state.shadows)
     return max(tried + (not changed), 1)
 
