@@ -26,8 +26,9 @@ from fencepost_model.trace import Follower
 MATCHER = KafkaFunctions().matcher
 
 
-#: a downgrade without a protocol that all support (C-JOIN-72); an upgrade that fails after its regexes (M-HB-13), or
-#: for two reasons (X-UP-06, X-UP-07); one that brings what it gives up (X-DOWN-30); two deletions at one place (C-ADM-05)
+#: what they hold is rare: a downgrade without a protocol that all support (C-JOIN-72); an upgrade that fails after its
+#: regexes (M-HB-13), or for two reasons (X-UP-06, X-UP-07), or that gives up at once what it brings (X-DOWN-30); two
+#: deletions tried at one place of the log (C-ADM-05)
 ODD = (130, 512, 3_900, 4_976, 14_496, 19_898)
 
 
