@@ -9,6 +9,7 @@ import pytest
 from mixed_scene import TOPICS, Scene, T, kinds, subscription
 
 from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, TimerKind, Topic, TopicsChanged
 from fencepost.protocol.messages import (
@@ -379,3 +380,25 @@ def test_a_group_that_was_replaced_before_it_was_there_is_listed_once() -> None:
         assert isinstance(reply.body, ListGroupsResponse)
         shown.append([row.group_type for row in reply.body.groups])
     assert shown == [["consumer"], ["classic"], ["consumer"]]
+
+
+@pytest.mark.parametrize(("early", "shown"), [(True, 2), (False, 1)])
+def test_a_change_that_failed_in_the_next_group_does_not_show_in_the_one_before(early: bool, shown: int) -> None:
+    """C-ADM-05: down and up again, and nothing of it is replicated; readers see the first group and its own members."""
+    scene = Scene()
+    scene.beats("m")
+    scene.joins("x")
+
+    def leave_in_vain() -> None:
+        scene.send(LeaveGroupRequest("g", (LeaveGroupMember("x"),)))
+        scene.fail()
+
+    if early:
+        leave_in_vain()
+    scene.send(LeaveGroupRequest("g", (LeaveGroupMember("m"),)))
+    scene.send(scene.beat("n"))
+    if not early:
+        leave_in_vain()
+    (reply,) = scene.send(ConsumerGroupDescribeRequest(("g",)), version=1).outcome.replies
+    assert isinstance(reply.body, ConsumerGroupDescribeResponse)
+    assert sorted(row.member_id for row in reply.body.groups[0].members) == ["m", *["x"] * shown]

@@ -33,22 +33,26 @@ def copies(step: Step, entry: Entry) -> int:
     """How often Kafka shows an entry that is there as of the high watermark."""
     if not (step.relisted and step.profile.fault_failed_deletion_lists_twice):
         return 1
-    gone = _exchanged_at(step, entry)
-    places = {base for base, other in step.relisted if other == entry and (gone is None or base <= gone)}
-    if gone is None:
-        return len(places) + 1
-    return len(places | {gone})
+    place, moved = _exchanged_at(step, entry)
+    places = {base for base, other in step.relisted if other == entry and (place is None or base <= place)}
+    return len(places | {place}) if moved else len(places) + 1
 
 
-def _exchanged_at(step: Step, entry: Entry) -> int | None:
-    """Where in the log the entry was exchanged since; None if it is still the newest."""
-    name, _ = entry
+def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:
+    """Where in the log the entry was exchanged since, or the group whose map it is in; None if both are the newest.
+    Whether it was the entry: a group that is converted takes its members along as they are, and one that comes under
+    its name later has a map of its own."""
+    name, member_id = entry
     changes = [change for change in step.changes if change.group_id == name]
     for place, change in enumerate(changes):
         after = changes[place + 1].before if place + 1 < len(changes) else step.groups.get(name)
-        if change.before is not None and entry in exchanged(name, change.before, after):
-            return change.base
-    return None
+        if change.before is None:
+            continue
+        if entry in exchanged(name, change.before, after):
+            return change.base, True
+        if member_id and type(after) is not type(change.before):
+            return change.base, False
+    return None, False
 
 
 def exchanged(name: str, before: Group, after: Group | None) -> list[Entry]:

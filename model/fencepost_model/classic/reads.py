@@ -102,14 +102,17 @@ def _described(
 def _copies(state: CoordinatorState, group_id: str, member_id: str) -> int:
     """How often a member is there (M-DESC-01, the fault of C-ADM-05): once for the map, if it is in there as of the
     high watermark, and once for each place of the log, not behind the high watermark, at which it was exchanged for
-    another, or was to be; those count up to the first exchange that is in the log."""
+    another, or was to be; those count up to the first exchange that is in the log, or up to where the group became one
+    of the other kind: if it comes back from that, it has a new map."""
     places = {behind for behind, of, member in state.doubled if (of, member) == (group_id, member_id)}
     later = [shadow for shadow in state.shadows if shadow.group_id == group_id]
     after = [shadow.old for shadow in later[1:]]
     after += [slot.group for slot in state.slots if slot.group_id == group_id]
     for shadow, new in zip(later, after, strict=False):
-        if not (isinstance(shadow.old, ConsumerGroup) and isinstance(new, ConsumerGroup)):
+        if not isinstance(shadow.old, ConsumerGroup):
             continue
+        if not isinstance(new, ConsumerGroup):
+            return sum(place < shadow.behind for place in places) + 1
         if any(member.member_id == member_id for member in exchanged(shadow.old, new)):
             return max(sum(place < shadow.behind for place in places), 1)
     return len(places) + 1

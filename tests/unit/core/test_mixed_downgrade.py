@@ -322,3 +322,26 @@ def test_a_replacement_is_assigned_what_its_predecessor_holds_if_mended(profile:
     found = assigned(scene)
     joiner = next(each for each in found if each != "c1")
     assert (len(found[joiner]), len(found["c1"])) == ((4, 0) if profile is INTENDED else (2, 2))
+
+
+@pytest.mark.parametrize(("early", "shown"), [(True, 2), (False, 1)])
+def test_a_change_that_failed_in_the_next_group_does_not_show_in_the_one_before(early: bool, shown: int) -> None:
+    """C-ADM-05: down and up again, and nothing of it is replicated; readers see the first group and its own members."""
+    scene, first, second = mixed(KAFKA_4_3)
+    scene.log = "later"
+
+    def leave_in_vain() -> None:
+        count = len(scene.records)
+        scene.leave(first)
+        scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(scene.records) - count)
+
+    if early:
+        leave_in_vain()
+    scene.beat("m1", -1)
+    assert scene.is_classic
+    scene.beat("m2", 0, ("a",), {}, timeout=30_000)
+    assert not scene.is_classic
+    if not early:
+        leave_in_vain()
+    names = [row.member_id for row in scene.described()[0].members]
+    assert sorted(names) == sorted([first] * shown + [second, "m1"])
