@@ -198,7 +198,7 @@ def advance(
         return updated, True
     if not converts and reached < epoch and may_compute(t):
         t.rule("M-HB-06", "M-TGT-01")
-        target = compute(t, found, members, kind, epoch)[updated.member_id]
+        target = compute(t, found, members, kind, epoch, voters=counting)[updated.member_id]
         reached = epoch
     else:
         target = stored_target(t, found, updated)
@@ -251,11 +251,17 @@ def may_compute(t: Turn) -> bool:
 
 
 def compute(
-    t: Turn, found: Found, members: tuple[Member, ...], kind: SubscriptionType, epoch: int
+    t: Turn,
+    found: Found,
+    members: tuple[Member, ...],
+    kind: SubscriptionType,
+    epoch: int,
+    *,
+    voters: tuple[Member, ...],
 ) -> dict[str, Target]:
-    """M-TGT-02…06: asks for a target, writes what changed of it, and gives it."""
+    """M-TGT-02…06: asks for a target, writes what changed of it, and gives it. ``voters``: whose votes count."""
     group = t.group
-    assignor = t.chooser.pick("assignor", votes(t.profile, t.settings, members))
+    assignor = t.chooser.pick("assignor", votes(t.profile, t.settings, voters))
     if assignor not in t.settings.group_consumer_assignors:  # of a log that another configuration wrote
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-02")
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}

@@ -11,10 +11,10 @@ from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import consumer_records as r
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Load, LoadStarted, TimerKind, Unload
+from fencepost.protocol.events import Load, LoadStarted, TimerKind, Topic, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, Profile, Settings
 
-from .consumer_scene import LATER, A, ConsumerScene, plain, settled
+from .consumer_scene import LATER, A, B, ConsumerScene, plain, settled
 from .scene import GROUP, Scene
 
 JOIN = c.ConsumerGroupHeartbeatRequest("g", "m", 0, None, None, 1_000, ("a",), None, None, ())
@@ -238,6 +238,22 @@ def test_what_a_member_had_is_withheld_when_it_takes_the_place_of_another() -> N
     assert plain(scene.come("m1", "a", instance="i").assignment or ()) == {}
     assert scene.seen.assignment_epoch == scene.seen.group_epoch
     assert plain(dict(scene.seen.target)["m1"]) == {}
+
+
+@pytest.mark.parametrize(("former", "shares"), [("uniform", (3, 3)), ("range", (2, 4))])
+def test_who_takes_the_place_of_another_still_votes_for_its_own(former: str, shares: tuple[int, int]) -> None:
+    """M-TGT-02, M-STATIC-15: the vote counts on when the place is gone; m2, whose place is taken, gave none."""
+    scene = ConsumerScene(KAFKA_4_3, group_consumer_assignors=("range", "uniform"))
+    scene.topics(*(Topic(name, id_, 3) for name, id_ in (("a", A), ("b", B))))
+    scene.come("m0", "a", "b")
+    scene.come("m2", "c", instance="i")
+    scene.come("m1", "c", assignor=former)
+    scene.ok("m2", -2, instance="i")
+    scene.pass_time(LATER)
+    scene.come("m1", "a", "b", instance="i")
+    assert scene.seen.assignment_epoch == scene.seen.group_epoch
+    counts = [sum(map(len, plain(share).values())) for _, share in sorted(scene.seen.target)]
+    assert tuple(counts) == shares
 
 
 def test_a_member_with_a_place_of_its_own_takes_no_other() -> None:

@@ -60,7 +60,7 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
         group.state.value,
         group.epoch,
         group.assignment_epoch,
-        target.preferred(step, name, group.members),
+        target.preferred(step, name, group.members.values()),
         members,
     )
 

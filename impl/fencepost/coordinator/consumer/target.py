@@ -6,7 +6,7 @@ until then everybody is reconciled to the old one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_view import SubscriptionType
@@ -61,7 +61,8 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     members = {**group.members, member.member_id: member}
     if predecessor is not None:
         members.pop(predecessor, None)
-    # A-UHOM-08, M-STATIC-15: what one that takes another's place was to have in its own
+    # M-STATIC-15: one that takes another's place, and has one, still votes for that; its target is withheld (A-UHOM-08)
+    former = None if predecessor is None else group.members.get(member.member_id)
     withheld = NO_SHARE if predecessor is None else group.target.get(member.member_id, NO_SHARE)
     rows = {}
     for member_id in sorted(members):
@@ -72,7 +73,8 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     known = step.topics.by_id
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: known[topic_id].name))
     counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
-    name = preferred(step, group.group_id, members)
+    voters = members.values() if former is None else (*members.values(), former)
+    name = preferred(step, group.group_id, voters)
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
@@ -114,12 +116,12 @@ def _same(one: Share, other: Share) -> bool:
     return one.keys() == other.keys() and all(set(one[topic_id]) == set(other[topic_id]) for topic_id in one)
 
 
-def preferred(step: Step, group_id: str, members: Mapping[str, ConsumerMember]) -> str:
+def preferred(step: Step, group_id: str, members: Iterable[ConsumerMember]) -> str:
     """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13). In a log of other days there may be
     votes for one that is no longer configured."""
     configured = step.settings.group_consumer_assignors
     votes: dict[str, int] = {}
-    for member in members.values():
+    for member in members:
         name = member.assignor
         if name is not None and (name in configured or step.profile.fault_absent_assignor_elected):
             votes[name] = votes.get(name, 0) + 1
