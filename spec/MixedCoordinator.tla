@@ -17,11 +17,17 @@ HeartbeatVerdict(g, r) ==
         /\ r.epoch = 0 /\ holder \in DOMAIN g.subscriptions
      THEN "replaces" ELSE Consumer!Verdict(g.consumer, r)
 
+\* M-VAL-22 mended: a new group counts on from where the empty one has stopped.
+NewConsumerGroup(g) ==
+  LET begin == IF fault_empty_group_counts_anew \/ g.generationId = 0
+               THEN NoConsumerGroup.groupEpoch ELSE g.generationId
+  IN [NoConsumerGroup EXCEPT !.groupEpoch = begin, !.assignmentEpoch = begin]
+
 \* M-VAL-22: an empty classic group makes way for a new one, X-UP-01: one with
 \* members is converted first.
 Grounds(g, r) ==
   CASE g.protocol = "consumer" -> g
-    [] g.classic.state = "Empty" -> ConsumerGroup(NoConsumerGroup, << >>)
+    [] g.classic.state = "Empty" -> ConsumerGroup(NewConsumerGroup(g.classic), << >>)
     [] OTHER -> Upgraded(g.classic)
 
 Converts(g) == g.protocol = "classic" /\ g.classic.state # "Empty"
@@ -230,13 +236,15 @@ GetJoinToConsumer(g, r, inst, fresh, T) ==
        [] JoinDowngrades(g, inst) -> JoinedAsLast(g, r, inst, fresh)
        [] OTHER -> Joined(g, r, inst, fresh, T)
 
-\* C-JOIN-10..12, 16: an empty consumer group is replaced by a classic one.
+\* C-JOIN-10..12, 16: an empty consumer group is replaced by a classic one, which
+\* counts on (mended).
 GetJoinToNobody(g, r, inst, fresh) ==
   IF r.memberId # ""
   THEN Reply(World(g), Classic!Caller(r), Classic!JoinError(r.from, "UNKNOWN_MEMBER_ID", ""))
-  ELSE LET w == ClassicWorld(ClassicGroup(NoClassicGroup),
-                             Classic!GetJoin(NoClassicGroup, r, inst, fresh))
-       IN [w EXCEPT !.app = <<Classic!FirstRecord>> \o @]
+  ELSE LET begin == IF fault_empty_group_counts_anew THEN 0 ELSE g.consumer.groupEpoch
+           new == [NoClassicGroup EXCEPT !.generationId = begin]
+           w == ClassicWorld(ClassicGroup(new), Classic!GetJoin(new, r, inst, fresh))
+       IN [w EXCEPT !.app = <<[Classic!FirstRecord EXCEPT !.generationId = begin]>> \o @]
 
 GetJoin(g, r, inst, fresh, T) ==
   CASE g.protocol = "classic" -> ClassicWorld(g, Classic!GetJoin(g.classic, r, inst, fresh))

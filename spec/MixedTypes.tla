@@ -41,7 +41,8 @@ CONSTANTS
   fault_downgrade_leaves_timers,       \* X-DOWN-06, X-DOWN-33
   fault_join_generation_ignored,       \* X-JOIN-06, X-JOIN-10, X-JOIN-12
   fault_downgrade_assigns_target,      \* X-DOWN-04
-  fault_upgrade_overlooks_owned        \* X-UP-05, C-JOIN-42
+  fault_upgrade_overlooks_owned,       \* X-UP-05, C-JOIN-42
+  fault_empty_group_counts_anew        \* C-JOIN-16, M-VAL-22
 
 (***************************************************************************)
 (* What the parts of each protocol need and is settled here.               *)

@@ -34,7 +34,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.protocol.records import Record
+from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.compaction.cleaner import while_read
 from fencepost_conformance.targets.ids import member_id
@@ -74,6 +74,16 @@ def epochs_do_not_go_back(search: Search, play: Play) -> bool:
             value = record.value
             highest = max(highest, value.epoch) if isinstance(value, ConsumerGroupMetadataValue) else 0
     return group is None or group.epoch >= highest
+
+
+def a_group_never_counts_anew(search: Search, play: Play) -> bool:
+    """INV-CONV-01, of groups without members as well: generations and group epochs are one count."""
+    values = [record.value for record in play.log]
+    counts = [each.epoch for each in values if isinstance(each, ConsumerGroupMetadataValue)]
+    counts += [each.generation for each in values if isinstance(each, GroupMetadataValue)]
+    classic, consumer = play.state.group("g"), play.state.consumer_group("g")
+    now = consumer.epoch if consumer is not None else 0 if classic is None else classic.generation
+    return now >= max(counts, default=0)
 
 
 def every_reading_loads(search: Search, play: Play) -> bool:
@@ -214,6 +224,13 @@ WHOLE = (
         (Ask(join("m1")), _leave("m1"), _classic("nobody")),
         epochs_do_not_go_back,
         4,
+    ),
+    Whole(  # C-JOIN-16, M-VAL-22
+        "fault_empty_group_counts_anew",
+        "counted-anew",
+        (Ask(join("m1")), _leave("m1"), _classic("")),
+        a_group_never_counts_anew,
+        3,
     ),
     Whole(  # F-REPLAY-18
         "fault_superseded_records_loaded",

@@ -160,6 +160,7 @@ FAULTS = {
     "KafkaDowngradeForgets": {"fault_downgrade_assigns_target"},
     "KafkaThereAndBack": {"fault_downgrade_assigns_target", "fault_join_generation_ignored"},
     "KafkaUpgradeOverlooks": {"fault_upgrade_overlooks_owned"},
+    "KafkaEpochsComeAgain": {"fault_empty_group_counts_anew"},
 }
 
 

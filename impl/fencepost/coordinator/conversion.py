@@ -12,6 +12,7 @@ from . import records
 from .consumer.errors import Refused
 from .consumer.state import ConsumerGroup, new_group
 from .mixed import upgrade
+from .state import ClassicGroup
 from .work import Step
 
 
@@ -26,4 +27,17 @@ def group_for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest, written
         if group.state is not GroupState.EMPTY:
             return upgrade.upgraded(step, group, written)  # M-VAL-23
         written.append(records.tombstone(group.group_id))  # M-VAL-22, X-POL-05
-    return new_group(body.group_id, step.incarnations, step.profile)  # M-VAL-21
+    return new_group(body.group_id, step.incarnations, step.profile, _left_off(step, body.group_id))  # M-VAL-21
+
+
+def must_bump(step: Step, group_id: str) -> bool:
+    """M-VAL-22 mended: a record must say from where a new group counts on."""
+    return _left_off(step, group_id) > 0
+
+
+def _left_off(step: Step, group_id: str) -> int:
+    """The generation of the empty classic group that a consumer group replaces; 0 if it counts anew."""
+    group = step.groups.get(group_id)
+    if step.profile.fault_empty_group_counts_anew or not isinstance(group, ClassicGroup):
+        return 0
+    return group.generation if group.state is GroupState.EMPTY else 0

@@ -37,7 +37,10 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
             operations.done(step, request)
             return
         step.incarnations += 1
-        fresh = ClassicGroup(body.group_id, step.incarnations, timestamp=step.at_ms)  # C-JOIN-12, C-ST-06
+        begin = 0  # C-JOIN-12, C-ST-06
+        if other is not None and not step.profile.fault_empty_group_counts_anew:
+            begin = other.epoch  # C-JOIN-16 mended
+        fresh = ClassicGroup(body.group_id, step.incarnations, timestamp=step.at_ms, generation=begin)
         step.change_map(body.group_id, fresh)
         replaced = [] if other is None else removed_group(other)  # C-JOIN-10, F-ORD-16
         group = GroupDraft(fresh)
@@ -56,7 +59,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
     step.keep(group)
     if created:
         step.records += replaced
-        step.records.append(records.created_record(group))  # C-JOIN-16, F-ORD-01
+        step.records.append(records.created_record(group, fresh.generation))  # C-JOIN-16, F-ORD-01
         operations.done(step, request, callback=GroupCreated(group.group_id, group.incarnation))
     else:
         operations.done(step, request, callback=step.callback)

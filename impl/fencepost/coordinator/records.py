@@ -13,9 +13,9 @@ from .errors import InternalError
 NO_TIMESTAMP = -1
 
 
-def created_record(group: GroupDraft) -> Record:
-    """F-ORD-01; generation 0 and no protocol type, whatever the first member brought (C-JOIN-16)."""
-    return Record(GroupMetadataKey(group.group_id), GroupMetadataValue("", 0, None, None, _timestamp(group)))
+def created_record(group: GroupDraft, generation: int) -> Record:
+    """F-ORD-01; no protocol type, whatever the first member brought (C-JOIN-16). ``generation``: before the first."""
+    return Record(GroupMetadataKey(group.group_id), GroupMetadataValue("", generation, None, None, _timestamp(group)))
 
 
 def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:

@@ -113,6 +113,7 @@ class Profile:
     fault_downgrade_leaves_topics: bool = False  # X-DOWN-30, M-META-03
     fault_join_generation_ignored: bool = False  # X-JOIN-06, X-JOIN-10, X-JOIN-12, INV-KIP-09
     fault_downgrade_assigns_target: bool = False  # X-DOWN-04, INV-KIP-09
+    fault_empty_group_counts_anew: bool = False  # C-JOIN-16, M-VAL-22, INV-CONV-01
     fault_upgrade_overlooks_owned: bool = False  # X-UP-05, C-JOIN-42, INV-KIP-01
     # releases before 4.3
     old_epochs_start_at_zero: bool = False  # V-30, V-31 (4.0–4.2)

@@ -110,13 +110,15 @@ class Opened:
         self.dropped = (*self.dropped, (group_id, group))
         self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
 
-    def create(self, group_id: str) -> Draft:
+    def create(self, group_id: str, generation: int = 0) -> Draft:
         """C-ST-06: a new group. Mended, timers of an earlier classic group of that name end (C-TMR-12)."""
         slot = self.slots.get(group_id)
         if slot is not None and not self.profile.fault_timers_outlive_reverted_group:
             self.loose.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
             slot = None
-        draft = Draft(self.sinks, group_id, Group(timestamp=self.sinks.now), slot.delay if slot else None)
+        draft = Draft(
+            self.sinks, group_id, Group(timestamp=self.sinks.now, generation=generation), slot.delay if slot else None
+        )
         self.drafts[group_id] = draft
         return draft
 

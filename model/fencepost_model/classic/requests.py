@@ -85,13 +85,15 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
             _submit_future(work, request, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=body.member_id))
             return
         work.rules.append("C-JOIN-12")
-        draft = work.create(body.group_id)
+        counts_on = displaced is not None and not work.profile.fault_empty_group_counts_anew
+        begin = displaced.epoch if displaced is not None and counts_on else 0  # C-JOIN-16 mended
+        draft = work.create(body.group_id, begin)
     records: list[Record] = []
     join(draft, request, body)
     records, callback = draft.records, draft.callback
     if is_new and not records:
         work.rules.append("C-JOIN-16")  # F-ORD-01
-        created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp), None)
+        created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp, generation=begin), None)
         records, callback = [created.record({})], Created()
         if displaced is not None:
             records = [*of_group(body.group_id, displaced), *records]  # F-ORD-16

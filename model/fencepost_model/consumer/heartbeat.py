@@ -188,7 +188,7 @@ def advance(
         bump = True  # X-UP-15 mended
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
-    epoch, refreshed = bump_epoch(t, counting, bump)
+    epoch, refreshed = bump_epoch(t, counting, bump or t.begins)
     kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))
     if t.profile.fault_stale_subscription_type and not refreshed:
         kind = t.group.type  # M-TGT-05, 06

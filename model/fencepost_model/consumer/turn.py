@@ -69,6 +69,7 @@ class Turn:
         "alarms",
         "armed",
         "base",
+        "begins",
         "chooser",
         "classic",
         "denied_topics",
@@ -99,10 +100,18 @@ class Turn:
         self.task: Resolution | None = None
         self.denied_topics: frozenset[str] = frozenset()
         self.base: list[Record] = []  #: of an upgrade, which come before the others (X-UP-10)
+        self.begins = False  #: an epoch is to be written in any case
         self.parked = ""  #: whose JoinGroup is parked in the classic group
         self.failed = False  #: an internal error happened in a timer's write
         self.rebalances = False  #: the classic group does so at once (X-DOWN-06, 22)
         self.classic: Group | None = None  #: what the group becomes (X-DOWN-03)
+
+    def counts_on(self, generation: int) -> None:
+        """M-VAL-22 mended: a new group goes on where the classic one was; 0 if it does not."""
+        if generation:
+            epoch = max(generation, self.group.epoch)
+            self.group = self.group._replace(epoch=epoch, assignment_epoch=epoch)
+            self.begins = True
 
     def after(self) -> ConsumerGroup | None:
         """The group after the records. The object that a first join or an upgrade makes has no deadline yet."""

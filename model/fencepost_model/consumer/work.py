@@ -90,8 +90,10 @@ class Side:
         group = None if slot is None else slot.group
         beat = Beat(body, request.version, request.client_id, request.client_host, new_id, request.denied_topics)
         prefix: list[Record] = []
+        begin = 0
         if isinstance(group, Group):
             if body.member_epoch == 0 and group.state == EMPTY:
+                begin = 0 if work.profile.fault_empty_group_counts_anew else group.generation
                 work.rules.append("M-VAL-22")  # F-ORD-16
                 prefix = [Record(GroupMetadataKey(body.group_id), None)]
             else:
@@ -104,6 +106,7 @@ class Side:
                 work.replies.append((request.id, ConsumerGroupHeartbeatResponse(ErrorCode.GROUP_ID_NOT_FOUND)))
                 return
         turn = self.turn(body.group_id, group if isinstance(group, ConsumerGroup) else None)
+        turn.counts_on(begin)
         response = answer(turn, beat)
         if response.error_code is not ErrorCode.NONE:
             self.keep_soft(turn)

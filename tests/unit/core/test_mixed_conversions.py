@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind, Topic, Unload
+from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 
 from .consumer_scene import LATER, TOPICS, B, kinds
 from .mixed_scene import MixedScene, mixed, wants
+from .scene import GROUP
 
 #: Another topic b.
 MORE = tuple(Topic("b", B, row.partitions + 1) if row.name == "b" else row for row in TOPICS)
@@ -95,3 +98,45 @@ def test_a_joiner_of_a_group_that_never_had_a_generation_may_have_nothing_to_rec
     scene.ok("m1", 0, (), {}, timeout=30_000, regex="a.*")
     assert scene.seen.group_epoch == scene.who("m1").member_epoch == 0
     assert kinds(scene.records[count + 1 :]) == ["GroupEpoch", "TargetEpoch", "MemberMetadata"]
+
+
+@pytest.mark.parametrize(("profile", "generation"), [(INTENDED, 4), (KAFKA_4_3, 1)], ids=["intended", "kafka-4.3"])
+def test_a_classic_group_counts_on_where_the_consumer_group_stopped(profile: Profile, generation: int) -> None:
+    """C-JOIN-16 mended, INV-CONV-01; in Kafka it begins at 0."""
+    scene = MixedScene(profile)
+    scene.come("m1", "a")
+    scene.ok("m1", -1)
+    assert scene.seen.group_epoch == 3
+    asked = scene.join("", instance="i1", data=wants("a"))
+    value = scene.records[-1].value
+    assert isinstance(value, GroupMetadataValue)
+    assert (value.generation, value.members) == (generation - 1, ())
+    scene.load(scene.records)
+    view = coordinator.view(scene.state, GROUP)
+    assert view is not None
+    assert view.generation_id == generation - 1
+    asked = scene.join("", instance="i1", data=wants("a"))
+    scene.pass_time(scene.state.settings.group_initial_rebalance_delay_ms * 2)
+    assert scene.joined(asked).generation_id == generation
+
+
+@pytest.mark.parametrize("names", [("a",), ()])
+@pytest.mark.parametrize(("profile", "goes_on"), [(INTENDED, True), (KAFKA_4_3, False)], ids=["intended", "kafka-4.3"])
+def test_a_consumer_group_counts_on_where_the_classic_group_stopped(
+    profile: Profile, goes_on: bool, names: tuple[str, ...]
+) -> None:
+    """M-VAL-22 mended; a record says so, whether the first member subscribes to anything or not."""
+    scene = MixedScene(profile)
+    (only,) = scene.classic("i1")
+    scene.removed(only)
+    view = coordinator.view(scene.state, GROUP)
+    assert view is not None
+    left_off = view.generation_id
+    assert left_off == 2
+    answer = scene.ok("m1", 0, names, {}, timeout=5)
+    expected = left_off + 1 if goes_on else 1 + bool(names)
+    assert (answer.member_epoch, scene.seen.group_epoch, scene.seen.assignment_epoch) == (expected,) * 3
+    before = scene.seen
+    scene.load(scene.records)
+    assert (scene.seen.group_epoch, scene.seen.assignment_epoch) == (before.group_epoch, before.assignment_epoch)
+    assert scene.seen.members == before.members

@@ -64,6 +64,7 @@ def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> 
         or regex_change is RegexChange.RESOLVED
         or _must_begin(step, group)
         or upgrade.must_bump(step, group.group_id)
+        or conversion.must_bump(step, group.group_id)
     )
     if regex_change is RegexChange.UNRESOLVED and not _starves_after_prune(step):
         bump = bump or group.topics_of(new) != group.topics_of(old)  # LIV-15 mended

@@ -109,9 +109,9 @@ class ConsumerGroup(NamedTuple):
         return self.refresh is None or now >= self.refresh.deadline or self.epoch < self.refresh.epoch
 
 
-def new_group(group_id: str, incarnation: int, profile: Profile) -> ConsumerGroup:
-    """G-DATA-20."""
-    first = 0 if profile.old_epochs_start_at_zero else 1
+def new_group(group_id: str, incarnation: int, profile: Profile, epoch: int = 0) -> ConsumerGroup:
+    """G-DATA-20. ``epoch``: from which it counts on (M-VAL-22 mended)."""
+    first = max(epoch, 0 if profile.old_epochs_start_at_zero else 1)
     return ConsumerGroup(group_id, incarnation, first, first)
 
 

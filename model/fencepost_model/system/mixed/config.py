@@ -40,6 +40,7 @@ SWITCHES: Final = (
     "fault_join_generation_ignored",
     "fault_downgrade_assigns_target",
     "fault_upgrade_overlooks_owned",
+    "fault_empty_group_counts_anew",
 )
 
 
