@@ -47,12 +47,11 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
     try:
         draft.protocol_name = draft.select_protocol()
-    except InternalError:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None
-    try:
         for member, share in rest:
             own = draft.members[member.member_id]
             draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
+    except InternalError:  # none that all support, or one that somebody lists twice and another not at all
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None
     except SchemaError:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09") from None
     before = group._replace(regexes=t.group.regexes)  # one that goes with this join is buried twice
