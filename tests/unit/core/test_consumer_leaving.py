@@ -226,7 +226,7 @@ def test_an_empty_classic_group_gives_way() -> None:
     assert scene.records[count] == Record(GroupMetadataKey(GROUP), None)
     assert kinds(scene.records[count + 1 :])[0] == "MemberMetadata"
     assert coordinator.view(scene.state, GROUP) is None
-    assert scene.seen.group_epoch == 2
+    assert scene.seen.group_epoch == 3  # generation 2 and a bump
 
 
 def test_an_empty_consumer_group_gives_way() -> None:

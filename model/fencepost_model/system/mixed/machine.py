@@ -252,13 +252,14 @@ def compacted(log: Log, records: Iterable[Record]) -> Log:
 
 
 def _plain(record: Record) -> Record:
-    """The record without what makes no difference: whether the interval runs is a matter of the clock."""
+    """The record without what makes no difference: whether the interval runs is a matter of the clock, and whoever comes
+    first to a group without members says what its protocol type is."""
     value = record.value
     if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):
         return replace(record, value=replace(value, assignment_timestamp=0))
     if isinstance(value, GroupMetadataValue):
         members = tuple(replace(member, assignment=_bare(member.assignment)) for member in value.members)
-        return replace(record, value=replace(value, members=members))
+        return replace(record, value=replace(value, members=members, protocol_type="consumer" if members else ""))
     return record
 
 
