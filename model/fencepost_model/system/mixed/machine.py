@@ -252,7 +252,7 @@ def compacted(log: Log, records: Iterable[Record]) -> Log:
 
 
 def _plain(record: Record) -> Record:
-    """The record without what makes no difference: whether the interval runs is a matter of the clock, and whoever comes
+    """The record without what makes no difference: whether the interval runs is a matter of the clock, and who comes
     first to a group without members says what its protocol type is."""
     value = record.value
     if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):
