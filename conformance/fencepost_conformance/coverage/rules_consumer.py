@@ -261,6 +261,7 @@ UNREACHED_CONSUMER_RULES: dict[str, str] = {
     **dict.fromkeys(("M-VAL-22", "M-VAL-23", "M-VAL-24", "M-EPOCH-05", "M-TMR-03"), _MIXED),
     **dict.fromkeys(("M-HB-05", "M-HB-13", "M-TGT-03", "M-REC-16", "M-META-02", "M-META-06", "M-RX-08"), _OTHER),
     "M-VAL-27": "says what a retry comes to; the requests it consists of are compared",
+    "M-STATIC-15": "one in thousands of traces; the finding `kept-from-everybody` and mixed traces hold it",
     "M-STATIC-14": "says what a client can do; M-FENCE-07 and M-LEAVE-05 show it",
     "M-HB-12": "the built-in assignors refuse nothing",
     "M-TGT-10": "says that two settings do nothing",

@@ -235,6 +235,7 @@ ANY: MixedRules = {
         for reply in s.seen.replies
     ),
     "M-VAL-22": _empty_converted,
+    "M-STATIC-15": lambda s: s.replaced and s.member is not None and s.member.instance_id != s.body.instance_id,
     "X-POL-01": lambda s: (s.upgraded or s.downgraded) and _policy(s) is MigrationPolicy.BIDIRECTIONAL,
     "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
     "X-POL-05": lambda s: _gives_way(s) or _empty_converted(s),
