@@ -7,20 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from shortest import FINDINGS
 
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol import embedded
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.consumer_records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupTargetAssignmentMemberValue,
 )
+from fencepost.protocol.events import Request
 from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
-from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.generator import Generated, core_session, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.trace import EventTrace, read_traces
 from fencepost_model.trace import Follower
 
 MATCHER = KafkaFunctions().matcher
@@ -117,3 +120,22 @@ def test_a_topic_that_is_missing_does() -> None:
                 refused += 1
             assert follower.feed(event, seen).ok
     assert refused
+
+
+def test_an_upgrade_that_fails_has_asked_for_its_regexes() -> None:
+    """M-HB-13, A-UHET-06: what is resolved does not wait for the records; a second heartbeat asks for nothing more."""
+    (found,) = read_traces(FINDINGS / "partition-of-nowhere.jsonl")
+    assert isinstance(found, EventTrace)
+    *begun, last = found.events
+    assert isinstance(last, Request)
+    assert isinstance(last.body, ConsumerGroupHeartbeatRequest)
+    asks = replace(last, body=replace(last.body, subscribed_topic_regex="u.*"))
+    core = core_session(found.settings, KAFKA_4_3)
+    follower = Follower(found.settings, KAFKA_4_3, MATCHER)
+    for event in (*begun, asks, replace(asks, id=asks.id + 1)):
+        seen = core.feed(event)
+        verdict = follower.feed(event, seen)
+        assert verdict.ok, f"{event}: {verdict}"
+        if isinstance(event, Request) and event.body is asks.body:
+            assert [each.body for each in seen.replies if isinstance(each.body, ConsumerGroupHeartbeatResponse)]
+            assert bool(seen.tasks) is (event is asks)
