@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,7 @@ from ..pipeline.summary import Summary
 from ..report.files import write_report
 from ..report.terminal import counts, details, tables
 from ..targets.broker import BrokerFault
-from ..targets.registry import parse_target, profile_for
+from ..targets.registry import parse_target, profiles_for
 
 #: counts that mean the same for every protocol
 _ADDED = ("traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "choices_followed")
@@ -30,7 +31,12 @@ _ADDED = ("traces", "steps", "replies", "records", "timers", "failed", "diverged
 
 def conform(  # noqa: PLR0917 — options of a command line
     target: Annotated[str, typer.Option(help="core, kafka:RELEASE, broker:RELEASE or HOST:PORT")] = "core",
-    profile: Annotated[str | None, typer.Option(help=f"{', '.join(sorted(PROFILES))}; default: the target's")] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(sorted(PROFILES))}; default: the target's (core: intended and the newest Kafka's)"
+        ),
+    ] = None,
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
@@ -54,18 +60,21 @@ def conform(  # noqa: PLR0917 — options of a command line
         raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")
     if out is not None:
         _require_folder(out)
+    profiles = profiles_for(named, profile)
     unwritten: str | None = None
-    results: dict[str, Result] = {}
+    found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
-    for each in protocols:
-        plan = Plan(Job(target, profile_for(named, profile), steps_per_trace, model, each), seed, traces)
-        own = out if out is None or len(protocols) == 1 else out / each
+    for name, each in product(profiles, protocols):
+        plan = Plan(Job(target, name, steps_per_trace, model, each), seed, traces)
+        own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
         summary, seconds = _run(plan, engine, workers or os.cpu_count() or 1, own)
         if own is not None:
             unwritten = _report(own, summary, seconds) or unwritten
-        results[each] = Result("conform", summary.held, counts(summary, seconds), details(summary))
-        shown += [f"[bold]{each} groups[/]"] * (len(protocols) > 1) + [tables(summary)]
-    finish(_together(results), as_json=as_json, table=None if as_json else Group(*shown), incomplete=unwritten)
+        found.setdefault(name, {})[each] = Result("conform", summary.held, counts(summary, seconds), details(summary))
+        title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
+        shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
+    result = _together("profiles", {name: _together("protocols", results) for name, results in found.items()})
+    finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete=unwritten)
 
 
 def _require_folder(out: Path) -> None:
@@ -99,17 +108,17 @@ def _run(plan: Plan, engine: str, workers: int, out: Path | None) -> tuple[Summa
     """The summary of one plan, and how many seconds it took; ``out``: where an engine may keep its rows."""
     began = time.monotonic()
     try:
-        with progress(f"{plan.job.target}, {plan.job.protocol}", total=plan.count) as meter:
+        with progress(f"{plan.job.target}, {plan.job.profile}, {plan.job.protocol}", total=plan.count) as meter:
             summary = ENGINES[engine](plan, workers, out, meter.advance)
     except (ProcessFault, BrokerFault) as fault:
         raise CannotRun(str(fault)) from None
     return summary, time.monotonic() - began
 
 
-def _together(results: dict[str, Result]) -> Result:
-    """One result of several protocols: what was done is added up, what was found stands under each protocol's name."""
+def _together(by: str, results: dict[str, Result]) -> Result:
+    """One result of several: what was done is added up, what was found stands under each name, ``by`` what they are."""
     if len(results) == 1:
         return next(iter(results.values()))
     total = {name: sum(result.counts[name] for result in results.values()) for name in _ADDED}
     found = {name: {"counts": result.counts, **result.details} for name, result in results.items()}
-    return Result("conform", all(result.held for result in results.values()), total, {"protocols": found})
+    return Result("conform", all(result.held for result in results.values()), total, {by: found})

@@ -6,7 +6,7 @@ import socket
 from dataclasses import dataclass
 from typing import Literal
 
-from fencepost.protocol.settings import KAFKA_4_3, PROFILES
+from fencepost.protocol.settings import INTENDED, NEWEST_KAFKA, PROFILES
 
 from ..console import CannotRun
 
@@ -39,13 +39,21 @@ def parse_target(text: str) -> TargetName:
 
 
 def profile_for(target: TargetName, wanted: str | None) -> str:
-    """The name of the profile to run with: the wanted one, else that of the target's release, else Kafka 4.3's.
+    """The name of the profile to run with: the wanted one, else that of the target's release, else the newest Kafka's.
 
     Raises ``CannotRun`` for a profile that does not exist."""
     if wanted is not None and wanted not in PROFILES:
         raise CannotRun(f"no profile {wanted!r}; known: {', '.join(sorted(PROFILES))}")
     of_release = f"kafka-{'.'.join(target.release.split('.')[:2])}"
-    return wanted or (of_release if of_release in PROFILES else KAFKA_4_3.name)
+    return wanted or (of_release if of_release in PROFILES else NEWEST_KAFKA.name)
+
+
+def profiles_for(target: TargetName, wanted: str | None) -> tuple[str, ...]:
+    """The profiles that a run goes through: as ``profile_for``, but the core under both that people use it with,
+    ``intended`` and the newest Kafka's, unless one is wanted. Raises ``CannotRun`` as that does."""
+    if target.kind == "core" and wanted is None:
+        return INTENDED.name, NEWEST_KAFKA.name
+    return (profile_for(target, wanted),)
 
 
 def require_open(target: TargetName) -> None:

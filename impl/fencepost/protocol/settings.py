@@ -192,4 +192,7 @@ KAFKA_4_0 = replace(
 )
 INTENDED = Profile(name="intended")
 
+#: the newest release that has a profile: what is compared with Kafka unless a release is named
+NEWEST_KAFKA = KAFKA_4_3
+
 PROFILES = {profile.name: profile for profile in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, INTENDED)}

@@ -12,9 +12,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, NEWEST_KAFKA, Profile, Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.pipeline.check import Checker
@@ -115,7 +116,7 @@ def test_conform_and_replay_show_a_fault(
     wrap(monkeypatch, m.HeartbeatRequest, accept_the_generation_before)
     out = tmp_path / "run"
     # in this process, where the fault is
-    asked = ("conform", "--traces", "60", "--steps-per-trace", "150", "--workers", "1")
+    asked = ("conform", "--profile", "kafka-4.3", "--traces", "60", "--steps-per-trace", "150", "--workers", "1")
     status, told, _ = command(capsys, *asked, "--json", "-o", str(out))
     result = json.loads(told)
     assert (status, result["held"]) == (1, False)
@@ -149,7 +150,18 @@ def test_conform_and_replay_show_a_fault(
 
     status, told, _ = command(
         capsys,
-        *("replay", str(failure["seed"]), "--steps", "150", "--shrink", "--json", "-o", str(tmp_path / "s.jsonl")),
+        *(
+            "replay",
+            str(failure["seed"]),
+            "--profile",
+            "kafka-4.3",
+            "--steps",
+            "150",
+            "--shrink",
+            "--json",
+            "-o",
+            str(tmp_path / "s.jsonl"),
+        ),
     )
     assert status == 1
     (shown,) = json.loads(told)["traces"]
@@ -161,6 +173,25 @@ def test_conform_and_replay_show_a_fault(
     # the core is sound again: it no longer does what the file recorded of it
     assert (status, found["verdict"]) == (1, "differed")
     assert ErrorCode.ILLEGAL_GENERATION.name in found["difference"]["left"] + found["difference"]["right"]
+
+
+@pytest.mark.parametrize("switch", ["fault_leave_forgets_parked_sync", "fault_bad_subscription_is_thrown"])
+def test_the_core_is_checked_under_intended_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], switch: str
+) -> None:
+    """A fault where Kafka's is mended shows under ``intended`` only, which people embed."""
+    begin = coordinator.initial_state
+    spoiled = replace(INTENDED, **{switch: True})
+
+    def begun(settings: Settings, profile: Profile, **functions: object) -> object:
+        return begin(settings, spoiled if profile is INTENDED else profile, **functions)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(coordinator, "initial_state", begun)
+    status, told, _ = command(capsys, "conform", "--traces", "300", "--workers", "1", "--json")
+    profiles = json.loads(told)["profiles"]
+    assert (status, list(profiles)) == (1, [INTENDED.name, NEWEST_KAFKA.name])
+    assert profiles[INTENDED.name]["counts"]["failed"] > 0
+    assert profiles[NEWEST_KAFKA.name]["counts"]["failed"] == 0
 
 
 def test_conform_holds(capsys: pytest.CaptureFixture[str]) -> None:
