@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, islice, permutations, product
+from itertools import chain, islice, permutations, product
 from typing import TypeAlias, TypeVar, cast
 
 from fencepost.hash_order import FEWEST, grown, in_table, of_text, of_uuid
@@ -17,9 +17,9 @@ from .difference import Difference
 
 #: entries that a hash map may once have held, one for each size of its table
 _TABLE_SIZES = (12, 24, 48, 96)
-#: how many of a choice's other answers are tried, and how many sets of answers to the choices of one step
+#: how many of a choice's other answers are tried, and how often the choices of one step are answered otherwise
 _MOST_ANSWERS = 48
-_MOST_SETS = 400
+_MOST_TRIES = 400
 
 
 #: a name, or all keys in order
@@ -28,6 +28,8 @@ _A = TypeVar("_A", str, tuple[str, ...], tuple[bytes, ...])
 _K = TypeVar("_K", str, bytes)
 #: which choice: the event, and the how-manieth of that event
 Place: TypeAlias = tuple[int, int]
+#: runs the trace with these answers; whether the two then agree, and the choices that were met
+Attempt: TypeAlias = "Callable[[Mapping[Place, Answer]], tuple[bool, Sequence[Call]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +99,38 @@ def other_choice(calls: Sequence[Call], found: Difference, other: Observation) -
     return None
 
 
-def untold_choices(calls: Sequence[Call], found: Difference) -> Iterator[dict[Place, Answer]]:
-    """Other answers to the choices at the step of a difference that no observation tells: to one of them, then to two
-    together, and so on. Any other assignor of a tie (M-TGT-02); the orders of a hash map that once held more than it
-    does now, or was filled in another order (A-UHOM-07)."""
-    others = {call.place: _others(call) for call in calls if call.event == found.event}
-    places = [place for place, answers in others.items() if answers]
-    return islice(_sets(places, others), _MOST_SETS)
+def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[Place, Answer]:
+    """Other answers to the choices at a step that no observation tells, under which the two coordinators agree; empty
+    if there are none such. One is answered otherwise, then two, and so on: any other assignor of a tie (M-TGT-02); the
+    orders of a hash map that once held more than it does now, or was filled in another order (A-UHOM-07).
+
+    An answer can bring choices that were not there before, as whose topics are taken for everybody's decides which of
+    them share a bucket; so ``attempt`` tells the choices of each run, and what comes after the last one that was
+    answered otherwise is answered otherwise in turn."""
+    tried = 0
+    roots: list[tuple[dict[Place, Answer], Sequence[Call]]] = [({}, calls)]
+    while roots:
+        longer: list[tuple[dict[Place, Answer], Sequence[Call]]] = []
+        for given, seen in roots:
+            for answers in _one_more(given, seen, event):
+                if tried == _MOST_TRIES:
+                    return {}
+                tried += 1
+                agreed, met = attempt(answers)
+                if agreed:
+                    return answers
+                longer.append((answers, met))
+        roots = longer
+    return {}
 
 
-def _sets(places: Sequence[Place], others: Mapping[Place, Sequence[Answer]]) -> Iterator[dict[Place, Answer]]:
-    for size in range(1, len(places) + 1):
-        for chosen in combinations(places, size):
-            for answers in product(*(others[place] for place in chosen)):
-                yield dict(zip(chosen, answers, strict=True))
+def _one_more(given: Mapping[Place, Answer], calls: Sequence[Call], event: int) -> Iterator[dict[Place, Answer]]:
+    """These answers with one more, to a choice that came after theirs."""
+    last = max(given, default=(event, -1))
+    for call in calls:
+        if call.event == event and call.place > last:
+            for answer in _others(call):
+                yield {**given, call.place: answer}
 
 
 def _others(call: Call) -> list[Answer]:

@@ -82,11 +82,13 @@ def _untold(  # noqa: PLR0917 — what a run needs
 ) -> dict[Place, Answer]:
     """The choices that no observation tells, with answers under which the difference is none; empty if there are none
     such."""
-    for answers in untold_choices(calls, found):
-        ours = _run(settings, profile, events, WatchedChoices(choices(), {**given, **answers}))
-        if len(ours) == len(events) and first_difference(ours, other) is None:
-            return answers
-    return {}
+
+    def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
+        watched = WatchedChoices(choices(), {**given, **answers})
+        ours = _run(settings, profile, events, watched)
+        return len(ours) == len(events) and first_difference(ours, other) is None, watched.calls
+
+    return untold_choices(calls, found.event, attempt)
 
 
 def _explained(  # noqa: PLR0917 — what a run needs

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pytest
 
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
-from fencepost_conformance.compare.choices import Call, WatchedChoices, untold_choices
-from fencepost_conformance.compare.difference import Difference
+from fencepost_conformance.compare.choices import Answer, Call, Place, WatchedChoices, untold_choices
 from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.java_order import JavaOrder, java_order, timeline_order
@@ -17,7 +16,6 @@ from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds
 
 ONE, OTHER, ALONE = bytes(15) + b"\x01", bytes(15) + b"\x11", bytes(15) + b"\x02"
-HERE = Difference(7, "records", "", "")
 
 
 class LastIn(JavaOrder):
@@ -47,22 +45,45 @@ def test_other_orders_are_found(other: Callable[[MemberIds], JavaOrder], seeds: 
     assert followed
 
 
+def tried(*calls: Call, event: int = 7) -> list[dict[Place, Answer]]:
+    """What is tried at that event if nothing helps and the choices stay what they are."""
+    found: list[dict[Place, Answer]] = []
+
+    def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
+        found.append(dict(answers))
+        return False, calls
+
+    assert untold_choices(calls, event, attempt) == {}
+    return found
+
+
 def test_topics_change_places_within_their_bucket_only() -> None:
     call = Call(7, 0, "topics", "g", (ONE, ALONE, OTHER), (ONE, ALONE, OTHER))
-    assert list(untold_choices([call], HERE)) == [{(7, 0): (ONE, OTHER, ALONE)}, {(7, 0): (OTHER, ONE, ALONE)}]
-    assert list(untold_choices([call], Difference(8, "records", "", ""))) == []
+    assert tried(call) == [{(7, 0): (ONE, OTHER, ALONE)}, {(7, 0): (OTHER, ONE, ALONE)}]
+    assert tried(call, event=8) == []
 
 
 def test_answers_of_one_step_are_tried_alone_and_then_together() -> None:
-    calls = [
+    assert tried(
         Call(7, 0, "order", "g", ("Aa", "BB"), ("Aa", "BB")),
         Call(7, 1, "assignor", "g", ("range", "uniform"), "range"),
-    ]
-    assert list(untold_choices(calls, HERE)) == [
+    ) == [
         {(7, 0): ("BB", "Aa")},
         {(7, 1): "uniform"},
         {(7, 0): ("BB", "Aa"), (7, 1): "uniform"},
     ]
+
+
+def test_a_choice_that_an_answer_brings_is_answered_too() -> None:
+    """Whose topics are taken for everybody's decides whether any of them share a bucket (A-UHOM-07)."""
+    order = Call(7, 0, "order", "g", ("Aa", "BB"), ("Aa", "BB"))
+    topics = Call(7, 1, "topics", "g", (ONE, OTHER), (ONE, OTHER))
+
+    def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
+        met = [order, topics] if (7, 0) in answers else [order]
+        return answers.get((7, 1)) == (OTHER, ONE), met
+
+    assert untold_choices([order], 7, attempt) == {(7, 0): ("BB", "Aa"), (7, 1): (OTHER, ONE)}
 
 
 def test_an_answer_to_another_question_is_not_used() -> None:

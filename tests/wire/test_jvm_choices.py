@@ -1,0 +1,57 @@
+"""What Kafka chooses by the order of a hash map, and whether the comparison finds it out (NOT-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_records import ConsumerGroupTargetAssignmentMemberKey as TargetKey
+from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost_conformance.compare.lockstep import compare
+from fencepost_conformance.generate.generator import core_session
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+#: ids that share a bucket of every table
+ONE, OTHER = bytes(15) + b"\x01", bytes(14) + b"\x01\x01"
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[KafkaJvm]:
+    require_harness()
+    with KafkaJvm() as target:
+        yield target
+
+
+def join(at_ms: int, number: int, member: str, regex: str) -> ev.Request:
+    body = ConsumerGroupHeartbeatRequest("g", member, 0, None, None, 5_000, None, regex, "uniform", ())
+    return ev.Request(at_ms, number, 1, "client", "/127.0.0.1", body)
+
+
+def test_whose_topics_are_taken_decides_which_share_a_bucket(kafka: KafkaJvm) -> None:
+    """M-TGT-06: the type is stale, so one member's topics stand for everybody's. "Aa" and "BB" have one hash, so it is
+    the one that was put in first; only if that is "Aa" are there topics at all, which share a bucket too (A-UHOM-07).
+    Found by seed 196153928 of the mixed traces, as the generator was then."""
+    topics = (ev.Topic("orders", ONE, 2), ev.Topic("orders-us", OTHER, 2))
+    settings = Settings(group_consumer_assignment_interval_ms=0, group_consumer_assignors=("uniform",))
+    events = [
+        ev.TopicsChanged(0, topics, 1),
+        ev.Load(0, 1, ()),
+        join(0, 1, "Aa", "orders.*"),
+        ev.TaskDone(1, ev.TaskKey(ev.TaskKind.REGEX, "g"), failed=False),
+        join(2, 2, "BB", "audit"),
+    ]
+    session = core_session(settings, KAFKA_4_3)
+    ours = [session.feed(event) for event in events]
+    theirs = kafka.run(settings, KAFKA_4_3, events)
+    given = {record.key.member_id: record.value for record in theirs[-1].records if isinstance(record.key, TargetKey)}
+    assert all(value.topic_partitions for value in given.values())
+    assert given.keys() == {"Aa", "BB"}
+    found = compare(settings, KAFKA_4_3, events, ours, theirs)
+    assert found.difference is None
+    assert found.followed == 2
