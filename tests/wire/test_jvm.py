@@ -329,7 +329,7 @@ def test_settings_reach_the_coordinator(kafka: KafkaJvm) -> None:
         run(kafka, LOADED, settings=Settings(new_member_join_timeout_ms=1))
 
 
-@pytest.mark.parametrize("version", ["4.0.2", "4.1.2", "4.2.1"])
+@pytest.mark.parametrize("version", ["4.0.2", "4.1.2", "4.2.1", "4.2.2", "4.4.0"])
 def test_earlier_releases(kafka: KafkaJvm, version: str) -> None:
     require_harness(version)
     with KafkaJvm(version) as earlier:

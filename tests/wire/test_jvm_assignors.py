@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jvm
 SEEDS = 500
 
 
-@pytest.fixture(scope="module", params=["4.3.1", "4.0.2"])
+@pytest.fixture(scope="module", params=["4.4.0", "4.3.1", "4.0.2"])
 def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaAssignors]:
     try:
         asked = KafkaAssignors(request.param)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import as_file, files
 
 from fencepost.coordinator.assignors import AssignorError, GroupSpec
 from fencepost.member.assignors.base import GroupMember
@@ -16,9 +15,9 @@ from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
 
 from .. import jars
+from ..compiled import classes, sources
 from ..process import LineProcess
 
-SOURCE = "Assignors.java"
 NOTHING = '""'
 ARTIFACT = "org.apache.kafka:kafka-group-coordinator"  #: brings the clients of its release along
 
@@ -32,15 +31,12 @@ class KafkaAssignors:
 
     def __init__(self, version: str = "4.3.1") -> None:
         libraries = jars.fetch(f"{ARTIFACT}:{version}")
-        # Java runs a single source file as it is: it is compiled in memory, in about a second.
-        self._source = as_file(files(__package__) / SOURCE)
-        source = str(self._source.__enter__())
-        path = os.pathsep.join(map(str, libraries))
-        self._child = LineProcess([jars.java(), "-Xmx256m", "-cp", path, source])
+        compiled = classes("assignors", version, sources(__package__), libraries)
+        path = os.pathsep.join(map(str, [compiled, *libraries]))
+        self._child = LineProcess([jars.java(), "-Xmx256m", "-cp", path, "fencepost.assignors.Assignors"])
 
     def close(self) -> None:
         self._child.close()
-        self._source.__exit__(None, None, None)
 
     def ask(self, questions: Sequence[str]) -> list[str]:
         """One answer a question, in order; an answer that begins with ``!`` names Kafka's exception."""

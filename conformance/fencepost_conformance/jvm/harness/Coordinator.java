@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.function.Supplier;
 
@@ -101,7 +102,7 @@ final class Coordinator {
         Reflect.fill(builder, parts);
         CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime = builder.build();
         GroupCoordinatorService service = (GroupCoordinatorService) Reflect.construct(GroupCoordinatorService.class,
-            LOG, config.group(), runtime, METRICS, config.groups(), time);
+            LOG, config.group(), runtime, METRICS, config.groups(), time, Optional.empty());
         service.startup(() -> 1);
         Coordinator built = new Coordinator(service, runtime, named);
         tasks.lookIn(built::tasks);
@@ -118,9 +119,14 @@ final class Coordinator {
         AbstractConfig all = new AbstractConfig(definition, values, false);
         GroupCoordinatorConfig group = new GroupCoordinatorConfig(all);
         Object share = Reflect.construct(shareConfig, all);
-        Method defaults = Reflect.methodWith(GroupCoordinatorConfig.class, "extractGroupConfigMap", 1);
         return new Config(group, (GroupConfigManager) Reflect.construct(GroupConfigManager.class,
-            Reflect.call(defaults, group, share), group, share));
+            defaults(group, share), group, share));
+    }
+
+    /** What a group's configuration is made from where the group has none of its own; since 4.4 Kafka needs no map. */
+    private static Map<?, ?> defaults(GroupCoordinatorConfig group, Object share) {
+        Method extract = Reflect.methodWith(GroupCoordinatorConfig.class, "extractGroupConfigMap", 1);
+        return extract == null ? Map.of() : (Map<?, ?>) Reflect.call(extract, group, share);
     }
 
     private static void define(ConfigDef into, Class<?> holder) {

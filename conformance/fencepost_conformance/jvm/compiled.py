@@ -1,0 +1,105 @@
+"""Compiles our own Java against the jars of one build of Kafka, once, into the user's cache.
+
+Classes that Kafka moves between its releases are looked up in the jars before the compiler runs: an import of a class
+that has moved is written anew, and one of a class that is not there is told in a line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import zipfile
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from ..console import CannotRun
+from . import jars
+
+#: The releases that the harness is known to serve.
+SERVED = "4.0 to 4.4"
+#: Where else a class may be: its name before the release, and since.
+MOVED = {
+    "org.apache.kafka.common.utils.BufferSupplier": "org.apache.kafka.common.utils.internals.BufferSupplier",  # 4.4
+    "org.apache.kafka.common.utils.LogContext": "org.apache.kafka.common.utils.internals.LogContext",  # 4.4
+}
+_IMPORT = re.compile(r"^import (org\.apache\.kafka\.[\w.]+);$", re.MULTILINE)
+
+
+def sources(package: str, *folders: str) -> dict[str, str]:
+    """The Java files in a folder of a Python package, name to text."""
+    folder = files(package).joinpath(*folders)
+    items = sorted(folder.iterdir(), key=lambda item: item.name)
+    return {item.name: item.read_text() for item in items if item.name.endswith(".java")}
+
+
+def classes(name: str, version: str, texts: Mapping[str, str], libraries: Iterable[Path]) -> Path:
+    """The folder with the compiled classes of these sources. ``name`` and ``version`` say whose they are, in the cache
+    and in errors. Raises ``CannotRun`` without a JDK, or if the sources do not fit this build of Kafka."""
+    libraries = list(libraries)
+    digest = hashlib.sha256(repr((sorted(texts.items()), MOVED)).encode()).hexdigest()[:16]
+    target = jars.cache_root() / "classes" / f"{name}-{version}-{digest}"
+    if not target.is_dir():
+        fitting = _fitting(version, texts, _known(libraries))
+        jars.publish(target, lambda folder: _compile(version, fitting, libraries, folder))
+    return target
+
+
+def _known(libraries: Iterable[Path]) -> frozenset[str]:
+    """The names of all classes in the jars; a nested one's as an import has it."""
+    names: set[str] = set()
+    for library in libraries:
+        with zipfile.ZipFile(library) as jar:
+            names.update(name[: -len(".class")] for name in jar.namelist() if name.endswith(".class"))
+    return frozenset(name.replace("/", ".").replace("$", ".") for name in names)
+
+
+def _fitting(version: str, texts: Mapping[str, str], known: frozenset[str]) -> dict[str, str]:
+    """The sources with their imports as this build has them. Raises ``CannotRun`` for classes that are nowhere."""
+    missing: set[str] = set()
+
+    def named(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in known and MOVED.get(name) in known:
+            name = MOVED[name]
+        if name not in known:
+            missing.add(name)
+        return f"import {name};"
+
+    fitting = {file: _IMPORT.sub(named, text) for file, text in texts.items()}
+    if missing:
+        first, *others = sorted(missing)
+        more = f" (nor {len(others)} other classes)" if others else ""
+        raise CannotRun(f"Kafka {version} has no {first}{more}: the releases served are {SERVED}")
+    return fitting
+
+
+def _compile(version: str, texts: Mapping[str, str], libraries: list[Path], folder: Path) -> None:
+    written = folder.parent / "source"
+    written.mkdir()
+    for name, text in texts.items():
+        (written / name).write_text(text)
+    # The compiler is a module of every JDK; going through java needs no second program on the path.
+    answer = subprocess.run(
+        [
+            jars.java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", str(folder),
+            "-cp", os.pathsep.join(map(str, libraries)), *(str(written / name) for name in texts),
+        ],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if answer.returncode == 0:
+        return
+    if "jdk.compiler" in answer.stderr:
+        raise CannotRun(
+            "the Java found is a runtime without a compiler: install a JDK (package 'default-jdk-headless')"
+        )
+    log = jars.cache_root() / "compile.log"
+    log.write_text(answer.stdout + answer.stderr, encoding="utf-8")
+    wrong = re.findall(r"([\w$]+\.java:\d+): error: (.*)", answer.stderr)
+    first = ": ".join(wrong[0]) if wrong else "for a reason of the compiler's own"
+    raise CannotRun(
+        f"Kafka {version} is put together otherwise than the releases {SERVED}, which are served: "
+        f"{first} (all of it is in {log})"
+    )
