@@ -1,7 +1,8 @@
 """``make run``: the whole chain of evidence once, small enough to wait for.
 
 Runs the project's own commands one after the other, each with its progress, gathers their JSON results, and ends with a
-table and the place of the report. What needs a JDK is skipped without one, and named.
+table and the place of the report. What needs a JDK is skipped without one, and named. The random traces are others each
+time (``seeds``); of what differs the seed is told, and the command that shows it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from . import repository
+from . import repository, seeds
+from .console import CannotRun
 from .counting import counted
 
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
@@ -52,19 +55,20 @@ class Finding:
 TRACES = 1_500
 
 
-def stages(out: Path) -> list[Stage]:
+def stages(out: Path, seed: int) -> list[Stage]:
+    """``seed``: the first one of the random traces; those against Kafka follow the others."""
     spark = ("conform", "--engine", "spark", "--protocol", "all", "--traces", str(TRACES))
     return [
         Stage("model, explored exhaustively", ("check",)),
         Stage("model against TLA+, graph by graph", ("check", "--engine", "tlc", *GRAPHS), needs_jdk=True),
         Stage(
             "core against model, as intended and as Kafka: random traces of all protocols on Spark",
-            (*spark, "--seed", "1", "-o", str(out / "core")),
+            (*spark, "--seed", str(seed), "-o", str(out / "core")),
             needs_jdk=True,  # Spark itself runs on one
         ),
         Stage(
             "core and model against Kafka 4.3.1, random traces of the same kinds on Spark",
-            (*spark, "--target", "kafka:4.3.1", "--seed", "10001", "-o", str(out / "kafka")),
+            (*spark, "--target", "kafka:4.3.1", "--seed", str(seed + TRACES), "-o", str(out / "kafka")),
             needs_jdk=True,
         ),
         Stage("recorded traces of real clients", ("validate", "tests/corpus")),
@@ -97,14 +101,20 @@ def table_of(findings: list[Finding]) -> Table:
 
 
 def main() -> None:
+    console = Console()
+    try:
+        seed = seeds.seed_of_run()
+    except CannotRun as reason:
+        console.print(f"make run: {reason}")
+        raise SystemExit(2) from None
+    console.print(seeds.told(seed))
     root = repository.root()
     out = root / "out" / "run"
     shutil.rmtree(out, ignore_errors=True)  # rows of an earlier run may be of other code, and would be taken for done
     out.mkdir(parents=True)
-    console = Console()
     has_jdk = all(shutil.which(tool) for tool in ("java", "javac"))
     findings: list[Finding] = []
-    for number, stage in enumerate(stages(out), 1):
+    for number, stage in enumerate(stages(out, seed), 1):
         if stage.needs_jdk and not has_jdk:
             findings.append(Finding(stage, "skipped"))
             continue
@@ -118,13 +128,27 @@ def main() -> None:
     for each in findings:
         if each.verdict == "skipped":
             console.print(f"[yellow]skipped[/] {each.stage.title}: {NEEDS_JDK}")
+    for command in dict.fromkeys(command for each in findings for command in replays(each.result)):
+        console.print(f"[red]differs[/] see it: {command}", soft_wrap=True, highlight=False)
     summary = [
         {"what": each.stage.title, "verdict": each.verdict, "seconds": round(each.seconds, 1), "result": each.result}
         for each in findings
     ]
-    (out / "summary.json").write_text(json.dumps(summary, indent=1, default=str), encoding="utf-8")
+    told = {"seed": seed, "stages": summary}
+    (out / "summary.json").write_text(json.dumps(told, indent=1, default=str), encoding="utf-8")
     console.print(f"report: {out.relative_to(root)}/ (summary.json, a report.html for each protocol and profile)")
     raise SystemExit(status_of(findings))
+
+
+def replays(result: Any) -> Iterator[str]:
+    """The commands that show what a stage found, wherever in its result they stand."""
+    if isinstance(result, dict):
+        if isinstance(result.get("replay"), str):
+            yield result["replay"]
+        result = list(result.values())
+    if isinstance(result, list):
+        for each in result:
+            yield from replays(each)
 
 
 def status_of(findings: list[Finding]) -> int:

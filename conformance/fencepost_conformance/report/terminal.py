@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 
 from ..counting import counted
+from ..pipeline.job import Job
 from ..pipeline.summary import Summary
 
 _SHOWN = 15
@@ -40,9 +41,18 @@ def details(summary: Summary) -> dict[str, Any]:
         "coverage": summary.coverage(),
         "failures": [
             {name: getattr(row, name) for name in ("seed", "verdict", "event", "field", "left", "right", "digest")}
+            | ({} if summary.recorded else {"replay": replay_command(summary.job, row.seed)})
             for row in summary.failures
         ],
     }
+
+
+def replay_command(job: Job, seed: int) -> str:
+    """The command that shows the trace of that seed again."""
+    return (
+        f"fencepost replay {seed} --target {job.target} --profile {job.profile} "
+        f"--protocol {job.protocol} --steps {job.steps}"
+    )
 
 
 def tables(summary: Summary) -> Group:
@@ -75,11 +85,7 @@ def _failures(summary: Summary) -> Table:
         "seed", "event", "field", "core", "other", title=f"what differs, in {counted(summary.failed, 'traces')}"
     )
     if not summary.recorded:  # over the wire a seed names no trace
-        job = summary.job
-        table.caption = (
-            f"see one: fencepost replay {summary.failures[0].seed} --target {job.target} --profile {job.profile} "
-            f"--protocol {job.protocol} --steps {job.steps}"
-        )
+        table.caption = f"see one: {replay_command(summary.job, summary.failures[0].seed)}"
     for row in summary.failures[:_SHOWN]:
         table.add_row(str(row.seed), str(row.event), row.field[:60], row.left[:160], row.right[:160])
     return table

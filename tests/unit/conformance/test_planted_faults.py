@@ -132,6 +132,7 @@ def test_conform_and_replay_show_a_fault(
 
     _, told, _ = command(capsys, *asked)
     (advice,) = re.findall(r"see one: fencepost (replay \d+ .*--steps \d+)", " ".join(told.split()))
+    assert failure["replay"] == f"fencepost {advice}"
     status, told, _ = command(capsys, *advice.split())
     assert status == 1
     assert "✗" in told

@@ -1,0 +1,29 @@
+"""The seed of a run: another one each time, so that runs look where none has looked, unless one is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from .console import CannotRun
+
+#: the environment variable that fixes it
+VARIABLE = "FENCEPOST_SEED"
+#: seeds are drawn below this; the traces that follow the first one may go beyond
+BOUND = 2**31
+
+
+def seed_of_run(environment: Mapping[str, str] = os.environ) -> int:
+    """The first seed of this run, from 0 up to ``BOUND``; the caller prints it with ``told``. Raises ``CannotRun`` if
+    the variable holds no such number."""
+    wanted = environment.get(VARIABLE)
+    if not wanted:
+        return int.from_bytes(os.urandom(8), "big") % BOUND
+    if not (wanted.isascii() and wanted.isdigit() and int(wanted) < BOUND):
+        raise CannotRun(f"{VARIABLE} is {wanted!r}; give a number from 0 to {BOUND - 1}, or leave it unset")
+    return int(wanted)
+
+
+def told(seed: int) -> str:
+    """What a run says of its seed when it begins."""
+    return f"seed {seed}: the same traces again with {VARIABLE}={seed}"
