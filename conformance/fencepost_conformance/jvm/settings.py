@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fencepost.protocol.settings import Settings
 
-_NAMES = {
+#: Kafka's name of each setting
+BROKER_NAMES = {
     "group_min_session_timeout_ms": "group.min.session.timeout.ms",
     "group_max_session_timeout_ms": "group.max.session.timeout.ms",
     "group_initial_rebalance_delay_ms": "group.initial.rebalance.delay.ms",
@@ -35,7 +36,7 @@ def kafka_config(settings: Settings) -> dict[str, str | int]:
         if getattr(settings, name) != getattr(usual, name):
             raise ValueError(f"{name} is a constant in Kafka (G-CFG-26, 27, 33); a trace cannot change it")
     config: dict[str, str | int] = {}
-    for field, name in _NAMES.items():
+    for field, name in BROKER_NAMES.items():
         value = getattr(settings, field)
         config[name] = ",".join(value) if isinstance(value, tuple) else value
     return config

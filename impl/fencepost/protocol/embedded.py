@@ -7,6 +7,7 @@ until a group changes from one protocol to the other (X-UP-05, X-DOWN-04).
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -116,10 +117,19 @@ def _usable(version: int) -> int:
 
 
 def _string(text: str) -> bytes:
-    data = text.encode("utf-8", "replace")
+    data = text.encode("utf-8", "replace")  # A-EMB-10
     if len(data) > 32_767:
         raise SchemaError(f"a string of {len(data)} bytes does not fit")
     return struct.pack(">h", len(data)) + data
+
+
+#: the bytes of a surrogate, which Java's decoder takes for one malformed run, and Python's for two or three
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def _text(data: bytes) -> str:
+    """Text that may be malformed, as Kafka reads it: one U+FFFD for each malformed run (A-EMB-10)."""
+    return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
 
 
 def _bytes(data: bytes | None) -> bytes:
@@ -144,13 +154,10 @@ def _topics(topics: Iterable[tuple[str, list[int]]]) -> bytes:
 
 
 def _each(rows: Iterable[tuple[str, list[int]]]) -> Iterable[TopicPartition]:
-    """One entry a partition. Rows are keyed by topic: of a topic that is listed twice, the first row counts."""
-    seen: set[str] = set()
+    """One entry a partition, as they are listed: a topic may come twice (A-EMB-11)."""
     for topic, partitions in rows:
-        if topic not in seen:
-            seen.add(topic)
-            for partition in partitions:
-                yield TopicPartition(topic, partition)
+        for partition in partitions:
+            yield TopicPartition(topic, partition)
 
 
 class Reader:
@@ -180,11 +187,11 @@ class Reader:
         return self._number(4)
 
     def string(self) -> str:
-        return self._take(self.int16()).decode("utf-8", "replace")
+        return _text(self._take(self.int16()))
 
     def nullable_string(self) -> str | None:
         size = self.int16()
-        return None if size < 0 else self._take(size).decode("utf-8", "replace")
+        return None if size < 0 else _text(self._take(size))
 
     def nullable_bytes(self) -> bytes | None:
         size = self.int32()

@@ -267,9 +267,9 @@ public final class Assignors {
     }
 
     private static String subscription(Subscription read) {
-        return read.topics().stream().map(Assignors::hex).collect(Collectors.joining(",", "[", "]"))
+        return read.topics().stream().map(Assignors::word).collect(Collectors.joining(",", "[", "]"))
             + " " + bytes(read.userData()) + " " + partitions(read.ownedPartitions())
-            + " " + read.generationId().orElse(-1) + " " + read.rackId().map(Assignors::hex).orElse("-");
+            + " " + read.generationId().orElse(-1) + " " + read.rackId().map(Assignors::word).orElse("-");
     }
 
     private static List<String> list(String words, String separator) {
@@ -305,7 +305,7 @@ public final class Assignors {
     }
 
     private static String partitions(List<TopicPartition> partitions) {
-        return partitions.stream().map(p -> hex(p.topic()) + ":" + p.partition()).collect(Collectors.joining(",", "[", "]"));
+        return partitions.stream().map(p -> word(p.topic()) + ":" + p.partition()).collect(Collectors.joining(",", "[", "]"));
     }
 
     private static String text(String word) {
@@ -314,6 +314,10 @@ public final class Assignors {
 
     private static String hex(String text) {
         return HEX.formatHex(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static String word(String text) {
+        return text.isEmpty() ? "\"\"" : hex(text);
     }
 
     private static ByteBuffer data(String word) {

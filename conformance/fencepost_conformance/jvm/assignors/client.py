@@ -164,8 +164,8 @@ def written(answer: str) -> bytes:
 
 def subscription(answer: str) -> Subscription:
     topics, data, owned, generation, rack = _good(answer).split(" ")
-    names = tuple(bytes.fromhex(word).decode() for word in topics[1:-1].split(",")) if topics != "[]" else ()
-    rack_id = None if rack == "-" else bytes.fromhex(rack).decode()
+    names = tuple(map(_read_text, topics[1:-1].split(","))) if topics != "[]" else ()
+    rack_id = None if rack == "-" else _read_text(rack)
     return Subscription(names, _read_bytes(data), _read_partitions(owned), int(generation), rack_id)
 
 
@@ -184,6 +184,10 @@ def _text(value: str | None) -> str:
     return "-" if value is None else value.encode().hex()
 
 
+def _read_text(word: str) -> str:
+    return bytes.fromhex(word.strip('"')).decode()
+
+
 def _bytes(value: bytes | None) -> str:
     return "-" if value is None else value.hex() or '""'
 
@@ -200,4 +204,4 @@ def _read_partitions(word: str) -> tuple[TopicPartition, ...]:
     if word == "[]":
         return ()
     rows = (entry.split(":") for entry in word[1:-1].split(","))
-    return tuple(TopicPartition(bytes.fromhex(topic).decode(), int(number)) for topic, number in rows)
+    return tuple(TopicPartition(_read_text(topic), int(number)) for topic, number in rows)

@@ -1,0 +1,72 @@
+"""The values kept of Kafka's classes are what these say: defaults of settings, embedded bytes written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import SystemRandom
+
+import pytest
+
+from fencepost.protocol.embedded import (
+    SchemaError,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from fencepost_conformance import repository
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.jvm import values
+from fencepost_conformance.jvm.assignors import KafkaAssignors
+from fencepost_conformance.jvm.defaults import ask_defaults
+
+pytestmark = pytest.mark.jvm
+KEPT = values.kept(repository.root())
+NEWEST = max(KEPT["defaults"])
+FRESH = 2_000
+
+
+@pytest.fixture(scope="module", params=["4.0.2", NEWEST])
+def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaAssignors]:
+    try:
+        asked = KafkaAssignors(request.param)
+    except CannotRun as reason:
+        pytest.skip(str(reason))
+    yield asked
+    asked.close()
+
+
+@pytest.mark.parametrize("release", ["4.0.2", NEWEST])
+def test_the_defaults_kept_are_those_of_the_release(release: str) -> None:
+    try:
+        told = ask_defaults(release)
+    except CannotRun as reason:
+        pytest.skip(str(reason))
+    assert values.of_kafka(told) == KEPT["defaults"][release]
+
+
+def test_the_bytes_kept_are_those_of_kafka(kafka: KafkaAssignors) -> None:
+    assert values.written(kafka) == KEPT["embedded"]["written"]
+    assert values.read(kafka) == KEPT["embedded"]["read"]
+
+
+def test_bytes_that_nobody_tried_before_are_the_same(kafka: KafkaAssignors) -> None:
+    seed = str(SystemRandom().getrandbits(32))
+    for row in values.written(kafka, seed, FRESH):
+        value, version = values.meant(row), row["version"]
+        encoded = (
+            encode_subscription(value, version)
+            if isinstance(value, Subscription)
+            else encode_assignment(value, version)
+        )
+        assert encoded.hex() == row["bytes"], f"seed {seed}: {value}, version {version}"
+    for row in values.read(kafka, seed, FRESH):
+        decode = decode_subscription if row["as"] == "subscription" else decode_assignment
+        try:
+            mine = decode(bytes.fromhex(row["bytes"]))
+        except SchemaError:
+            assert row["read"] is None, f"seed {seed}: Kafka reads {row['bytes']}"
+        else:
+            assert row["read"] is not None, f"seed {seed}: Kafka refuses {row['bytes']}"
+            assert mine == values.meant(row["read"]), f"seed {seed}: {row['bytes']}"
