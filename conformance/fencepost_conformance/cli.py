@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
+import os
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn, cast
 
+from .nearest import unknown
 from .stdout import survive_closed_pipe
+
+if TYPE_CHECKING:
+    import typer
 
 COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
@@ -23,13 +29,21 @@ COMMANDS = {
     "bench": "Measure the cost table again",
 }
 
+#: what a shell sets when it asks for completions
+_COMPLETE = "_FENCEPOST_COMPLETE"
+_FOR_SHELLS = ("--install-completion", "--show-completion")
+
 INTERRUPTED = "interrupted; nothing is said of what was not done"
 
 
 def usage() -> str:
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-    return f"usage: fencepost COMMAND [--json] ...\n\n{rows}\n\nfencepost COMMAND --help tells a command's own options."
+    return (
+        f"usage: fencepost COMMAND [--json] ...\n\n{rows}\n\n"
+        "fencepost COMMAND --help tells a command's own options.\n"
+        "fencepost --install-completion has the shell complete them (--show-completion prints how)."
+    )
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -55,6 +69,10 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         survive_closed_pipe()
     words = sys.argv[1:] if arguments is None else arguments
+    if len(words) > 1 and words[0] in _FOR_SHELLS:
+        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"  # so that typer takes the shell's name
+    if _COMPLETE in os.environ or (words and words[0].partition("=")[0] in _FOR_SHELLS):
+        _complete(words)
     if not words or words[0] in ("-h", "--help"):
         print(usage())
         raise SystemExit(0 if words else 2)
@@ -64,33 +82,77 @@ def main(arguments: list[str] | None = None) -> None:
 
         print(version("fencepost"))
         raise SystemExit(0)
+    as_json = "--json" in words
     if name not in COMMANDS:
-        print(f"fencepost: no command {name!r}\n\n{usage()}", file=sys.stderr)
-        raise SystemExit(2)
+        _cannot("", unknown("command", name, COMMANDS, "fencepost --help lists them"), as_json=as_json)
+    from .console import CannotRun  # noqa: PLC0415
+
+    app = _app(name, as_json=as_json)
+    import typer  # noqa: PLC0415
+
+    # typer does not export the class, and its module has moved between releases
+    usage_error = cast("type[Exception]", typer.BadParameter.__mro__[1])
+    try:
+        status = app(args=rest, prog_name=f"fencepost {name}", standalone_mode=False)
+    except CannotRun as reason:
+        _cannot(name, str(reason), as_json=as_json and not reason.told)
+    except usage_error as reason:
+        told = getattr(reason, "format_message", reason.__str__)().rstrip(".")
+        _cannot(name, f"{told}; fencepost {name} --help tells its options", as_json=as_json)
+    raise SystemExit(status or 0)
+
+
+def _app(name: str, *, as_json: bool) -> typer.Typer:
+    """The command of that name, ready to be called."""
     try:
         import typer  # noqa: PLC0415
 
-        from .console import CannotRun  # noqa: PLC0415
-
-        module = importlib.import_module(f"{__package__}.commands.{name}")
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(name)(_function(name))
     except ModuleNotFoundError as missing:
         _cannot(
             name,
             f"the Python package {missing.name!r} is not installed; "
             "install the suite, in a checkout of the project: pip install -e '.[suite]' (with Spark: '.[spark]')",
+            as_json=as_json,
         )
     except KeyboardInterrupt:
-        _cannot(name, INTERRUPTED)
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name)(_guarded(getattr(module, name)))
+        _cannot(name, INTERRUPTED, as_json=as_json)
+    return app
+
+
+def _function(name: str) -> Callable[..., None]:
+    return _guarded(getattr(importlib.import_module(f"{__package__}.commands.{name}"), name))
+
+
+def _complete(words: Sequence[str]) -> NoReturn:
+    """Answer a shell that completes a line, or tell or install what makes it ask. Only the command that is in the line
+    is imported: the shell asks at each Tab."""
     try:
-        app(args=rest, prog_name=f"fencepost {name}", standalone_mode=True)
-    except CannotRun as reason:
-        _cannot(name, str(reason))
+        import typer  # noqa: PLC0415
+    except ModuleNotFoundError:
+        _cannot("", "completion needs the Python package 'typer'; pip install '.[suite]'", as_json=False)
+    line = f"{os.environ.get('COMP_WORDS', '')} {os.environ.get('_TYPER_COMPLETE_ARGS', '')}".split()
+
+    def described(text: str) -> Callable[[], None]:
+        def command() -> None: ...
+
+        command.__doc__ = text
+        return command
+
+    app = typer.Typer(name="fencepost", pretty_exceptions_enable=False)
+    for name, text in COMMANDS.items():
+        app.command(name)(_function(name) if name in line else described(text))
+    app(args=list(words), prog_name="fencepost", complete_var=_COMPLETE)
+    raise SystemExit(0)
 
 
-def _cannot(name: str, reason: str) -> NoReturn:
-    print(f"fencepost {name}: {reason}", file=sys.stderr)
+def _cannot(name: str, reason: str, *, as_json: bool) -> NoReturn:
+    """Leave with status 2; under ``--json`` standard output has its object even so."""
+    speaker = f"fencepost {name}" if name else "fencepost"
+    print(f"{speaker}: {reason}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"command": name, "error": reason, "status": 2}))
     raise SystemExit(2) from None
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
@@ -17,9 +19,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from .counting import counted
 
+#: seconds between two lines of progress where there is no terminal
+EVERY = 5.0
+
 
 class CannotRun(Exception):
-    """The command cannot do its work; the message says what to do. Exit status 2."""
+    """The command cannot do its work; the message says what to do. Exit status 2.
+
+    ``told``: under ``--json`` the object on standard output has the reason already.
+    """
+
+    def __init__(self, reason: str, *, told: bool = False) -> None:
+        super().__init__(reason)
+        self.told = told
 
 
 @dataclass(slots=True)
@@ -47,7 +59,8 @@ def finish(
 ) -> NoReturn:
     """Print the result and leave with its status; raise ``CannotRun`` if it is ``incomplete``, and why."""
     if as_json:
-        print(json.dumps(result.as_json(), default=str))
+        trouble = {} if incomplete is None else {"error": incomplete, "status": 2}
+        print(json.dumps(result.as_json() | trouble, default=str))
     else:
         console = Console()
         if table is not None:
@@ -60,31 +73,42 @@ def finish(
             verdict = "[yellow]incomplete[/]"
         console.print(f"{result.command}: {verdict}" + (f" ({counts})" if counts else ""))
     if incomplete is not None:
-        raise CannotRun(incomplete)
+        raise CannotRun(incomplete, told=True)
     raise SystemExit(0 if result.held else 1)
 
 
 class Meter:
-    """Moves one line of a progress display."""
+    """How far some work is: done, of how many, and at what. ``bar`` shows it where there is a terminal."""
 
-    def __init__(self, progress: Progress | None, task: Any) -> None:
-        self._progress = progress
-        self._task = task
+    def __init__(self, description: str, total: int | None, bar: Progress | None = None) -> None:
+        self.description = description
+        self.total = total
+        self.completed = 0
+        self._bar = bar
+        self._task = None if bar is None else bar.add_task(description, total=total)
 
     def advance(self, steps: int = 1) -> None:
-        if self._progress is not None:
-            self._progress.advance(self._task, steps)
+        self.update(completed=self.completed + steps)
 
     def update(self, *, completed: int | None = None, total: int | None = None, description: str | None = None) -> None:
-        if self._progress is not None:
-            self._progress.update(self._task, completed=completed, total=total, description=description)
+        self.completed = self.completed if completed is None else completed
+        self.total = self.total if total is None else total
+        self.description = self.description if description is None else description
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self.completed, total=self.total, description=self.description)
+
+    def __str__(self) -> str:
+        of = f" of {self.total:,}" if self.total else ""
+        return f"{self.description}: {self.completed:,}{of}" if self.completed or of else self.description
 
 
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Meter]:
-    """A progress line on standard error where that is a terminal, nothing elsewhere."""
+    """Progress on standard error: a line that moves where that is a terminal, else a line every few seconds."""
     if not sys.stderr.isatty():
-        yield Meter(None, None)
+        meter = Meter(description, total)
+        with _telling(meter):
+            yield meter
         return
     bar = Progress(
         SpinnerColumn(),
@@ -95,4 +119,23 @@ def progress(description: str, total: int | None = None) -> Iterator[Meter]:
         console=Console(stderr=True),
     )
     with bar:
-        yield Meter(bar, bar.add_task(description, total=total))
+        yield Meter(description, total, bar)
+
+
+@contextmanager
+def _telling(meter: Meter) -> Iterator[None]:
+    """Until the block ends, tell how far the meter is, every ``EVERY`` seconds."""
+    done = Event()
+    began = time.monotonic()
+
+    def tell() -> None:
+        while not done.wait(EVERY):
+            print(f"{meter}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()

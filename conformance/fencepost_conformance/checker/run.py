@@ -13,6 +13,7 @@ from pathlib import Path
 from fencepost.protocol.settings import PROFILES
 
 from ..console import CannotRun, progress
+from ..nearest import unknown
 from ..processes import worker_processes
 from .check import check_file
 from .search import Limits
@@ -72,9 +73,9 @@ def _local(plan: Plan) -> Iterator[list[Verdict]]:
 def validate_traces(plan: Plan) -> tuple[list[Verdict], float]:
     """The verdicts in the order of the files, and the seconds it took. Raises CannotRun."""
     if plan.profile and plan.profile not in PROFILES:
-        raise CannotRun(f"no profile {plan.profile!r}; known: {', '.join(sorted(PROFILES))}")
+        raise CannotRun(unknown("profile", plan.profile, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
     if plan.engine not in ("local", "spark"):
-        raise CannotRun(f"no engine {plan.engine!r}; known: local, spark")
+        raise CannotRun(unknown("engine", plan.engine, ("local", "spark"), "known: local, spark"))
     began = time.perf_counter()
     batches: Iterable[list[Verdict]]
     if plan.engine == "spark":

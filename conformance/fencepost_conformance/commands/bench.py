@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ..bench.measure import Row
 from ..console import CannotRun, Result, finish, progress
+from ..nearest import unknown
 
 #: Each is a function of that name in a module of that name.
 BENCHES = ("steps", "explorer", "kafka", "recorded", "spark", "assignors")
@@ -22,7 +23,7 @@ def bench(
     """Measure the cost table again, as ratios in one run. Nothing is asserted: these are measurements."""
     for name in names or ():
         if name not in BENCHES:
-            raise CannotRun(f"no benchmark {name!r}; there are {', '.join(BENCHES)}")
+            raise CannotRun(unknown("benchmark", name, BENCHES, f"there are {', '.join(BENCHES)}"))
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     chosen = names or list(BENCHES)

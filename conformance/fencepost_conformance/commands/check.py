@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from typing import Annotated
@@ -22,6 +21,7 @@ from fencepost_model.tlc.run import TlcBroke, TlcMissing
 from .. import repository
 from ..console import CannotRun, Meter, Result, finish, progress
 from ..counting import counted
+from ..nearest import unknown
 from ..processes import worker_processes
 from ..spark_session import started
 
@@ -93,22 +93,18 @@ def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
     if not names:
         sizes = ("small", "medium", "large")
         if size not in sizes:
-            raise CannotRun(f"no size {size!r}; there are {', '.join(sizes)}")
+            raise CannotRun(unknown("size", size, sizes, f"there are {', '.join(sizes)}"))
         return [entry for entry in able if sizes.index(entry.size) <= sizes.index(size)]
     known = {entry.name: entry for entry in able}
-    if unknown := [name for name in names if name not in known]:
-        like = get_close_matches(unknown[0], known, 3, 0.4)
-        raise CannotRun(
-            f"no configuration {', '.join(unknown)} for this engine; "
-            + (f"did you mean {' or '.join(like)}? " if like else "")
-            + "The names are in spec/manifest.json"
-        )
+    if strange := [name for name in names if name not in known]:
+        where = "fencepost check --list names those of this engine"
+        raise CannotRun(unknown("configuration", strange[0], known, f"{where} (--engine {engine.value})"))
     return [known[name] for name in dict.fromkeys(names)]
 
 
 def named_profile(name: str | None) -> Profile | None:
     if name is not None and name not in PROFILES:
-        raise CannotRun(f"no profile {name!r}; there are {', '.join(PROFILES)}")
+        raise CannotRun(unknown("profile", name, PROFILES, f"there are {', '.join(PROFILES)}"))
     return PROFILES[name] if name is not None else None
 
 

@@ -16,6 +16,7 @@ from fencepost.protocol.settings import PROFILES
 from ..console import CannotRun, Result, finish, progress
 from ..generate.plan import GroupProtocol
 from ..jvm.process import ProcessFault
+from ..nearest import unknown
 from ..pipeline.engines import ENGINES
 from ..pipeline.job import Job
 from ..pipeline.plan import Plan
@@ -53,7 +54,7 @@ def conform(  # noqa: PLR0917 — options of a command line
 ) -> None:
     """Run random traces against a target and compare every step."""
     if engine not in ENGINES:
-        raise CannotRun(f"no engine {engine!r}; known: {', '.join(ENGINES)}")
+        raise CannotRun(unknown("engine", engine, ENGINES, f"known: {', '.join(ENGINES)}"))
     named = parse_target(target)
     protocols = _protocols(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
@@ -100,7 +101,7 @@ def _protocols(name: str) -> list[GroupProtocol]:
     if name == "all":
         return list(GroupProtocol)
     if name not in list(GroupProtocol):
-        raise CannotRun(f"no protocol {name!r}; known: {', '.join(GroupProtocol)}, all")
+        raise CannotRun(unknown("protocol", name, [*GroupProtocol, "all"], f"known: {', '.join(GroupProtocol)}, all"))
     return [GroupProtocol(name)]
 
 

@@ -12,6 +12,7 @@ from fencepost_model.diagram import dot, mermaid, svg
 from fencepost_model.machines import MACHINES
 
 from ..console import CannotRun, Result, finish
+from ..nearest import unknown
 
 
 class Format(StrEnum):
@@ -34,7 +35,7 @@ def diagram(
     """Draw a state machine, with the rules that state each part of it."""
     spec = MACHINES.get(machine)
     if spec is None:
-        raise CannotRun(f"no machine {machine!r}; there are {', '.join(MACHINES)}")
+        raise CannotRun(unknown("machine", machine, MACHINES, f"there are {', '.join(MACHINES)}"))
     picture = _DRAW[form](spec)
     if output is not None:
         try:

@@ -13,6 +13,7 @@ from ..console import CannotRun, Result, finish, progress
 from ..mutants import suite
 from ..mutants.catalogue import MUTANTS
 from ..mutants.table import as_markdown, as_row, details
+from ..nearest import unknown
 
 
 def mutants(  # noqa: PLR0917 — options of a command line
@@ -24,9 +25,9 @@ def mutants(  # noqa: PLR0917 — options of a command line
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run the suite against each known fault; each must be found. Without a fault nothing may be found."""
-    unknown = [name for name in names or () if name not in MUTANTS]
-    if unknown:
-        raise CannotRun(f"no mutant {', '.join(unknown)}; see fencepost mutants --list")
+    for name in names or ():
+        if name not in MUTANTS:
+            raise CannotRun(unknown("mutant", name, MUTANTS, "see fencepost mutants --list"))
     chosen = [MUTANTS[name] for name in names or MUTANTS]
     if list_only:
         _list(as_json=as_json)

@@ -91,9 +91,11 @@ def replay(  # noqa: PLR0917 — options of a command line
     if out is not None:
         _write(out, kept)
     if as_json:
-        print(json.dumps({"command": "replay", "held": held and not broken, "traces": told, "broken": broken}))
+        trouble = {"error": "; ".join(broken), "status": 2} if broken and held else {}
+        found_all = {"command": "replay", "held": held and not broken, "traces": told, "broken": broken}
+        print(json.dumps(found_all | trouble))
     if broken and held:
-        raise CannotRun("; ".join(broken))
+        raise CannotRun("; ".join(broken), told=True)
     for reason in broken:
         print(f"fencepost replay: {reason}", file=sys.stderr)
     raise typer.Exit(0 if held else 1)

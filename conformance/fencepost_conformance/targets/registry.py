@@ -9,6 +9,7 @@ from typing import Literal
 from fencepost.protocol.settings import INTENDED, NEWEST_KAFKA, PROFILES
 
 from ..console import CannotRun
+from ..nearest import unknown
 
 _KNOWN = "core or model (each checks the other), kafka:RELEASE (as kafka:4.3.1), broker:RELEASE, HOST:PORT"
 
@@ -35,7 +36,8 @@ def parse_target(text: str) -> TargetName:
         return TargetName("kafka" if head == "kafka" else "broker", release=tail)
     if colon and head and tail.isdigit() and 0 < int(tail) < 65_536:
         return TargetName("broker", host=head.strip("[]"), port=int(tail))
-    raise CannotRun(f"no target {text!r}; known: {_KNOWN}")
+    names = ("core", "model", *((f"kafka:{tail}", f"broker:{tail}") if colon else ()))
+    raise CannotRun(unknown("target", text, names, f"known: {_KNOWN}"))
 
 
 def profile_for(target: TargetName, wanted: str | None) -> str:
@@ -43,7 +45,7 @@ def profile_for(target: TargetName, wanted: str | None) -> str:
 
     Raises ``CannotRun`` for a profile that does not exist."""
     if wanted is not None and wanted not in PROFILES:
-        raise CannotRun(f"no profile {wanted!r}; known: {', '.join(sorted(PROFILES))}")
+        raise CannotRun(unknown("profile", wanted, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
     of_release = f"kafka-{'.'.join(target.release.split('.')[:2])}"
     return wanted or (of_release if of_release in PROFILES else NEWEST_KAFKA.name)
 

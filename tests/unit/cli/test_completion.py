@@ -1,0 +1,57 @@
+"""Shells complete commands and their options. What they ask, they ask through the environment; so does this test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fencepost_conformance.cli import COMMANDS
+
+PROGRAM = "from fencepost_conformance.cli import main; main()"
+
+
+def run(*words: str, **variables: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in ran.stderr
+    return ran.stdout
+
+
+def asked(shell: str, line: str) -> str:
+    """What the shell is told when it completes the line."""
+    return run(
+        _FENCEPOST_COMPLETE=f"complete_{shell}",
+        COMP_WORDS=line,
+        COMP_CWORD=str(line.count(" ")),
+        _TYPER_COMPLETE_ARGS=line,
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+    )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_completes_commands_and_options(shell: str) -> None:
+    commands = asked(shell, "fencepost ")
+    assert all(command in commands for command in COMMANDS)
+    assert "conform" in asked(shell, "fencepost con")
+    assert "check" not in asked(shell, "fencepost con")
+    options = asked(shell, "fencepost check --")
+    assert all(option in options for option in ("--engine", "--workers", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("shell", "words"),
+    [("bash", "complete -o default -F"), ("zsh", "#compdef fencepost"), ("fish", "complete --command fencepost")],
+)
+def test_the_script_of_each_shell_is_shown(shell: str, words: str) -> None:
+    script = run("--show-completion", shell)
+    assert words in script
+    assert f"_FENCEPOST_COMPLETE=complete_{shell}" in script

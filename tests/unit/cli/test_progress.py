@@ -1,0 +1,66 @@
+"""Long work says how far it is off a terminal too: on standard error, so that ``--json`` stays one object."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+
+from fencepost_conformance import console
+from fencepost_conformance.cli import main
+
+
+def test_a_line_every_interval_and_none_before_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "EVERY", 0.1)
+    with console.progress("weighing", 40) as meter:
+        meter.advance(12)
+        time.sleep(0.35)
+        meter.update(description="weighing salt", completed=13)
+        time.sleep(0.15)
+    time.sleep(0.15)
+    told = capsys.readouterr()
+    lines = told.err.splitlines()
+    assert told.out == ""
+    assert 2 <= len(lines) <= 5
+    assert re.fullmatch(r"weighing: 12 of 40, \d+ s", lines[0])
+    assert re.fullmatch(r"weighing salt: 13 of 40, \d+ s", lines[-1])
+
+
+def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress("weighing"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_work_of_unknown_length_says_what_it_is_at(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "EVERY", 0.05)
+    with console.progress("starting Spark"):
+        time.sleep(0.2)
+    assert re.match(r"starting Spark, \d+ s\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("check EagerQuiet CooperativeQuiet --workers 1", "EagerQuiet|CooperativeQuiet|checking"),
+        ("conform --traces 20 --workers 1", "core, [a-z0-9.-]+, classic: "),
+        ("mutants pending-cannot-leave --quick --workers 1", "mutants"),
+        ("validate tests/corpus/a*.jsonl.gz tests/corpus/c*.jsonl.gz --workers 1", "validating: "),
+    ],
+)
+def test_commands_say_so_beside_their_one_object(
+    line: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "EVERY", 0.001)
+    with pytest.raises(SystemExit) as ended:
+        main([*line.split(), "--json"])
+    told = capsys.readouterr()
+    assert ended.value.code == 0
+    assert json.loads(told.out)["held"]
+    assert re.search(said, told.err)
