@@ -24,14 +24,16 @@ from ..pipeline.summary import Summary
 from ..report.files import write_report
 from ..report.terminal import counts, details, tables
 from ..targets.broker import BrokerFault
-from ..targets.registry import parse_target, profiles_for
+from ..targets.registry import absolute, parse_target, profiles_for, tell_build
 
 #: counts that mean the same for every protocol
 _ADDED = ("traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "choices_followed")
 
 
 def conform(  # noqa: PLR0917 — options of a command line
-    target: Annotated[str, typer.Option(help="core, kafka:RELEASE, broker:RELEASE or HOST:PORT")] = "core",
+    target: Annotated[
+        str, typer.Option(help="core, kafka:RELEASE, kafka:DIR (of jars), broker:RELEASE or HOST:PORT")
+    ] = "core",
     profile: Annotated[
         str | None,
         typer.Option(
@@ -55,13 +57,14 @@ def conform(  # noqa: PLR0917 — options of a command line
     """Run random traces against a target and compare every step."""
     if engine not in ENGINES:
         raise CannotRun(unknown("engine", engine, ENGINES, f"known: {', '.join(ENGINES)}"))
-    named = parse_target(target)
+    named, target = parse_target(target), absolute(target)
     protocols = _protocols(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
         raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")
     if out is not None:
         _require_folder(out)
     profiles = profiles_for(named, profile)
+    tell_build(named, profiles[0])
     unwritten: str | None = None
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []

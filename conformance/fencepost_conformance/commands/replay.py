@@ -24,7 +24,7 @@ from ..report.chart import Chart, chart_html, chart_svg
 from ..report.page import page
 from ..report.wire_words import wire_lanes, wire_steps
 from ..shrink.shrinker import kind_of, shrink
-from ..targets.registry import parse_target, profile_for
+from ..targets.registry import absolute, build_found, parse_target, profile_for, tell_build
 from ..trace import BrokenTrace, EventTrace, itf, write_traces
 
 #: characters of a note on the terminal; a whole group can differ
@@ -33,7 +33,7 @@ _NOTE = 500
 
 def replay(  # noqa: PLR0917 — options of a command line
     trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
-    target: Annotated[str, typer.Option(help="core or kafka:RELEASE")] = "core",
+    target: Annotated[str, typer.Option(help="core, kafka:RELEASE or kafka:DIR")] = "core",
     profile: Annotated[str | None, typer.Option(help="of a seed's trace; default: the target's")] = None,
     steps: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events of a seed's trace, as conform made it")
@@ -50,9 +50,10 @@ def replay(  # noqa: PLR0917 — options of a command line
 ) -> None:
     """Show one trace step by step."""
     named = parse_target(target)
-    job = Job(target, profile_for(named, profile), steps, model, protocol)
+    job = Job(absolute(target), profile_for(named, profile), steps, model, protocol)
     if named.kind == "broker":
-        raise CannotRun("a trace of events cannot be replayed against a broker; use --target core or kafka:RELEASE")
+        raise CannotRun("a trace of events cannot be replayed against a broker; use core, kafka:RELEASE or kafka:DIR")
+    tell_build(named, job.profile)
     charts: list[Chart] = []
     told: list[dict[str, Any]] = []
     kept: list[EventTrace] = []
@@ -92,7 +93,10 @@ def replay(  # noqa: PLR0917 — options of a command line
         _write(out, kept)
     if as_json:
         trouble = {"error": "; ".join(broken), "status": 2} if broken and held else {}
-        found_all = {"command": "replay", "held": held and not broken, "traces": told, "broken": broken}
+        found_all = {
+            "command": "replay", "held": held and not broken, "traces": told, "broken": broken,
+            **build_found(named, job.profile),
+        }  # fmt: skip
         print(json.dumps(found_all | trouble))
     if broken and held:
         raise CannotRun("; ".join(broken), told=True)

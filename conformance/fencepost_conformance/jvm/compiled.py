@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..console import CannotRun
 from . import jars
+from .builds import Build
 
 #: The releases that the harness is known to serve.
 SERVED = "4.0 to 4.4"
@@ -35,15 +36,15 @@ def sources(package: str, *folders: str) -> dict[str, str]:
     return {item.name: item.read_text() for item in items if item.name.endswith(".java")}
 
 
-def classes(name: str, version: str, texts: Mapping[str, str], libraries: Iterable[Path]) -> Path:
-    """The folder with the compiled classes of these sources. ``name`` and ``version`` say whose they are, in the cache
-    and in errors. Raises ``CannotRun`` without a JDK, or if the sources do not fit this build of Kafka."""
-    libraries = list(libraries)
+def classes(name: str, build: Build, texts: Mapping[str, str], libraries: list[Path]) -> Path:
+    """The folder with the compiled classes of these sources; ``name`` says whose they are, in the cache.
+
+    Raises ``CannotRun`` without a JDK, or if the sources do not fit this build of Kafka."""
     digest = hashlib.sha256(repr((sorted(texts.items()), MOVED)).encode()).hexdigest()[:16]
-    target = jars.cache_root() / "classes" / f"{name}-{version}-{digest}"
+    target = jars.cache_root() / "classes" / f"{name}-{build.stamp()}-{digest}"
     if not target.is_dir():
-        fitting = _fitting(version, texts, _known(libraries))
-        jars.publish(target, lambda folder: _compile(version, fitting, libraries, folder))
+        fitting = _fitting(build.version, texts, _known(libraries))
+        jars.publish(target, lambda folder: _compile(build.version, fitting, libraries, folder))
     return target
 
 

@@ -1,19 +1,20 @@
-"""The command that starts the harness (our Java, in ``harness/``) on one release of Kafka; compiled once."""
+"""The command that starts the harness (our Java, in ``harness/``) on one build of Kafka; compiled once."""
 
 from __future__ import annotations
 
 import os
 
 from . import jars
+from .builds import Build
 from .compiled import classes, sources
 
-ARTIFACT = "org.apache.kafka:kafka-group-coordinator"
 
-
-def command(version: str) -> list[str]:
-    """The command line that starts the harness on that release of Kafka."""
-    libraries = jars.fetch(f"{ARTIFACT}:{version}")
-    compiled = classes("harness", version, sources(__package__, "harness"), libraries)
+def command(build: Build | str) -> list[str]:
+    """The command line that starts the harness on that build of Kafka, or on the release of that name."""
+    if isinstance(build, str):
+        build = Build(build)
+    libraries = build.libraries()
+    compiled = classes("harness", build, sources(__package__, "harness"), libraries)
     return [
         jars.java(),
         "-Xmx768m",

@@ -45,7 +45,7 @@ class Checker:
         self._job = job
         self.profile = PROFILES[job.profile]
         target = parse_target(job.target)
-        self._kafka = KafkaJvm(target.release) if target.kind == "kafka" else None
+        self._kafka = KafkaJvm(target.build) if target.kind == "kafka" else None
 
     def check(self, seeds: Sequence[int]) -> list[Row]:
         """One row for each seed, in order."""

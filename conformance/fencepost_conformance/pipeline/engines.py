@@ -46,7 +46,7 @@ def _broker(plan: Plan, target: TargetName, advance: Callable[[int], None]) -> S
 def _require_harness(target: TargetName) -> None:
     """Fetch and compile what the workers will need, once, before any of them starts. Raises ``CannotRun``."""
     if target.kind == "kafka":
-        harness.command(target.release)
+        harness.command(target.build)
 
 
 def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], None]) -> Summary:

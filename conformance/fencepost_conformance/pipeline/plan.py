@@ -16,6 +16,7 @@ from typing import Any
 
 from ..console import CannotRun
 from ..coverage.catalogue import FEATURES
+from ..targets.registry import parse_target
 from .job import Job
 
 CHUNK = 50
@@ -58,6 +59,7 @@ class Plan:
         """What decides the rows. Two plans of one identity have the same rows, wherever and however often they run."""
         return {
             **self.job.as_dict(),
+            "build": parse_target(self.job.target).build.stamp(),  # the jars of a folder can change
             "first": self.first,
             "count": self.count,
             "wave": self.wave,

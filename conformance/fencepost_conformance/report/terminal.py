@@ -10,6 +10,7 @@ from rich.table import Table
 from ..counting import counted
 from ..pipeline.job import Job
 from ..pipeline.summary import Summary
+from ..targets.registry import build_found, parse_target
 
 _SHOWN = 15
 
@@ -37,6 +38,7 @@ def details(summary: Summary) -> dict[str, Any]:
         "profile": summary.job.profile,
         "model": summary.job.model,
         "protocol": summary.job.protocol.value,
+        **build_found(parse_target(summary.job.target), summary.job.profile),
         "divergences": dict(sorted(summary.divergences.items())),
         "coverage": summary.coverage(),
         "failures": [

@@ -18,6 +18,7 @@ from fencepost.protocol.events import Event
 from fencepost.protocol.settings import Profile, Settings
 
 from ..jvm import decode, encode, harness
+from ..jvm.builds import Build
 from ..jvm.process import LineProcess, ProcessFault
 from .base import Observation
 
@@ -39,15 +40,16 @@ def _without_collector() -> Iterator[None]:
 class KafkaJvm:
     """One JVM, started when the first trace is run. Not for use by several threads at once.
 
+    ``build``: a release by its name, or any build of Kafka.
     ``views=False`` leaves ``Observation.groups`` empty, which is quicker. ``merged=True`` runs Kafka's own linger 0, in
     which a failing append belongs to the step that caused it, and ``AppendFailed`` then shows nothing.
     """
 
     def __init__(
-        self, version: str = DEFAULT_VERSION, *, views: bool = True, merged: bool = False, timeout_s: float = 60.0
+        self, build: Build | str = DEFAULT_VERSION, *, views: bool = True, merged: bool = False, timeout_s: float = 60.0
     ) -> None:
-        self.name = f"kafka:{version}"
-        self._version = version
+        self._build = Build(build) if isinstance(build, str) else build
+        self.name = f"kafka:{self._build.folder or self._build.version}"
         self._views = views
         self._merged = merged
         self._timeout_s = timeout_s
@@ -91,7 +93,7 @@ class KafkaJvm:
 
     def _started(self) -> LineProcess:
         if self._process is None or self._owner != os.getpid():  # a forked child starts its own
-            self._process = LineProcess(harness.command(self._version), self._timeout_s)
+            self._process = LineProcess(harness.command(self._build), self._timeout_s)
             self._owner = os.getpid()
             self._process.read(1)
         return self._process

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from fencepost.protocol.settings import INTENDED, NEWEST_KAFKA, PROFILES
 
 from ..console import CannotRun
+from ..jvm.builds import Build, in_folder, numbers
 from ..nearest import unknown
 
-_KNOWN = "core or model (each checks the other), kafka:RELEASE (as kafka:4.3.1), broker:RELEASE, HOST:PORT"
+_KNOWN = (
+    "core or model (each checks the other), kafka:RELEASE (as kafka:4.3.1), kafka:DIR (a folder of jars), "
+    "broker:RELEASE, HOST:PORT"
+)
+_RELEASE = re.compile(r"\d+(\.\d+)+")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetName:
-    """``kind`` tells how it is tested: ``core`` by the model; ``kafka``, the coordinator of a release, step by step;
-    ``broker`` over the wire, at ``host`` and ``port``, or started for the occasion if it has a ``release``."""
+    """``kind`` tells how it is tested: ``core`` by the model; ``kafka``, the coordinator of a release, or of the jars
+    in a ``folder``, step by step; ``broker`` over the wire, at ``host`` and ``port``, or started for the occasion if it
+    has a ``release``."""
 
     kind: Literal["core", "kafka", "broker"]
     release: str = ""
     host: str = ""
     port: int = 0
+    folder: str = ""
+
+    @property
+    def build(self) -> Build:
+        """The build of Kafka that is meant."""
+        return Build(self.release, self.folder)
 
 
 def parse_target(text: str) -> TargetName:
@@ -30,14 +45,29 @@ def parse_target(text: str) -> TargetName:
     if text in ("core", "model"):
         return TargetName("core")
     head, colon, tail = text.rpartition(":")
-    if colon and head in ("kafka", "broker"):
-        if not tail.replace(".", "").isdigit():
-            raise CannotRun(f"no release {tail!r} of Kafka; write it as {head}:4.3.1")
+    if colon and head in ("kafka", "broker") and _RELEASE.fullmatch(tail):
         return TargetName("kafka" if head == "kafka" else "broker", release=tail)
     if colon and head and tail.isdigit() and 0 < int(tail) < 65_536:
         return TargetName("broker", host=head.strip("[]"), port=int(tail))
+    kind, colon, name = text.partition(":")
+    if colon and kind in ("kafka", "broker"):
+        return _of_folder(kind, name)
     names = ("core", "model", *((f"kafka:{tail}", f"broker:{tail}") if colon else ()))
     raise CannotRun(unknown("target", text, names, f"known: {_KNOWN}"))
+
+
+def _of_folder(kind: str, name: str) -> TargetName:
+    if kind == "kafka" and ("/" in name or Path(name).expanduser().is_dir()):
+        build = in_folder(name)
+        return TargetName("kafka", release=build.version, folder=build.folder)
+    folder = ", or kafka:DIR for a folder of jars" if kind == "kafka" else ""
+    raise CannotRun(f"no release {name!r} of Kafka; write it as {kind}:4.3.1{folder}")
+
+
+def absolute(text: str) -> str:
+    """A target's name as it can be read in any folder. Raises ``CannotRun`` for a name that means nothing."""
+    target = parse_target(text)
+    return f"kafka:{target.folder}" if target.folder else text
 
 
 def profile_for(target: TargetName, wanted: str | None) -> str:
@@ -46,8 +76,34 @@ def profile_for(target: TargetName, wanted: str | None) -> str:
     Raises ``CannotRun`` for a profile that does not exist."""
     if wanted is not None and wanted not in PROFILES:
         raise CannotRun(unknown("profile", wanted, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
-    of_release = f"kafka-{'.'.join(target.release.split('.')[:2])}"
-    return wanted or (of_release if of_release in PROFILES else NEWEST_KAFKA.name)
+    return wanted or (profile_of_version(target.release) if target.release else NEWEST_KAFKA.name)
+
+
+def profile_of_version(version: str) -> str:
+    """The profile of the release with that version, else of the newest one before it, else of the oldest."""
+    ordered = sorted((numbers(name.removeprefix("kafka-")), name) for name in PROFILES if name.startswith("kafka-"))
+    return max((row for row in ordered if row[0] <= numbers(version)), default=ordered[0])[1]
+
+
+def build_found(target: TargetName, profile: str) -> dict[str, dict[str, str]]:
+    """What there is to tell of a folder's build, as JSON data: its version, and why this profile. Else nothing."""
+    if not target.folder:
+        return {}
+    own = profile_of_version(target.release)
+    if profile != own:
+        why = f"profile {profile} as asked for, its own being {own}"
+    elif numbers(own.removeprefix("kafka-"))[:2] == numbers(target.release)[:2]:
+        why = f"profile {profile}"
+    else:
+        why = f"profile {profile}, the nearest, for there is none of this version"
+    told = f"{target.folder} holds Kafka {target.release}; {why}"
+    return {"build": {"version": target.release, "folder": target.folder, "profile": profile, "told": told}}
+
+
+def tell_build(target: TargetName, profile: str) -> None:
+    """Say it on standard error, before the work begins."""
+    for found in build_found(target, profile).values():
+        print(found["told"], file=sys.stderr)
 
 
 def profiles_for(target: TargetName, wanted: str | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from fencepost_conformance.cli import main
 from fencepost_conformance.commands import conform
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import harness
+from fencepost_conformance.jvm.builds import Build
 from fencepost_conformance.mainjob import Finding, Stage, status_of
 from fencepost_conformance.pipeline.engines import ENGINES
 from fencepost_conformance.pipeline.job import Job
@@ -47,8 +48,8 @@ def test_a_reader_that_leaves_changes_neither_output_nor_status(words: list[str]
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_missing_component_is_told_before_any_engine_starts(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(version: str) -> list[str]:
-        raise CannotRun(f"install what runs Kafka {version}")
+    def missing(build: Build) -> list[str]:
+        raise CannotRun(f"install what runs Kafka {build.version}")
 
     def started(*_: object) -> None:
         raise AssertionError("the engine was started")

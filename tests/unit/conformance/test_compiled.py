@@ -9,6 +9,7 @@ import pytest
 
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import compiled, jars
+from fencepost_conformance.jvm.builds import Build
 
 PROGRAM = """
 package fencepost;
@@ -52,12 +53,12 @@ def test_a_class_that_is_gone_is_named_in_one_line(tmp_path: Path, monkeypatch: 
     given = compiler(monkeypatch)
     library = jar(tmp_path, "Uuid", "utils/LogContext")
     with pytest.raises(CannotRun) as raised:
-        compiled.classes("harness", "1.2.3", {"Main.java": PROGRAM}, [library])
+        compiled.classes("harness", Build("1.2.3"), {"Main.java": PROGRAM}, [library])
     assert str(raised.value) == (
         "Kafka 1.2.3 has no org.apache.kafka.common.Outer.Nested: the releases served are 4.0 to 4.4"
     )
     with pytest.raises(CannotRun, match=r"has no org.apache.kafka.common.Outer.Nested \(nor 1 other classes\): "):
-        compiled.classes("harness", "1.2.3", {"Main.java": PROGRAM}, [jar(tmp_path, "Uuid")])
+        compiled.classes("harness", Build("1.2.3"), {"Main.java": PROGRAM}, [jar(tmp_path, "Uuid")])
     assert given == {}
     assert not any((jars.cache_root() / "classes").glob("*"))
 
@@ -65,10 +66,10 @@ def test_a_class_that_is_gone_is_named_in_one_line(tmp_path: Path, monkeypatch: 
 def test_a_class_that_has_moved_is_imported_from_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = compiler(monkeypatch)
     before = jar(tmp_path, "Uuid", "Outer$Nested", "utils/LogContext")
-    compiled.classes("harness", "1", {"Main.java": PROGRAM}, [before])
+    compiled.classes("harness", Build("1"), {"Main.java": PROGRAM}, [before])
     assert given["Main.java"] == PROGRAM
     since = jar(tmp_path, "Uuid", "Outer$Nested", "utils/internals/LogContext")
-    compiled.classes("harness", "2", {"Main.java": PROGRAM}, [since])
+    compiled.classes("harness", Build("2"), {"Main.java": PROGRAM}, [since])
     assert given["Main.java"] == PROGRAM.replace(".utils.", ".utils.internals.")
 
 
@@ -80,7 +81,7 @@ def test_what_the_compiler_says_is_kept_and_told_in_one_line(tmp_path: Path, cac
     library = jar(tmp_path, "Uuid", "Outer$Nested", "utils/LogContext")
     wrong = "package fencepost; public final class Main { Nowhere field; }"
     with pytest.raises(CannotRun) as raised:
-        compiled.classes("harness", "1.2.3", {"Main.java": wrong}, [library])
+        compiled.classes("harness", Build("1.2.3"), {"Main.java": wrong}, [library])
     assert str(raised.value) == (
         "Kafka 1.2.3 is put together otherwise than the releases 4.0 to 4.4, which are served: Main.java:1: cannot "
         f"find symbol (all of it is in {cache / 'compile.log'})"

@@ -15,11 +15,11 @@ from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
 
 from .. import jars
+from ..builds import Build
 from ..compiled import classes, sources
 from ..process import LineProcess
 
 NOTHING = '""'
-ARTIFACT = "org.apache.kafka:kafka-group-coordinator"  #: brings the clients of its release along
 
 
 class Raised(Exception):
@@ -30,8 +30,9 @@ class KafkaAssignors:
     """One JVM with the clients of one Kafka release. Raises ``CannotRun`` without a JDK or without the jars."""
 
     def __init__(self, version: str = "4.3.1") -> None:
-        libraries = jars.fetch(f"{ARTIFACT}:{version}")
-        compiled = classes("assignors", version, sources(__package__), libraries)
+        build = Build(version)
+        libraries = build.libraries()
+        compiled = classes("assignors", build, sources(__package__), libraries)
         path = os.pathsep.join(map(str, [compiled, *libraries]))
         self._child = LineProcess([jars.java(), "-Xmx256m", "-cp", path, "fencepost.assignors.Assignors"])
 
