@@ -58,10 +58,12 @@ def generate(
     protocol: GroupProtocol = GroupProtocol.CLASSIC,
     *,
     session: Callable[[Settings, Profile], Session] = core_session,
+    between: Callable[[World], None] | None = None,
 ) -> Generated:
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
-    ``session`` makes the coordinator that the trace is played against."""
+    ``session`` makes the coordinator that the trace is played against; ``between`` is called before each step that is
+    drawn, and may feed events of its own."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
@@ -74,7 +76,7 @@ def generate(
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
     failure = None
     try:
-        _steps(world, rng, classic, consumers, protocol).run(steps)
+        _steps(world, rng, classic, consumers, protocol).run(steps, between)
     except CoreRaised as raised:
         failure = str(raised)
     return Generated(seed, plan.settings, profile, tuple(world.events), tuple(world.observations), failure)

@@ -45,14 +45,16 @@ class Steps(ABC):
     def preloaded(self) -> list[Record]:
         """What the log holds when the first coordinator loads it."""
 
-    def run(self, steps: int) -> None:
-        """Steps until the trace has so many events."""
+    def run(self, steps: int, between: Callable[[World], None] | None = None) -> None:
+        """Steps until the trace has so many events; ``between`` is called before each of them."""
         world, rng = self._world, self._rng
         if rng.random() < 0.03:  # requests before the partition is owned (F-RT-02)
             self._client()
             self.forge()
         self._begin()
         while len(world.events) < steps:
+            if between is not None:
+                between(world)
             due = world.due()
             if due and rng.random() >= world.plan.mood.late_timers:
                 world.feed(TimerFired(world.now, rng.choice(due)))

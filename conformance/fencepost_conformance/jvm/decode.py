@@ -54,10 +54,20 @@ _QUIET = Observation()
 
 def observations(line: bytes) -> list[Observation]:
     """One observation an event. Raises ``ProcessFault`` if the harness could not run the trace."""
-    told = json.loads(line)
+    return [_observation(row) for row in _told(line)]
+
+
+def last_of(line: bytes) -> tuple[int, Observation]:
+    """Of a trace that goes on: how many random ids it has drawn, and the last observation. Raises as ``observations``."""
+    drawn, rows = _told(line)
+    return drawn, _observation(rows[-1])
+
+
+def _told(line: bytes) -> list[Any]:
+    told: list[Any] = json.loads(line)
     if told and isinstance(told[0], str):
         raise ProcessFault(f"the harness could not run a trace: {told[0]}")
-    return [_observation(row) for row in told]
+    return told
 
 
 def _observation(row: list[Any]) -> Observation:

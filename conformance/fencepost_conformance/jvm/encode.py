@@ -62,13 +62,34 @@ _write = json.JSONEncoder(separators=(",", ":")).encode
 
 def trace(settings: Settings, events: Sequence[Event], *, views: bool, merged: bool) -> bytes:
     """One line, with its end."""
-    told = [
-        kafka_config(settings),
-        int(settings.consumer_protocol_enabled),
-        int(views),
-        int(merged),
-        [_EVENTS[type(event)](event) for event in events],
-    ]
+    return _line(_trace(settings, [row(event) for event in events], views=views, merged=merged))
+
+
+def beginning(settings: Settings, rows: Sequence[list[Any]]) -> bytes:
+    """One line that begins a trace that goes on (``more``): ``rows`` of its first events."""
+    return _line(["=", _trace(settings, rows, views=True, merged=False)])
+
+
+def more(rows: Sequence[list[Any]]) -> bytes:
+    """One line with events of the trace that was begun last."""
+    return _line(["+", rows])
+
+
+def row(event: Event) -> list[Any]:
+    """One event."""
+    return _EVENTS[type(event)](event)
+
+
+def next_id(number: int) -> list[Any]:
+    """No event: the next random id is that number. Not before an ``AppendFailed``, which speaks of the event before."""
+    return ["i", number]
+
+
+def _trace(settings: Settings, rows: Sequence[list[Any]], *, views: bool, merged: bool) -> list[Any]:
+    return [kafka_config(settings), int(settings.consumer_protocol_enabled), int(views), int(merged), rows]
+
+
+def _line(told: list[Any]) -> bytes:
     return (_write(told) + "\n").encode()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -21,6 +22,17 @@ from .ids import MemberIds
 from .wire_form import wire_form
 
 _FUNCTIONS = KafkaFunctions()
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """All that a session keeps."""
+
+    state: CoordinatorState
+    versions: dict[int, int]
+    armed: dict[TimerKey, int]
+    groups: dict[str, GroupView]
+    consumer_groups: dict[str, ConsumerGroupView]
 
 
 class CoreSession:
@@ -55,6 +67,16 @@ class CoreSession:
         return Observation(
             outcome.records, replies, timers, groups, consumer_groups=consumer_groups, tasks=outcome.tasks
         )
+
+    def mark(self) -> _Mark:
+        """Where the session is now; ``back_to`` goes there again. The choices are not part of it."""
+        return _Mark(self._state, dict(self._versions), dict(self.armed), dict(self.groups), dict(self.consumer_groups))
+
+    def back_to(self, mark: _Mark) -> None:
+        """As if nothing had been fed since; a mark can be gone back to again and again."""
+        self._state, self._versions = mark.state, dict(mark.versions)
+        self.armed = dict(mark.armed)
+        self.groups, self.consumer_groups = dict(mark.groups), dict(mark.consumer_groups)
 
     def _timers(self, event: Event, commands: Sequence[object]) -> dict[TimerKey, int | None]:
         before: dict[TimerKey, int | None] = {}

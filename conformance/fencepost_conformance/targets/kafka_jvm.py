@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeAlias, TypeVar
 
-from fencepost.protocol.events import Event
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import AppendFailed, Event, TimerKey
 from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
 
 from ..jvm import decode, encode, harness
 from ..jvm.builds import Build
@@ -80,6 +82,10 @@ class KafkaJvm:
         with _without_collector():
             return [decode.observations(line) for line in answers]
 
+    def live(self, settings: Settings) -> KafkaLive:
+        """A trace that is fed event by event; it ends when another one is begun here."""
+        return KafkaLive(self._started(), settings)
+
     def close(self) -> None:
         if self._process is not None and self._owner == os.getpid():
             self._process.close()
@@ -97,3 +103,66 @@ class KafkaJvm:
             self._owner = os.getpid()
             self._process.read(1)
         return self._process
+
+
+_Known: TypeAlias = tuple[dict[TimerKey, int], dict[str, GroupView], dict[str, ConsumerGroupView]]
+
+
+class KafkaLive:
+    """One trace, event by event. ``drawn``: how many member ids Kafka has made; set, the next one has that number."""
+
+    def __init__(self, process: LineProcess, settings: Settings) -> None:
+        self._process = process
+        self._settings = settings
+        self._rows: list[list[Any]] = []
+        self._drawn = self._next = 0
+        self._before: tuple[int, _Known] = 0, ({}, {}, {})
+        self.armed: dict[TimerKey, int] = {}
+        self.groups: dict[str, GroupView] = {}
+        self.consumer_groups: dict[str, ConsumerGroupView] = {}
+
+    @property
+    def drawn(self) -> int:
+        return self._next
+
+    @drawn.setter
+    def drawn(self, number: int) -> None:
+        self._next = number
+
+    def feed(self, event: Event) -> Observation:
+        """Handle the event and tell what it did. Raises ``ProcessFault``."""
+        rows = [encode.row(event)]
+        again = not self._rows or isinstance(event, AppendFailed)
+        if self._next != self._drawn and not isinstance(event, AppendFailed):
+            rows.insert(0, encode.next_id(self._next))
+        self._before = len(self._rows), (dict(self.armed), dict(self.groups), dict(self.consumer_groups))
+        self._rows += rows
+        # an append that fails is a part of the step before: the trace so far is run again, knowing that
+        return self._ask(encode.beginning(self._settings, self._rows) if again else encode.more(rows))
+
+    def redrawn(self, event: Event, drawn: int) -> Observation:
+        """The last step anew, its first member id being that number. Raises ``ProcessFault``."""
+        place, (self.armed, self.groups, self.consumer_groups) = self._before
+        self._rows[place:] = [encode.next_id(drawn), encode.row(event)]
+        return self._ask(encode.beginning(self._settings, self._rows))
+
+    def _ask(self, line: bytes) -> Observation:
+        self._drawn, seen = decode.last_of(self._process.exchange(line, 1)[0])
+        self._next = self._drawn
+        follow(self.armed, seen.timers)
+        follow(self.groups, seen.groups)
+        follow(self.consumer_groups, seen.consumer_groups)
+        return seen
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def follow(known: dict[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> None:
+    """Make the changes; None: gone."""
+    for key, value in changes.items():
+        if value is None:
+            known.pop(key, None)
+        else:
+            known[key] = value

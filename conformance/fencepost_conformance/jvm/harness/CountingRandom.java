@@ -25,6 +25,15 @@ public final class CountingRandom extends SecureRandomSpi {
         drawn = 0;
     }
 
+    static long drawn() {
+        return drawn;
+    }
+
+    /** The next draw is number n. */
+    static void draw(long n) {
+        drawn = n;
+    }
+
     @Override
     protected void engineNextBytes(byte[] bytes) {
         byte[] digest = digest(Long.toString(drawn++));

@@ -9,9 +9,10 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
-/** One trace a line on standard input, one line of observations for it on standard output, until the input ends. */
+/** One trace a line on standard input, or some events of one; a line of observations for it on standard output. */
 public final class Main {
     private Main() { }
 
@@ -27,7 +28,12 @@ public final class Main {
         out.flush();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             try {
-                Trace.run(json.readTree(line), answer);
+                JsonNode told = json.readTree(line);
+                if (told.get(0).isTextual()) {
+                    Trace.goOn(told, answer);
+                } else {
+                    Trace.run(told, answer);
+                }
             } catch (RuntimeException | IOException broken) {
                 broken.printStackTrace();
                 answer.clear().open().text(broken.toString()).close();

@@ -38,7 +38,9 @@ final class Trace {
     private final boolean merged;
     private final Json answers = new Json();
     private final Set<String> groups = new HashSet<>();
+    private static Trace current;
     private int given = 0;
+    private int handled = 0;
     private boolean failsNext;
     private String refusal;
 
@@ -56,17 +58,40 @@ final class Trace {
             });
     }
 
+    /** A whole trace: an observation for each event. */
     static void run(JsonNode trace, Json out) {
         CountingRandom.reset();
-        Trace running = new Trace(trace);
-        JsonNode events = trace.get(4);
         out.open();
-        for (int i = 0; i < events.size(); i++) {
-            JsonNode next = i + 1 < events.size() ? events.get(i + 1) : null;
-            running.step(i, events.get(i), next);
-            running.observe(out);
-        }
+        new Trace(trace).steps(trace.get(4), out);
         out.close();
+    }
+
+    /**
+     * A trace that goes on: ["=", trace] begins one, ["+", events] adds to the one that was begun last. Answers how many
+     * random ids were drawn so far, then an observation for each event.
+     */
+    static void goOn(JsonNode told, Json out) {
+        Json seen = new Json();
+        if (told.get(0).textValue().equals("=")) {
+            CountingRandom.reset();
+            current = new Trace(told.get(1));
+            current.steps(told.get(1).get(4), seen.open());
+        } else {
+            current.steps(told.get(1), seen.open());
+        }
+        out.open().number(CountingRandom.drawn()).raw(seen.close().take()).close();
+    }
+
+    private void steps(JsonNode events, Json out) {
+        for (int i = 0; i < events.size(); i++) {
+            JsonNode event = events.get(i);
+            if (event.get(0).textValue().equals("i")) {
+                CountingRandom.draw(event.get(1).longValue());
+                continue;
+            }
+            step(handled++, event, i + 1 < events.size() ? events.get(i + 1) : null);
+            observe(out);
+        }
     }
 
     private void step(int index, JsonNode event, JsonNode next) {

@@ -1,0 +1,173 @@
+"""One of the two that are compared, event by event, with the log around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
+
+from ..compare.choices import Answer, Call, Place, WatchedChoices
+from ..compare.leaves import base_of
+from ..generate.java_order import JavaOrder
+from ..jvm.decode import IMPOSSIBLE
+from ..targets.base import Observation
+from ..targets.core import CoreSession
+from ..targets.ids import MemberIds
+
+
+class Impossible(Exception):
+    """The event can have no place in the trace: a timer that is not set, an append of nothing."""
+
+
+class Live(Protocol):
+    """A coordinator that is fed one event at a time. ``drawn``: how many member ids it has made; it may be set."""
+
+    drawn: int
+
+    @property
+    def armed(self) -> dict[ev.TimerKey, int]: ...
+    @property
+    def groups(self) -> dict[str, GroupView]: ...
+    @property
+    def consumer_groups(self) -> dict[str, ConsumerGroupView]: ...
+
+    def feed(self, event: ev.Event) -> Observation: ...
+
+    def redrawn(self, event: ev.Event, drawn: int) -> Observation:
+        """The last step anew, its first member id being that number."""
+
+
+class CoreLive:
+    """The core; a step can be taken again with other choices."""
+
+    def __init__(self, settings: Settings, profile: Profile) -> None:
+        self._ids = MemberIds()
+        self._given: dict[Place, Answer] = {}
+        self._watched = WatchedChoices(JavaOrder(self._ids), self._given)
+        self._session = CoreSession(settings, profile, self._watched)
+        self._before = (self._session.mark(), 0)
+
+    @property
+    def drawn(self) -> int:
+        return self._ids.drawn
+
+    @drawn.setter
+    def drawn(self, count: int) -> None:
+        self._ids.drawn = count
+
+    @property
+    def armed(self) -> dict[ev.TimerKey, int]:
+        return self._session.armed
+
+    @property
+    def groups(self) -> dict[str, GroupView]:
+        return self._session.groups
+
+    @property
+    def consumer_groups(self) -> dict[str, ConsumerGroupView]:
+        return self._session.consumer_groups
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """The choices of the last step."""
+        return tuple(self._watched.calls)
+
+    def feed(self, event: ev.Event) -> Observation:
+        self._before = (self._session.mark(), self._ids.drawn)
+        self._given.clear()
+        self._watched.calls.clear()
+        return self._session.feed(event)
+
+    def again(self, event: ev.Event, given: Mapping[Place, Answer]) -> Observation:
+        """The last step anew, with these answers to its choices."""
+        mark, self._ids.drawn = self._before
+        self._session.back_to(mark)
+        self._given.clear()
+        self._given.update(given)
+        self._watched.calls.clear()
+        return self._session.feed(event)
+
+    def redrawn(self, event: ev.Event, drawn: int) -> Observation:
+        mark, _ = self._before
+        self._before = mark, drawn
+        return self.again(event, {})
+
+
+class Side:
+    """``log`` and what is known of it, work that is under way, and the requests that wait for an answer, each with the
+    group that it is about (of a write that a timer caused, by the id of the operation)."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.log: list[Record] = []
+        self.before = 0  #: length of the log before the last step
+        self.replicated = 0
+        self.handled = 0  #: events
+        self.tasks: set[ev.TaskKey] = set()
+        self.asked: dict[int, str] = {}
+        self.open: set[int] = set()
+
+    @property
+    def waits(self) -> bool:
+        """Records are written that are not replicated."""
+        return self.replicated < len(self.log)
+
+    def bases(self) -> dict[str, int]:
+        """The generation or group epoch of each group."""
+        told = {name: base_of(view) for name, view in self.live.groups.items()}
+        return told | {name: base_of(view) for name, view in self.live.consumer_groups.items()}
+
+    def feed(self, event: ev.Event) -> Observation:
+        """Handle the event. Raises ``Impossible``, and what the core raises."""
+        group = about(event)
+        if isinstance(event, ev.Request):
+            self.asked[event.id] = group
+            self.open.add(event.id)
+        else:
+            self.asked[-(self.handled + 1)] = group
+        seen = self.live.feed(event)
+        if seen.error in IMPOSSIBLE:
+            raise Impossible(seen.error)
+        self.handled += 1
+        self._note(event, seen)
+        return seen
+
+    def _note(self, event: ev.Event, seen: Observation) -> None:
+        if isinstance(event, ev.AppendFailed):
+            del self.log[self.before :]
+        elif isinstance(event, ev.Load):
+            self.log = list(event.records)
+            self.replicated = len(self.log)
+        elif isinstance(event, ev.Appended):
+            self.replicated = event.offset
+        elif isinstance(event, ev.TaskDone):
+            self.tasks.discard(event.key)
+        elif isinstance(event, ev.Unload):
+            self.tasks.clear()
+        self.open.difference_update(reply.request_id for reply in seen.replies)
+        self.tasks.update(seen.tasks)
+        self.before = len(self.log)
+        self.log += seen.records
+
+    def take_back(self, seen: Observation, instead: Observation) -> None:
+        """The last step was taken again, and did this instead."""
+        self.open.update(reply.request_id for reply in seen.replies)
+        self.tasks.difference_update(seen.tasks)
+        del self.log[self.before :]
+        self.open.difference_update(reply.request_id for reply in instead.replies)
+        self.tasks.update(instead.tasks)
+        self.log += instead.records
+
+
+def about(event: ev.Event) -> str:
+    """The group that an event is about, ``""`` if it is about none, or several."""
+    if isinstance(event, ev.Request):
+        return getattr(event.body, "group_id", "")
+    if isinstance(event, ev.TimerFired | ev.TaskDone):
+        return event.key.group_id
+    return event.group_id if isinstance(event, ev.GroupConfigChanged) else ""

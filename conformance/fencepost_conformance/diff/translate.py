@@ -1,0 +1,129 @@
+"""What an event says to the other side.
+
+Events are made for one of the two. The other may have counted differently, set other timers, written more or less; so
+what an event refers to is put in its own terms:
+
+* an epoch or generation keeps its distance from the member's or the group's own;
+* a timer must be set there and due, work beside be under way, an append have failed that was made; else there is no
+  such event on that side;
+* replication and the loss of what was not replicated reach as far as on the first side, counted in steps, not records;
+* a log that is loaded is its own, cut and compacted in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.records import Record
+
+from .side import Side
+
+#: an epoch further than this from the member's is meant as a number, not as a distance
+_NEAR = 3
+
+
+class Translation:
+    """From one side to the other. ``taken`` and ``step`` are told of what has been handled."""
+
+    def __init__(self, one: Side, other: Side) -> None:
+        self._one, self._other = one, other
+        self._ends = [(0, 0)]  #: lengths of both logs after each step
+        self._operations: dict[int, int] = {}  #: writes that no request caused
+
+    def taken(self, event: ev.Event) -> None:
+        """Both have just handled it: what either wrote by it is one operation."""
+        if not isinstance(event, ev.Request):
+            self._operations[-self._one.handled] = -self._other.handled
+
+    def back(self, key: ev.TimerKey) -> ev.TimerKey:
+        """What the first side calls this timer of the other one."""
+        if key.operation >= 0:
+            return key
+        named = (mine for mine, theirs in self._operations.items() if theirs == key.operation)
+        return replace(key, operation=next(named, key.operation))
+
+    def step(self, event: ev.Event) -> None:
+        """Told after each step of either side."""
+        one, other = self._one, self._other
+        if isinstance(event, ev.Load):
+            self._ends = [(0, 0)]
+        while self._ends and (self._ends[-1][0] > one.before or self._ends[-1][1] > other.before):
+            self._ends.pop()
+        self._ends.append((len(one.log), len(other.log)))
+
+    def of(self, event: ev.Event, *, log_as_it_is: bool) -> ev.Event | None:
+        """The event for the other side, None if it has none such. ``log_as_it_is``: a log that is loaded is the first
+        one's, record by record."""
+        other = self._other
+        if isinstance(event, ev.Request):
+            return self._request(event)
+        if isinstance(event, ev.TimerFired):
+            key = event.key
+            if key.operation < 0:
+                key = replace(key, operation=self._operations.get(key.operation, key.operation))
+            deadline = other.live.armed.get(key)
+            return replace(event, key=key) if deadline is not None and deadline <= event.at_ms else None
+        if isinstance(event, ev.TaskDone):
+            return event if event.key in other.tasks else None
+        if isinstance(event, ev.AppendFailed):
+            return event if len(other.log) > other.before else None
+        if isinstance(event, ev.Appended):
+            offset = self._place(event.offset)
+            return replace(event, offset=offset) if offset > other.replicated else None
+        if isinstance(event, ev.Load) and not log_as_it_is:
+            return replace(event, records=tuple(self._log(list(event.records))))
+        return event
+
+    # --- epochs ------------------------------------------------------------------------------------------------------
+
+    def _request(self, event: ev.Request) -> ev.Request:
+        body: Any = event.body
+        name = "member_epoch" if isinstance(body, ConsumerGroupHeartbeatRequest) else "generation_id"
+        told = getattr(body, name, None)
+        if told is None or told <= 0:
+            return event
+        for mine, theirs in self._counted(body.group_id, body.member_id):
+            if abs(told - mine) <= _NEAR and theirs + told - mine > 0:
+                return event if mine == theirs else replace(event, body=replace(body, **{name: theirs + told - mine}))
+        return event
+
+    def _counted(self, group: str, member: str) -> list[tuple[int, int]]:
+        """Epochs that stand for each other: of the member, then of the group."""
+        told = []
+        one, other = (side.live.consumer_groups.get(group) for side in (self._one, self._other))
+        if one is not None and other is not None:
+            rows, others = ({row.member_id: row for row in view.members} for view in (one, other))
+            if member in rows and member in others:
+                told.append((rows[member].member_epoch, others[member].member_epoch))
+        base, theirs = self._one.bases().get(group), self._other.bases().get(group)
+        if base is not None and theirs is not None:
+            told.append((base, theirs))
+        return told
+
+    # --- the log -----------------------------------------------------------------------------------------------------
+
+    def _place(self, offset: int) -> int:
+        """Where the other log is as far as this one at the offset; within a step, as many records into it."""
+        mine, theirs = max((pair for pair in self._ends if pair[0] <= offset), default=(0, 0))
+        following = next((pair[1] for pair in self._ends if pair[0] > offset), len(self._other.log))
+        return min(theirs + offset - mine, following)
+
+    def _log(self, records: list[Record]) -> list[Record]:
+        """The other log, cut and compacted as this one was; the records themselves if they are not of this log."""
+        log = self._one.log
+        if records == log[: len(records)]:
+            return self._other.log[: self._place(len(records))] if log else records
+        for end in range(len(log), len(records) - 1, -1):
+            for tombstones in (True, False):
+                if compacted(log[:end], tombstones=tombstones) == records:
+                    return compacted(self._other.log[: self._place(end)], tombstones=tombstones)
+        return records
+
+
+def compacted(log: list[Record], *, tombstones: bool) -> list[Record]:
+    """Of each key the last record; ``tombstones``: those that say that there is none any more as well."""
+    last = {record.key: at for at, record in enumerate(log)}
+    return [record for at, record in enumerate(log) if last[record.key] == at and (tombstones or record.value)]
