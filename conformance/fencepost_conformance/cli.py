@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
     "conform": "Run random traces against a target and compare every step",
+    "diff": "Run two targets side by side and group what differs by cause",
     "record": "Record a trace between real clients and a real broker",
     "validate": "Decide whether recorded traces could have been produced",
     "replay": "Show one trace step by step",

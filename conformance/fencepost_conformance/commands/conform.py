@@ -58,11 +58,11 @@ def conform(  # noqa: PLR0917 — options of a command line
     if engine not in ENGINES:
         raise CannotRun(unknown("engine", engine, ENGINES, f"known: {', '.join(ENGINES)}"))
     named, target = parse_target(target), absolute(target)
-    protocols = _protocols(protocol)
+    protocols = protocols_of(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
         raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")
     if out is not None:
-        _require_folder(out)
+        require_folder(out)
     profiles = profiles_for(named, profile)
     tell_build(named, profiles[0])
     unwritten: str | None = None
@@ -81,7 +81,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete=unwritten)
 
 
-def _require_folder(out: Path) -> None:
+def require_folder(out: Path) -> None:
     """Before the work is done, not after it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def _report(out: Path, summary: Summary, seconds: float) -> str | None:
     return None
 
 
-def _protocols(name: str) -> list[GroupProtocol]:
+def protocols_of(name: str) -> list[GroupProtocol]:
     if name == "all":
         return list(GroupProtocol)
     if name not in list(GroupProtocol):

@@ -226,10 +226,7 @@ def _timers(left: Seen, right: Seen, one: Observation, other: Observation) -> It
         if mine == theirs:
             continue
         group = left.about if key.kind is TimerKind.OPERATION else key.group_id
-        if mine is None or theirs is None:
-            change = "extra" if mine is None else "missing"
-        else:
-            change = "moved"
+        change = "extra" if mine is None else "missing" if theirs is None else "moved"
         yield Leaf(group, f"timers[{key.kind.value}]", change, _deadline(mine), _deadline(theirs))
 
 
@@ -277,11 +274,16 @@ def _counted(epoch: int, base: int) -> tuple[bool, int]:
 
 def _epoch_change(mine: tuple[bool, int], theirs: tuple[bool, int]) -> str:
     """Both distances if they are steps forward; of epochs that lag by how much is chance."""
-    told = [f"{number:+d}" if counts and 0 <= number <= _NEXT else "" for counts, number in (mine, theirs)]
-    told = [each or ("old" if counts else str(number)) for each, (counts, number) in zip(told, (mine, theirs), strict=True)]
+    told = [_in_words(*mine), _in_words(*theirs)]
     if told[0] != told[1]:
         return "->".join(told)
     return "newer" if theirs > mine else "older"
+
+
+def _in_words(counts: bool, number: int) -> str:
+    if not counts:
+        return str(number)
+    return f"{number:+d}" if 0 <= number <= _NEXT else "old" if number < 0 else "far"
 
 
 def _rows(path: str, left: tuple[Any, ...], right: tuple[Any, ...], bases: _Bases, name: str) -> Iterator[_Told]:

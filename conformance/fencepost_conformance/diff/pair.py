@@ -23,8 +23,8 @@ from ..compare.difference import Difference
 from ..compare.leaves import Leaf, Seen, differing, leaves
 from ..generate.world import World
 from ..targets.base import Observation
-from .key import kind_of_event, key_of
-from .side import CoreLive, Impossible, Live, Side, about
+from .key import key_of
+from .side import CoreLive, Live, Side, about
 from .translate import Translation
 
 #: steps that a group may stay apart before both load one log
@@ -62,7 +62,7 @@ class Pair:
         self.seen: list[tuple[Observation, Observation]] = []
         self.other_events: list[ev.Event | None] = []
         self.steps = 0  #: that were compared
-        self._waits_alike = True  #: records are to be replicated on both sides or on none, before the present step
+        self._waits_alike = True  #: as many records are yet to be replicated on both sides, before the present step
         self.broken = ""  #: what the other side raised; nothing is compared after that
 
     @property
@@ -91,16 +91,16 @@ class Pair:
         try:
             self._catch_up(event)
             told = self._translation.of(event, log_as_it_is=self._parted)
-        except Exception as raised:  # noqa: BLE001 — whatever a target raises is what is to be told
+        except Exception as raised:
             return self._break(event, raised)
         bases = self.one.bases(), self.other.bases()
-        self._waits_alike = self.one.waits == self.other.waits
+        self._waits_alike = self.one.unreplicated == self.other.unreplicated
         drawn = self.one.live.drawn
         self.other.live.drawn = drawn
         mine = self.one.feed(event)
         try:
             theirs = _NOTHING if told is None else self.other.feed(told)
-        except Exception as raised:  # noqa: BLE001
+        except Exception as raised:
             self.seen.append((mine, _NOTHING))
             self.other_events.append(told)
             return self._broke(event, raised, mine)
@@ -117,6 +117,11 @@ class Pair:
         self.steps += 1
         self._judge(event, mine, theirs, found)
         return mine
+
+    def note_failure(self, event: ev.Event, failure: str) -> None:
+        """The first side raised at this event, where the trace ends."""
+        leaf = Leaf(about(event), "raised", failure.split(":", maxsplit=1)[0], failure, "(not run)")
+        self.causes.append(Cause(key_of(event, leaf), self.one.handled, leaf, ()))
 
     # --- one step ----------------------------------------------------------------------------------------------------
 
@@ -332,7 +337,3 @@ def _waiting(side: Side, group: str) -> tuple[object, ...]:
     }
     waiting = {number for number in side.open if side.asked.get(number) == group}
     return armed, waiting, {task for task in side.tasks if task.group_id == group}
-
-
-#: makes one side for a trace with these settings
-MakeLive = Callable[..., Live]

@@ -14,6 +14,7 @@ from fencepost.protocol.view import GroupView
 from ..compare.choices import Answer, Call, Place, WatchedChoices
 from ..compare.leaves import base_of
 from ..generate.java_order import JavaOrder
+from ..generate.world import Session
 from ..jvm.decode import IMPOSSIBLE
 from ..targets.base import Observation
 from ..targets.core import CoreSession
@@ -24,19 +25,10 @@ class Impossible(Exception):
     """The event can have no place in the trace: a timer that is not set, an append of nothing."""
 
 
-class Live(Protocol):
+class Live(Session, Protocol):
     """A coordinator that is fed one event at a time. ``drawn``: how many member ids it has made; it may be set."""
 
     drawn: int
-
-    @property
-    def armed(self) -> dict[ev.TimerKey, int]: ...
-    @property
-    def groups(self) -> dict[str, GroupView]: ...
-    @property
-    def consumer_groups(self) -> dict[str, ConsumerGroupView]: ...
-
-    def feed(self, event: ev.Event) -> Observation: ...
 
     def redrawn(self, event: ev.Event, drawn: int) -> Observation:
         """The last step anew, its first member id being that number."""
@@ -113,9 +105,9 @@ class Side:
         self.open: set[int] = set()
 
     @property
-    def waits(self) -> bool:
-        """Records are written that are not replicated."""
-        return self.replicated < len(self.log)
+    def unreplicated(self) -> int:
+        """How many records are written and not yet replicated."""
+        return len(self.log) - self.replicated
 
     def bases(self) -> dict[str, int]:
         """The generation or group epoch of each group."""

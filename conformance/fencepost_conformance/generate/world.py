@@ -38,9 +38,12 @@ class CoreRaised(Exception):
 class Session(Protocol):
     """A coordinator that is fed one event at a time. ``armed``: timers that are set, with their deadline in ms."""
 
-    armed: dict[ev.TimerKey, int]
-    groups: dict[str, GroupView]
-    consumer_groups: dict[str, ConsumerGroupView]
+    @property
+    def armed(self) -> dict[ev.TimerKey, int]: ...
+    @property
+    def groups(self) -> dict[str, GroupView]: ...
+    @property
+    def consumer_groups(self) -> dict[str, ConsumerGroupView]: ...
 
     def feed(self, event: ev.Event) -> Observation:
         """Handle the event and tell what it did."""

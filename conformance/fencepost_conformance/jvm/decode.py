@@ -58,7 +58,9 @@ def observations(line: bytes) -> list[Observation]:
 
 
 def last_of(line: bytes) -> tuple[int, Observation]:
-    """Of a trace that goes on: how many random ids it has drawn, and the last observation. Raises as ``observations``."""
+    """Of a trace that goes on: how many random ids it has drawn, and the last observation.
+
+    Raises as ``observations``."""
     drawn, rows = _told(line)
     return drawn, _observation(rows[-1])
 

@@ -1,0 +1,70 @@
+"""What a comparison is to do, and the row that comes out for each trace. Plain values, for any worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fencepost.protocol.settings import INTENDED, PROFILES
+
+from ..console import CannotRun
+from ..generate.plan import GroupProtocol
+from ..nearest import unknown
+from ..targets.registry import TargetName, parse_target, profile_for
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two, by name: a profile of the core, or Kafka; ``profile``: the core's, or the nearest to Kafka."""
+
+    name: str
+    target: TargetName
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``one`` is the side that traces are made for. ``steps``: events in each."""
+
+    one: Side
+    other: Side
+    steps: int
+    protocol: GroupProtocol
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cause in one trace, the first of its key there. ``event``: index in the trace; ``times``: how often."""
+
+    key: str
+    event: int
+    left: str
+    right: str
+    beside: tuple[str, ...]
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trace. ``following``: how many differences only follow, by the key of their cause."""
+
+    seed: int
+    protocol: GroupProtocol
+    steps: int
+    found: tuple[Found, ...]
+    following: Mapping[str, int]
+
+
+def parse_side(text: str) -> Side:
+    """``core`` (as intended), ``core:PROFILE``, or Kafka as for the other commands. Raises ``CannotRun``."""
+    head, colon, profile = text.partition(":")
+    if head in ("core", "model"):
+        profile = profile if colon else INTENDED.name
+        if profile not in PROFILES:
+            known = ", ".join(f"core:{name}" for name in sorted(PROFILES))
+            raise CannotRun(unknown("profile of the core", profile, PROFILES, f"known: {known}"))
+        return Side(f"core:{profile}", TargetName("core"), profile)
+    target = parse_target(text)
+    if target.kind != "kafka":
+        raise CannotRun(f"{text}: a broker is not stepped event by event; compare core:PROFILE and kafka:RELEASE")
+    return Side(text, target, profile_for(target, None))

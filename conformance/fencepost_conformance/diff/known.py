@@ -1,0 +1,44 @@
+"""A file of differences that are accepted: one line each, a group's key and a reason.
+
+``KEY -- REASON``. Empty lines, and lines that begin with ``#``, say nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..console import CannotRun
+
+_BETWEEN = " -- "
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """``line``: its number in the file."""
+
+    key: str
+    reason: str
+    line: int
+
+
+def read_known(path: Path) -> dict[str, Known]:
+    """The entries by key. Raises ``CannotRun`` for a file that cannot be read or a line that is none of these."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as trouble:
+        raise CannotRun(f"{path}: {trouble.strerror}") from None
+    except UnicodeDecodeError:
+        raise CannotRun(f"{path}: not text in UTF-8") from None
+    entries: dict[str, Known] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        told = line.strip()
+        if not told or told.startswith("#"):
+            continue
+        key, between, reason = (part.strip() for part in told.partition(_BETWEEN))
+        if not between or not key or not reason:
+            raise CannotRun(f"{path}, line {number}: expected KEY{_BETWEEN}REASON, found {told[:80]!r}")
+        if key in entries:
+            raise CannotRun(f"{path}, line {number}: this key stands in line {entries[key].line} already: {key}")
+        entries[key] = Known(key, reason, number)
+    return entries

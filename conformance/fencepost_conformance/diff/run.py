@@ -1,0 +1,120 @@
+"""Runs traces on both sides, in this process or in a few of its children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self
+
+from fencepost.protocol.settings import PROFILES, Profile, Settings
+
+from ..generate.generator import Generated, generate
+from ..generate.plan import GroupProtocol
+from ..generate.world import World
+from ..processes import WORKERS
+from ..targets.kafka_jvm import KafkaJvm
+from .job import Found, Job, Row
+from .job import Side as SideName
+from .pair import Pair
+from .side import CoreLive, Live
+
+CHUNK = 20
+
+
+class Runner:
+    """Runs traces of one job; holds its JVMs until ``close``."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.profile = PROFILES[job.one.profile]
+        self._jvms: dict[str, KafkaJvm] = {}
+        #: of two sides of one name each has its own JVM, which holds one trace at a time
+        for place, side in (("one", job.one), ("other", job.other)):
+            if side.target.kind == "kafka":
+                self._jvms[place] = KafkaJvm(side.target.release)
+
+    def pair(self, settings: Settings) -> Pair:
+        """Both sides at the beginning of a trace; ends the pair that was made before."""
+        return Pair(self._live("one", self.job.one, settings), self._live("other", self.job.other, settings))
+
+    def _live(self, place: str, side: SideName, settings: Settings) -> Live:
+        if place in self._jvms:
+            return self._jvms[place].live(settings)
+        return CoreLive(settings, PROFILES[side.profile])
+
+    def make(self, seed: int) -> tuple[Generated, Pair]:
+        """The trace of a seed, made for the first side, and what both did."""
+        job = self.job
+        return side_by_side(seed, self.profile, job.steps, job.protocol, self.pair)
+
+    def row(self, seed: int) -> Row:
+        _, pair = self.make(seed)
+        return row_of(self.job, seed, pair)
+
+    def close(self) -> None:
+        for jvm in self._jvms.values():
+            jvm.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def side_by_side(
+    seed: int, profile: Profile, steps: int, protocol: GroupProtocol, pair: Callable[[Settings], Pair]
+) -> tuple[Generated, Pair]:
+    """The trace of a seed, made for the first side of a ``pair``, and what both did."""
+    made: list[Pair] = []
+
+    def session(settings: Settings, _: Profile) -> Pair:
+        made.append(pair(settings))
+        return made[0]
+
+    def between(world: World) -> None:
+        made[0].bring_together(world)
+
+    trace = generate(seed, profile, steps, protocol, session=session, between=between)
+    if trace.failure is not None:
+        made[0].note_failure(trace.events[-1], trace.failure)
+    return trace, made[0]
+
+
+def row_of(job: Job, seed: int, pair: Pair) -> Row:
+    found: dict[str, Found] = {}
+    for cause in pair.causes:
+        before = found.get(cause.key)
+        if before is None:
+            leaf = cause.leaf
+            found[cause.key] = Found(cause.key, cause.event, leaf.left, leaf.right, cause.beside, 1)
+        else:
+            found[cause.key] = Found(
+                before.key, before.event, before.left, before.right, before.beside, before.times + 1
+            )
+    return Row(seed, job.protocol, pair.steps, tuple(found.values()), dict(pair.following))
+
+
+def run(job: Job, seeds: range, workers: int) -> Iterator[list[Row]]:
+    """The rows of a few traces at a time, in order of seeds."""
+    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    if workers < 2 or len(chunks) < 2:
+        with Runner(job) as runner:
+            for chunk in chunks:
+                yield [runner.row(seed) for seed in chunk]
+        return
+    with WORKERS.Pool(min(workers, len(chunks)), _start, (job,)) as pool:
+        yield from pool.imap(_rows, chunks)
+
+
+_runner: Runner | None = None
+
+
+def _start(job: Job) -> None:
+    global _runner  # noqa: PLW0603 — one a worker process, which lives as long as the pool
+    _runner = Runner(job)
+
+
+def _rows(chunk: range) -> list[Row]:
+    assert _runner is not None
+    return [_runner.row(seed) for seed in chunk]

@@ -1,0 +1,192 @@
+"""Two targets side by side: what differs is found, goes on, and is told apart from what only follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Event, Reply, Request
+from fencepost.protocol.messages import HeartbeatResponse
+from fencepost.protocol.settings import INTENDED, Settings
+from fencepost_conformance.cli import main
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.diff.groups import Groups
+from fencepost_conformance.diff.job import Job, parse_side
+from fencepost_conformance.diff.known import read_known
+from fencepost_conformance.diff.pair import Pair
+from fencepost_conformance.diff.run import Runner, row_of, run, side_by_side
+from fencepost_conformance.diff.side import CoreLive
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.targets.base import Observation
+
+CONSUMER = GroupProtocol.CONSUMER
+
+
+def compared(one: str, other: str, traces: int, protocol: GroupProtocol = CONSUMER) -> Groups:
+    found = Groups()
+    for rows in run(Job(parse_side(one), parse_side(other), 60, protocol), range(traces), workers=1):
+        found.add_all(rows)
+    return found
+
+
+@pytest.mark.parametrize("protocol", list(GroupProtocol))
+def test_what_is_the_same_has_no_groups(protocol: GroupProtocol) -> None:
+    found = compared("core:kafka-4.3", "core:kafka-4.3", 15, protocol)
+    assert not found.groups
+    assert found.traces == 15
+    assert found.steps >= 15 * 60
+
+
+def test_where_releases_count_from_is_one_difference_and_not_one_in_each_epoch() -> None:
+    """V-30: a new group begins at epoch 1, the first member brings it to 2."""
+    found = compared("core:kafka-4.2", "core:kafka-4.3", 30)
+    group = found.groups["ConsumerGroupHeartbeat: records[ConsumerGroupMetadata].value.epoch +1->+2"]
+    assert group.always == ("1", "2")
+    assert group.following == 0
+    epochs = [key for key in found.groups if "epoch " in key and key != group.key]
+    assert len(epochs) <= 2, epochs
+
+
+def test_the_same_rows_in_any_number_of_processes() -> None:
+    job = Job(parse_side("core:kafka-4.2"), parse_side("core:kafka-4.3"), 30, CONSUMER)
+    alone, several = ([row for rows in run(job, range(5, 47), workers) for row in rows] for workers in (1, 2))
+    assert alone == several
+
+
+class _Planted(CoreLive):
+    """The core with a fault of its own."""
+
+    fault: Callable[[int, Event, Observation], Observation]
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*words)  # type: ignore[arg-type]
+        self.handled = 0
+
+    def feed(self, event: Event) -> Observation:
+        self.handled += 1
+        return type(self).fault(self.handled, event, super().feed(event))
+
+
+def planted(fault: Callable[[int, Event, Observation], Observation], protocol: GroupProtocol, traces: int) -> Groups:
+    kind = type("_Faulty", (_Planted,), {"fault": staticmethod(fault)})
+    job = Job(parse_side("core"), parse_side("core"), 60, protocol)
+    found = Groups()
+    for seed in range(traces):
+        _, pair = side_by_side(seed, INTENDED, 60, protocol, lambda settings: against(settings, kind))
+        found.add(row_of(job, seed, pair))
+    return found
+
+
+def against(settings: Settings, kind: type[CoreLive]) -> Pair:
+    return Pair(CoreLive(settings, INTENDED), kind(settings, INTENDED))
+
+
+def test_an_answer_that_changes_nothing_is_told_at_every_step_and_nothing_follows() -> None:
+    def unknown(handled: int, event: Event, seen: Observation) -> Observation:
+        replies = tuple(
+            Reply(reply.request_id, replace(reply.body, error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+            if isinstance(reply.body, HeartbeatResponse) and reply.body.error_code is ErrorCode.NONE
+            else reply
+            for reply in seen.replies
+        )
+        return replace(seen, replies=replies)
+
+    found = planted(unknown, GroupProtocol.CLASSIC, 20)
+    assert list(found.groups) == ["Heartbeat: reply.error_code NONE->UNKNOWN_MEMBER_ID"]
+    assert found.groups[next(iter(found.groups))].following == 0
+
+
+def test_what_is_lost_is_one_cause_however_much_follows() -> None:
+    """The other side never hears of the first JoinGroup of a trace: another member, another leader, another group."""
+
+    class Deaf(CoreLive):
+        def feed(self, event: Event) -> Observation:
+            if isinstance(event, Request) and type(event.body).__name__ == "JoinGroupRequest" and event.id <= 3:
+                return Observation()
+            return super().feed(event)
+
+    causes: set[str] = set()
+    following = 0
+    for seed in range(12):
+        _, pair = side_by_side(seed, INTENDED, 60, GroupProtocol.CLASSIC, lambda settings: against(settings, Deaf))
+        causes |= {cause.key.split(" ")[0] for cause in pair.causes}
+        following += sum(pair.following.values())
+    assert causes == {"JoinGroup:"}
+    assert following > 100
+
+
+def test_the_trace_of_a_seed_is_made_again() -> None:
+    job = Job(parse_side("core:kafka-4.2"), parse_side("core:kafka-4.3"), 40, CONSUMER)
+    with Runner(job) as runner:
+        (trace, pair), (again, other) = runner.make(7), runner.make(7)
+    assert trace == again
+    assert pair.causes == other.causes
+
+
+def test_known_differences_leave_nothing_to_find(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["diff", "core:kafka-4.2", "core:kafka-4.3", "--protocol", "consumer", "--traces", "6", "--workers", "1"]
+    with pytest.raises(SystemExit) as first:
+        main([*words, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert first.value.code == 1
+    keys = [group["key"] for group in told["groups"]]
+    assert len(keys) > 2
+    file = tmp_path / "known.txt"
+    file.write_text("# of 4.3\n\n" + "".join(f"{key} -- as the release notes say\n" for key in [*keys, "never: met"]))
+    with pytest.raises(SystemExit) as second:
+        main([*words, "--json", "--known", str(file)])
+    told = json.loads(capsys.readouterr().out)
+    assert second.value.code == 0
+    assert told["held"]
+    assert told["never_met"] == ["never: met"]
+    assert {group["known"] for group in told["groups"]} == {"as the release notes say"}
+    file.write_text("".join(f"{key} -- but one\n" for key in keys[1:]))
+    with pytest.raises(SystemExit) as third:
+        main([*words, "--known", str(file)])
+    assert third.value.code == 1
+    assert "known: but one" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a key without a reason\n", "line 1: expected KEY -- REASON, found 'a key without a reason'"),
+        ("# fine\nJoinGroup: reply missing --\n", "line 2: expected KEY -- REASON"),
+        ("k -- one\n\nk -- two\n", "line 3: this key stands in line 1 already: k"),
+    ],
+)
+def test_a_line_that_says_nothing_is_told_by_its_place(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "known.txt"
+    file.write_text(text)
+    with pytest.raises(CannotRun) as refused:
+        read_known(file)
+    assert f"{file}, {said}" in str(refused.value)
+
+
+def test_a_file_of_known_ones_that_is_none(tmp_path: Path) -> None:
+    for path, said in ((tmp_path / "none.txt", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(CannotRun, match=said):
+            read_known(path)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(CannotRun, match="UTF-8"):
+        read_known(tmp_path / "bytes")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("core:kafka-9.9", "no profile of the core 'kafka-9.9'"),
+        ("broker:4.3.1", "a broker is not stepped event by event"),
+        ("127.0.0.1:9092", "a broker is not stepped event by event"),
+        ("nonsense", "no target 'nonsense'"),
+    ],
+)
+def test_a_side_that_cannot_be_compared(name: str, said: str) -> None:
+    with pytest.raises(CannotRun) as refused:
+        parse_side(name)
+    assert said in str(refused.value)
