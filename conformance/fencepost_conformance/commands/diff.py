@@ -17,6 +17,7 @@ from ..diff.run import run
 from ..diff.tell import details, tables
 from ..jvm import harness
 from ..jvm.process import ProcessFault
+from ..targets.registry import tell_build
 from .conform import protocols_of, require_folder
 
 
@@ -43,8 +44,9 @@ def diff(  # noqa: PLR0917 — options of a command line
     if out is not None:
         require_folder(out)
     for side in sides:
-        if side.target.kind == "kafka":  # once, before any worker starts
-            harness.command(side.target.release)
+        tell_build(side.target, side.profile)
+        if side.target.kind == "kafka":  # fetched and compiled once, before any worker starts
+            harness.command(side.target.build)
     jobs = [Job(*sides, steps_per_trace, each) for each in protocols]
     began = time.monotonic()
     found = _run(jobs, range(seed, seed + traces), workers or os.cpu_count() or 1)

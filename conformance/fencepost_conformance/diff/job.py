@@ -10,7 +10,7 @@ from fencepost.protocol.settings import INTENDED, PROFILES
 from ..console import CannotRun
 from ..generate.plan import GroupProtocol
 from ..nearest import unknown
-from ..targets.registry import TargetName, parse_target, profile_for
+from ..targets.registry import TargetName, absolute, parse_target, profile_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +67,4 @@ def parse_side(text: str) -> Side:
     target = parse_target(text)
     if target.kind != "kafka":
         raise CannotRun(f"{text}: a broker is not stepped event by event; compare core:PROFILE and kafka:RELEASE")
-    return Side(text, target, profile_for(target, None))
+    return Side(absolute(text), target, profile_for(target, None))

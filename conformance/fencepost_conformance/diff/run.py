@@ -31,7 +31,7 @@ class Runner:
         #: of two sides of one name each has its own JVM, which holds one trace at a time
         for place, side in (("one", job.one), ("other", job.other)):
             if side.target.kind == "kafka":
-                self._jvms[place] = KafkaJvm(side.target.release)
+                self._jvms[place] = KafkaJvm(side.target.build)
 
     def pair(self, settings: Settings) -> Pair:
         """Both sides at the beginning of a trace; ends the pair that was made before."""

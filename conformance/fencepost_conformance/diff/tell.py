@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..counting import counted
+from ..targets.registry import build_found
 from .groups import Group, Groups
 from .job import Side
 from .known import Known
@@ -31,8 +32,8 @@ def details(sides: tuple[Side, Side], found: Groups, accepted: Mapping[str, Know
     }
 
 
-def _side(side: Side) -> dict[str, str]:
-    return {"target": side.name, "profile": side.profile}
+def _side(side: Side) -> dict[str, Any]:
+    return {"target": side.name, "profile": side.profile, **build_found(side.target, side.profile)}
 
 
 def as_json(group: Group, accepted: Mapping[str, Known]) -> dict[str, Any]:
