@@ -36,18 +36,21 @@ class CannotRun(Exception):
 
 @dataclass(slots=True)
 class Result:
-    """What a command found. ``counts``: what was done, in numbers; ``details``: anything else that JSON can hold."""
+    """What a command found. ``held``: None where nothing was to hold, as of a command that only shows, measures or
+    records; JSON then says true. ``counts``: what was done, in numbers; ``details``: anything else that JSON can hold;
+    ``done``: the words for what such a command did."""
 
     command: str
-    held: bool
+    held: bool | None
     counts: dict[str, int | float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  #: what was not run, and what to install or do
+    done: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
             "command": self.command,
-            "held": self.held,
+            "held": self.held is not False,
             "counts": self.counts,
             "skipped": self.skipped,
             **self.details,
@@ -68,13 +71,14 @@ def finish(
         for name, reason in result.skipped.items():
             console.print(f"[yellow]skipped[/] {name}: {reason}")
         counts = ", ".join(counted(value, name.replace("_", " ")) for name, value in result.counts.items())
-        verdict = "[green]held[/]" if result.held else "[red]does not hold[/]"
+        verdict = {True: "[green]held[/]", False: "[red]does not hold[/]", None: result.done}[result.held]
         if incomplete is not None:
             verdict = "[yellow]incomplete[/]"
-        console.print(f"{result.command}: {verdict}" + (f" ({counts})" if counts else ""))
+        numbers = f"({counts})" if verdict else counts
+        console.print(" ".join(part for part in (f"{result.command}:", verdict, counts and numbers) if part))
     if incomplete is not None:
         raise CannotRun(incomplete, told=True)
-    raise SystemExit(0 if result.held else 1)
+    raise SystemExit(1 if result.held is False else 0)
 
 
 class Meter:

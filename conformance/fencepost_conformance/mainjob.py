@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from . import repository, seeds
 from .console import CannotRun
 from .counting import counted
+from .listing import Listing
 
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
@@ -89,14 +89,15 @@ def run_stage(stage: Stage, folder: Path) -> Finding:
     return Finding(stage, verdict, seconds, result)
 
 
-def table_of(findings: list[Finding]) -> Table:
-    table = Table("what", "verdict", "seconds", "done", title="Fencepost: the chain of evidence")
+def table_of(findings: list[Finding]) -> Listing:
+    columns = ("what", "verdict", "seconds", "done")
+    table = Listing(columns, title="Fencepost: the chain of evidence", numbers=frozenset(("seconds",)))
     colours = {"held": "green", "skipped": "yellow"}
     for each in findings:
         done = each.result.get("counts", {})
         counts = ", ".join(counted(value, name.replace("_", " ")) for name, value in done.items())
         colour = colours.get(each.verdict, "red")
-        table.add_row(each.stage.title, f"[{colour}]{each.verdict}[/]", f"{each.seconds:.0f}", counts)
+        table.add(each.stage.title, f"[{colour}]{each.verdict}[/]", f"{each.seconds:.0f}", counts)
     return table
 
 
@@ -137,7 +138,14 @@ def main() -> None:
     told = {"seed": seed, "stages": summary}
     (out / "summary.json").write_text(json.dumps(told, indent=1, default=str), encoding="utf-8")
     console.print(f"report: {out.relative_to(root)}/ (summary.json, a report.html for each protocol and profile)")
+    console.print(f"the command is {command_of(root)}; {command_of(root)} --help tells what else it does")
     raise SystemExit(status_of(findings))
+
+
+def command_of(root: Path) -> str:
+    """How to call ``fencepost``, seen from the checkout: it is on the PATH only where the environment is active."""
+    command = Path(sys.executable).with_name("fencepost")
+    return str(command.relative_to(root)) if command.is_relative_to(root) else str(command)
 
 
 def replays(result: Any) -> Iterator[str]:

@@ -6,10 +6,11 @@ import importlib
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.markup import escape
 
 from ..bench.measure import Row
 from ..console import CannotRun, Result, finish, progress
+from ..listing import Listing
 from ..nearest import unknown
 
 #: Each is a function of that name in a module of that name.
@@ -43,24 +44,25 @@ def bench(
         raise CannotRun("nothing could be measured: " + "; ".join(f"{name}: {why}" for name, why in skipped.items()))
     result = Result(
         "bench",
-        held=True,
+        held=None,
         counts={"figures": len(rows)},
         details={"rows": [{field: getattr(row, field) for field in Row.__slots__} for row in rows]},
         skipped=skipped,
     )
-    finish(result, as_json=as_json, table=_table(rows))
+    finish(result, as_json=as_json, table=table(rows))
 
 
-def _table(rows: list[Row]) -> Table:
-    table = Table("benchmark", "what", "value", "beside it", "its value", "ratio", "aim", title="Cost, measured now")
+def table(rows: list[Row]) -> Listing:
+    columns = ("benchmark", "what", "value", "beside it", "its value", "ratio", "aim")
+    listing = Listing(columns, title="Cost, measured now", numbers=frozenset(("value", "its value", "ratio")))
     for row in rows:
-        table.add_row(
+        listing.add(
             row.name,
-            row.what,
+            escape(row.what),
             f"{row.value:,.1f} {row.unit}",
-            row.versus,
+            escape(row.versus),
             "" if row.versus_value is None else f"{row.versus_value:,.1f}",
             "" if row.ratio is None else f"{row.ratio:.2f}",
-            row.aim,
+            escape(row.aim),
         )
-    return table
+    return listing

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from enum import StrEnum
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Column, Table
 
 from fencepost.protocol.settings import PROFILES, Profile
 from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc
@@ -23,6 +22,7 @@ from ..console import CannotRun, Meter, Result, finish, progress
 from ..counting import counted
 from ..nearest import unknown
 from ..processes import worker_processes
+from ..report.checked import catalogue, entry_as_json, table
 from ..spark_session import started
 
 #: What a row says when Ctrl-C ended its exploration.
@@ -46,9 +46,13 @@ def check(  # noqa: PLR0917
     workers: Annotated[int, typer.Option(min=0, help="cores to use; 0: all")] = 0,
     size: Annotated[str, typer.Option(help="largest size of configuration: small, medium or large")] = "small",
     symmetry: Annotated[bool, typer.Option("--symmetry", help="one state for all that differ in names alone")] = False,
+    each: Annotated[bool, typer.Option("--each", help="a row for each configuration, however many")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="only say which configurations the engine has")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Explore every reachable state of each configuration and hold what is found against what it must be."""
+    if list_only:
+        _list(select(configs or [], size, engine) if configs else able_to(engine), as_json=as_json)
     entries = select(configs or [], size, engine)
     chosen = named_profile(profile)
     if chosen is not None and engine is not Engine.python:
@@ -76,11 +80,21 @@ def check(  # noqa: PLR0917
     if not as_json:
         explain(rows, named=bool(configs))
     missing = f"interrupted; {len(rows)} of {counted(len(entries), 'configurations')} checked" if interrupted else None
-    finish(result, as_json=as_json, table=table(rows), incomplete=missing)
+    shown = table(rows, {entry.name: entry for entry in entries}, each=each or bool(configs))
+    finish(result, as_json=as_json, table=shown, incomplete=missing)
 
 
-def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
-    """The entries named, or all up to the size that the engine can do."""
+def _list(entries: list[Entry], *, as_json: bool) -> NoReturn:
+    details = {"configurations": [entry_as_json(entry) for entry in entries]}
+    finish(
+        Result("check --list", held=None, counts={"configurations": len(entries)}, details=details),
+        as_json=as_json,
+        table=catalogue(entries),
+    )
+
+
+def able_to(engine: Engine) -> list[Entry]:
+    """The configurations that the engine can do."""
     try:
         entries = read_manifest(repository.root() / "spec")
     except BadManifest as reason:
@@ -88,8 +102,14 @@ def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
     able = [entry for entry in entries if engine is Engine.tlc or entry.has_model]
     if engine is Engine.spark:
         able = [entry for entry in able if not read_problem(entry).fair]  # liveness is for the other engines
+    return able
+
+
+def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
+    """The entries named, or all up to the size that the engine can do."""
+    able = able_to(engine)
     if not names and engine is Engine.spark:
-        raise CannotRun(f"name the configurations to spread over Spark; there are {', '.join(e.name for e in able)}")
+        raise CannotRun("name the configurations to spread over Spark; see fencepost check --list --engine spark")
     if not names:
         sizes = ("small", "medium", "large")
         if size not in sizes:
@@ -173,25 +193,9 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
     with worker_processes(cores) as pool:
         pending = {pool.submit(explorer, entry): entry for entry in entries}
         for done in as_completed(pending):
-            meter.update(description=pending[done].name)
+            meter.update(description=f"{pending[done].name} done")
             meter.advance()
             yield done.result()
-
-
-def table(rows: list[Row]) -> Table:
-    words = (
-        Column("configuration", no_wrap=True),
-        Column("expected", overflow="fold"),
-        Column("found", overflow="fold"),
-    )
-    shown = Table(*words, "states", "transitions", "depth", "seconds", "")
-    for row in rows:
-        found = ", ".join(row.violated) or ("graph equal" if row.compared and row.held else "holds")
-        expected = "holds" if row.expected == "holds" else f"breaks {row.breaks}"
-        verdict = "[green]✓[/]" if row.held else f"[red]✗[/] {'; '.join(row.wrong)}"
-        numbers = [f"{row.states:,}", f"{row.transitions:,}", str(row.depth), f"{row.seconds:.1f}"]
-        shown.add_row(row.name, expected, found, *numbers, verdict)
-    return shown
 
 
 def explain(rows: list[Row], *, named: bool) -> None:

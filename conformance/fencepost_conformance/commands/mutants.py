@@ -7,9 +7,10 @@ import time
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
+from rich.markup import escape
 
 from ..console import CannotRun, Result, finish, progress
+from ..listing import Listing
 from ..mutants import suite
 from ..mutants.catalogue import MUTANTS
 from ..mutants.table import as_markdown, as_row, details
@@ -44,11 +45,9 @@ def mutants(  # noqa: PLR0917 — options of a command line
         print(as_markdown(verdicts))
         raise typer.Exit(0 if all(verdict.killed for verdict in verdicts) else 1)
     survivors = [verdict.mutant for verdict in verdicts if not verdict.killed]
-    table = Table(
-        Column("mutant", no_wrap=True), "source", "found by", "property or comparison", "after steps", "in seed"
-    )
+    table = Listing(("mutant", "source", "found by"))
     for verdict in verdicts:
-        table.add_row(*as_row(verdict), style=None if verdict.killed else "red")
+        table.add(*as_row(verdict))
     counts = {
         "mutants": len(verdicts),
         "killed": len(verdicts) - len(survivors),
@@ -61,11 +60,18 @@ def mutants(  # noqa: PLR0917 — options of a command line
 
 
 def _list(*, as_json: bool) -> None:
-    table = Table(Column("mutant", no_wrap=True), "side", "source", "what the faulty program does")
-    for mutant in MUTANTS.values():
-        table.add_row(mutant.name, mutant.side.value, mutant.source, mutant.text)
     rows = {
         mutant.name: {"side": mutant.side.value, "source": mutant.source, "text": mutant.text}
         for mutant in MUTANTS.values()
     }
-    finish(Result("mutants", True, {"mutants": len(MUTANTS)}, {"mutants": rows}), as_json=as_json, table=table)
+    finish(
+        Result("mutants --list", None, {"mutants": len(MUTANTS)}, {"mutants": rows}), as_json=as_json, table=catalogue()
+    )
+
+
+def catalogue() -> Listing:
+    """The mutants that there are."""
+    listing = Listing(("mutant", "side", "source", "what it does"))
+    for mutant in MUTANTS.values():
+        listing.add(mutant.name, mutant.side.value, mutant.source, escape(mutant.text))
+    return listing

@@ -30,13 +30,14 @@ def record(  # noqa: PLR0917
     finish(
         Result(
             "record",
-            held=True,
+            held=None,
             counts={
                 "events": summary.events,
                 "connections": summary.connections,
                 "malformed": summary.malformed,
             },
             details={"trace": str(output)},
+            done=f"wrote {output}",
         ),
         as_json=as_json,
     )

@@ -6,32 +6,31 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from ..checker.run import Plan, find_traces, validate_traces
 from ..checker.search import Limits
 from ..checker.verdict import Verdict
 from ..console import Result, finish
 from ..counting import counted
+from ..listing import Listing
 
 
-def _table(verdicts: list[Verdict]) -> Table | None:
+def table(verdicts: list[Verdict]) -> Listing | None:
     wanting = [verdict for verdict in verdicts if verdict.outcome != "accepted"]
     if not wanting:
         return None
-    table = Table(title="Traces that were not accepted", show_lines=True)
-    for column in ("trace", "line", "what was seen", "what could have been seen", "rules"):
-        table.add_column(column, overflow="fold")
+    columns = ("trace", "line", "group", "what was seen", "what could have been seen", "rules")
+    listing = Listing(columns, title="Traces that were not accepted")
     for verdict in wanting:
         if verdict.reason:
             why = f"{verdict.outcome}: {escape(verdict.reason)}"
-            table.add_row(escape(verdict.path), str(verdict.line), why, "", "")
+            listing.add(escape(verdict.path), str(verdict.line), "", why, "", "")
         for refusal in verdict.refusals:
             allowed = "\n".join(map(escape, refusal.allowed))
-            where = f"{escape(verdict.path)}\ngroup {escape(refusal.group_id)}"
             rules = ", ".join(refusal.rules)
-            table.add_row(where, str(refusal.line), escape(refusal.seen), allowed, rules)
-    return table
+            line, group = str(refusal.line), escape(refusal.group_id)
+            listing.add(escape(verdict.path), line, group, escape(refusal.seen), allowed, rules)
+    return listing
 
 
 def validate(  # noqa: PLR0917
@@ -70,4 +69,4 @@ def validate(  # noqa: PLR0917
             f"{len(unread)} of {counted(len(verdicts), 'traces')} could not be checked; "
             f"the first is {first.path}:{first.line}: {first.reason}"
         )
-    finish(result, as_json=as_json, table=_table(verdicts), incomplete=unsure)
+    finish(result, as_json=as_json, table=table(verdicts), incomplete=unsure)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.markup import escape
+
 from ..counting import counted
 from .catalogue import MUTANTS
 from .suite import Kill, Verdict
 
 
 def as_row(verdict: Verdict) -> tuple[str, ...]:
-    """Mutant, source, checks, what they named, after how many steps, in which seed."""
-    kills = verdict.kills
-    return (
-        verdict.mutant,
-        MUTANTS[verdict.mutant].source,
-        "\n".join(kill.check for kill in kills) or "survived",
-        "\n".join(kill.by for kill in kills),
-        "\n".join(str(kill.steps) for kill in kills),
-        "\n".join(str(kill.seed) for kill in kills),
+    """Mutant, source, and a line for each check that found it: what it named, after how many steps, in which seed."""
+    found = "\n".join(
+        f"{kill.check}: {kill.by}, after {counted(kill.steps, 'steps')} (seed {kill.seed})" for kill in verdict.kills
     )
+    mark = "[green]✓[/]" if verdict.killed else "[red]✗[/]"
+    return f"{mark} {verdict.mutant}", MUTANTS[verdict.mutant].source, escape(found) or "[red]nothing: it survived[/]"
 
 
 def details(verdicts: Sequence[Verdict], false_alarms: Iterable[Kill]) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
+from rich.markup import escape
 
 from ..counting import counted
+from ..listing import Listing
 from ..pipeline.job import Job
 from ..pipeline.summary import Summary
 from ..targets.registry import build_found, parse_target
@@ -61,33 +62,54 @@ def tables(summary: Summary) -> Group:
     """Coverage, divergences and the first failures."""
     parts = [_coverage(summary)]
     if summary.divergences:
-        known = Table("divergence", "traces")
-        for name, count in sorted(summary.divergences.items()):
-            known.add_row(name, f"{count:,}")
-        parts.append(known)
+        parts.append(_divergences(summary))
     if summary.failures:
         parts.append(_failures(summary))
     return Group(*parts)
 
 
-def _coverage(summary: Summary) -> Table:
+def _coverage(summary: Summary) -> Listing:
     covered = summary.coverage()
-    table = Table("coverage", "reached", "of", "not reached")
+    listing = Listing(("coverage", "reached", "of", "not reached"), numbers=frozenset(("reached", "of")))
     for kind, told in covered["kinds"].items():
         if not told["reached"]:
             continue  # over the wire, only answers and versions can be seen
         missing = [name.removeprefix(kind + " ") for name in covered["unreached"] if name.split()[0] == kind]
         shown = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
-        table.add_row(kind, str(told["reached"]), str(told["reachable"]), shown)
-    return table
+        listing.add(kind, str(told["reached"]), str(told["reachable"]), shown)
+    return listing
 
 
-def _failures(summary: Summary) -> Table:
-    table = Table(
-        "seed", "event", "field", "core", "other", title=f"what differs, in {counted(summary.failed, 'traces')}"
+def _divergences(summary: Summary) -> Listing:
+    listing = Listing(
+        ("known difference", "traces"),
+        numbers=frozenset(("traces",)),
+        caption="A trace that meets a difference known by name ends there, and holds: docs/divergences.md tells them.",
+    )
+    for name, count in sorted(summary.divergences.items()):
+        listing.add(name, f"{count:,}")
+    return listing
+
+
+def _failures(summary: Summary) -> Listing:
+    listing = Listing(
+        ("seed", "event", "field", *_sides(summary)), title=f"what differs, in {counted(summary.failed, 'traces')}"
     )
     if not summary.recorded:  # over the wire a seed names no trace
-        table.caption = f"see one: {replay_command(summary.job, summary.failures[0].seed)}"
+        job = summary.job
+        listing.caption = (
+            f"see one: fencepost replay {summary.failures[0].seed} --target {job.target} --profile {job.profile} "
+            f"--protocol {job.protocol} --steps {job.steps}"
+        )
     for row in summary.failures[:_SHOWN]:
-        table.add_row(str(row.seed), str(row.event), row.field[:60], row.left[:160], row.right[:160])
-    return table
+        values = (escape(text) for text in (row.field[:60], row.left[:160], row.right[:160]))
+        listing.add(str(row.seed), str(row.event), *values)
+    return listing
+
+
+def _sides(summary: Summary) -> tuple[str, str]:
+    """Whose a failure's two values are. Where the core runs beside Kafka, the field says if it is the model that
+    refuses a step."""
+    if summary.recorded:
+        return summary.job.target, "allowed"
+    return "core", "model" if summary.job.target == "core" else f"{summary.job.target}, or the model"

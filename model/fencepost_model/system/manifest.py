@@ -42,6 +42,13 @@ class Entry:
     deadlock: bool
 
     @property
+    def protocol(self) -> Literal["classic", "consumer", "mixed"]:
+        """What the groups speak that it is about."""
+        if "Mixed" in self.module.stem:
+            return "mixed"
+        return "consumer" if "Consumer" in self.module.stem else "classic"
+
+    @property
     def has_model(self) -> bool:
         """Whether it is about a closed system, which the model has too; ``Ownership`` alone is not."""
         return any(self.module.stem in family.modules for family in FAMILIES)

@@ -1,0 +1,90 @@
+"""What ``check`` found, and which configurations there are, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+
+from fencepost_model.system.checking import Row
+from fencepost_model.system.manifest import Entry
+
+from ..listing import Listing
+
+#: more rows than these are summed up, unless each is asked for
+MOST = 20
+_NUMBERS = frozenset(("configurations", "must hold", "must break", "states", "transitions", "depth", "seconds"))
+
+
+def table(rows: list[Row], entries: Mapping[str, Entry], *, each: bool) -> RenderableType:
+    """Each configuration on a row; of many, only those that are not as expected, below sums by protocol."""
+    if each or len(rows) <= MOST:
+        return _rows(rows)
+    wrong = [row for row in rows if not row.held]
+    sums = _sums(rows, entries)
+    return Group(sums, _rows(wrong)) if wrong else sums
+
+
+def _rows(rows: Iterable[Row]) -> Listing:
+    listing = Listing(("configuration", "found", "states", "transitions", "depth", "seconds"), numbers=_NUMBERS)
+    for row in rows:
+        found = " ".join(_found(row)) if row.held else f"[red]{escape('; '.join(row.wrong))}[/]"
+        numbers = (f"{row.states:,}", f"{row.transitions:,}", str(row.depth), f"{row.seconds:.1f}")
+        listing.add(f"{'[green]✓[/]' if row.held else '[red]✗[/]'} {row.name}", found, *numbers)
+    return listing
+
+
+def _found(row: Row) -> Iterable[str]:
+    yield f"breaks {', '.join(row.violated)}" if row.violated else "holds"
+    if row.expected != "holds":
+        yield "as it must"
+    if row.compared:
+        yield "(graph equal to TLC's)"
+
+
+def _sums(rows: list[Row], entries: Mapping[str, Entry]) -> Listing:
+    listing = Listing(
+        ("groups", "configurations", "must hold", "must break", "as expected", "states", "seconds"),
+        numbers=_NUMBERS,
+        caption="What a configuration without a guard, or of Kafka as it is, must break, it has to break. "
+        "Each one: fencepost check --each; what they are: fencepost check --list.",
+    )
+    for protocol in dict.fromkeys(entries[row.name].protocol for row in rows):
+        own = [row for row in rows if entries[row.name].protocol == protocol]
+        holding = sum(row.expected == "holds" for row in own)
+        held = sum(row.held for row in own)
+        listing.add(
+            protocol,
+            str(len(own)),
+            str(holding),
+            str(len(own) - holding),
+            "[green]✓ all[/]" if held == len(own) else f"[red]✗ all but {len(own) - held}[/]",
+            f"{sum(row.states for row in own):,}",
+            f"{sum(row.seconds for row in own):.0f}",
+        )
+    return listing
+
+
+def catalogue(entries: Iterable[Entry]) -> Listing:
+    """The configurations that there are."""
+    listing = Listing(("configuration", "groups", "size", "must", "about"))
+    for entry in entries:
+        listing.add(entry.name, entry.protocol, entry.size, must(entry), escape(entry.about))
+    return listing
+
+
+def must(entry: Entry) -> str:
+    """What a configuration has to do, in words."""
+    return "hold" if entry.expected == "holds" else f"break {entry.breaks or 'by a deadlock'}"
+
+
+def entry_as_json(entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "protocol": entry.protocol,
+        "size": entry.size,
+        "expected": entry.expected,
+        "property": entry.breaks,
+        "about": entry.about,
+    }
