@@ -6,7 +6,8 @@ are fed to a fresh core one by one, and each is rewritten first:
 
 * a member id that a kept request drew becomes the id that it draws now; of one that was left out it stays what it was,
   an id that nobody has;
-* a generation keeps its distance from the group's present one, a member epoch from the member's;
+* a generation keeps its distance from the group's present one, a member epoch from the member's (of a classic member
+  of a consumer group its epoch is its generation), and so does the generation inside of a subscription;
 * a timer must be set and due, work beside be under way, an append have something to speak of; else the event is dropped
   as well.
 
@@ -17,11 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
+from fencepost.protocol import embedded
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.view import GroupView
 
 from ..generate.java_order import JavaOrder
 from ..targets.base import Observation
@@ -47,12 +52,22 @@ class Remade:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Of one event of the original run: the id it drew, generations and member epochs before it, log end."""
+    """Of one event of the original run: the id it drew, generations and member epochs before it, log end after it."""
 
     drawn: str | None
     generations: Mapping[str, int]
     epochs: Mapping[tuple[str, str], int]
     end: int
+
+
+class Session(Protocol):
+    """A coordinator that is fed one event at a time, as ``CoreSession``."""
+
+    armed: dict[ev.TimerKey, int]
+    groups: dict[str, GroupView]
+    consumer_groups: dict[str, ConsumerGroupView]
+
+    def feed(self, event: ev.Event) -> Observation: ...
 
 
 class _NotedIds(MemberIds):
@@ -73,16 +88,16 @@ class _NotedIds(MemberIds):
         return self.last
 
 
-class _Run:
-    """A core with the log around it."""
+class Around:
+    """A coordinator with the log around it."""
 
-    def __init__(self, settings: Settings, profile: Profile) -> None:
-        self._ids = _NotedIds()
-        self.session = CoreSession(settings, profile, JavaOrder(self._ids))
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.end = 0  #: of the log
         self.base = 0  #: of the log before the last step
         self.replicated = 0
         self.ends = [0]  #: places at which the records of a step end
+        self.after: list[int] = []  #: the end of the log after each event
         self.tasks: set[ev.TaskKey] = set()  #: work beside that is under way
 
     def epochs(self) -> dict[tuple[str, str], int]:
@@ -96,9 +111,8 @@ class _Run:
     def generations(self) -> dict[str, int]:
         return {name: view.generation_id for name, view in self.session.groups.items()}
 
-    def feed(self, event: ev.Event) -> tuple[Observation, str | None]:
-        """What the event did and the member id that it drew."""
-        self._ids.last = None
+    def feed(self, event: ev.Event) -> Observation:
+        """What the event did."""
         seen = self.session.feed(event)
         if isinstance(event, ev.AppendFailed):
             self.end = self.base
@@ -115,31 +129,52 @@ class _Run:
         self.base = self.end
         self.end += len(seen.records)
         self.ends = [*(known for known in self.ends if known <= self.base), self.end]
+        self.after.append(self.end)
+        return seen
+
+
+class _Core:
+    """The core with the log around it, and the ids that it draws."""
+
+    def __init__(self, settings: Settings, profile: Profile) -> None:
+        self._ids = _NotedIds()
+        self.around = Around(CoreSession(settings, profile, JavaOrder(self._ids)))
+
+    def feed(self, event: ev.Event) -> tuple[Observation, str | None]:
+        """What the event did and the member id that it drew."""
+        self._ids.last = None
+        seen = self.around.feed(event)
         return seen, self._ids.last
 
 
 class References:
-    """Knows what each event of a trace refers to; ``remake`` runs a part of it again."""
+    """Knows what each event of a trace refers to; ``remake`` runs a part of it again, ``put_right`` helps to run it
+    elsewhere."""
 
     def __init__(self, settings: Settings, profile: Profile, events: Sequence[ev.Event]) -> None:
         self.profile = profile
         self.events = events
         self._contexts: list[_Context] = []
-        run = _Run(settings, profile)
+        core = _Core(settings, profile)
+        around = core.around
         for event in events:
-            generations, epochs = run.generations(), run.epochs()
+            generations, epochs = around.generations(), around.epochs()
             # where the core raises, that is what is being shrunk
             try:
-                drawn = run.feed(event)[1]
+                drawn = core.feed(event)[1]
             except Exception:
                 drawn = None
-            self._contexts.append(_Context(drawn, generations, epochs, run.end))
+            self._contexts.append(_Context(drawn, generations, epochs, around.end))
+
+    def drawn(self, index: int) -> str | None:
+        """The member id that the event drew."""
+        return self._contexts[index].drawn
 
     def remake(
         self, settings: Settings, kept: Collection[int], changed: Mapping[int, ev.Event] | None = None
     ) -> Remade:
         """The kept events (by index), put right; ``changed`` holds other versions of some."""
-        run = _Run(settings, self.profile)
+        core = _Core(settings, self.profile)
         ids: dict[str, str] = {}
         places: dict[int, int] = {}
         events: list[ev.Event] = []
@@ -147,8 +182,13 @@ class References:
         origins: list[int] = []
         for index in sorted(kept):
             original = (changed or {}).get(index, self.events[index])
-            event = self._put_right(
-                run, original, index, ids=ids, places=places, wrote=bool(observations and observations[-1].records)
+            event = self.put_right(
+                core.around,
+                original,
+                index,
+                ids=ids,
+                places=places,
+                wrote=bool(observations and observations[-1].records),
             )
             if event is None:
                 continue
@@ -156,7 +196,7 @@ class References:
             events.append(event)
             origins.append(index)
             try:
-                seen, drawn = run.feed(event)
+                seen, drawn = core.feed(event)
             except Exception as raised:
                 return Remade(tuple(events), tuple(observations), tuple(origins), f"{type(raised).__name__}: {raised}")
             observations.append(seen)
@@ -165,14 +205,25 @@ class References:
                 ids[was] = drawn
         return Remade(tuple(events), tuple(observations), tuple(origins), None)
 
-    def _put_right(
-        self, run: _Run, event: ev.Event, index: int, *, ids: Mapping[str, str], places: Mapping[int, int], wrote: bool
+    def put_right(
+        self,
+        run: Around,
+        event: ev.Event,
+        index: int,
+        *,
+        ids: Mapping[str, str],
+        places: Mapping[int, int],
+        wrote: bool,
     ) -> ev.Event | None:
-        """The event as it must read now, None if it makes no sense any more."""
+        """The event as it must read now, None if it makes no sense any more.
+
+        ``ids``: what became of the member ids that were drawn; ``places``: where events of the original run came to
+        stand; ``wrote``: the event before this one appended something.
+        """
         if isinstance(event, ev.Request):
-            return self._request(run, event, _renamed(event, ids), index)
+            return self._request(run, event, renamed(event, ids), index)
         if isinstance(event, ev.TimerFired):
-            key = _renamed(event.key, ids)
+            key = renamed(event.key, ids)
             if key.kind is ev.TimerKind.OPERATION and key.operation < 0:
                 place = places.get(-key.operation - 1)
                 if place is None:
@@ -185,28 +236,62 @@ class References:
         if isinstance(event, ev.AppendFailed):
             return event if wrote else None
         if isinstance(event, ev.Appended):
-            end = run.end if event.offset == self._contexts[index].end else min(event.offset, run.end)
+            end = self._end(run, event.offset, index, places)
             offset = max(known for known in run.ends if known <= end)
             return replace(event, offset=offset) if offset > run.replicated else None
         if isinstance(event, ev.Load):
-            return _renamed(event, ids)  # type: ignore[no-any-return]
+            return renamed(event, ids)  # type: ignore[no-any-return]
         return event
 
-    def _request(self, run: _Run, original: ev.Request, event: ev.Request, index: int) -> ev.Request:
+    def _request(self, run: Around, original: ev.Request, event: ev.Request, index: int) -> ev.Request:
         body: Any = event.body
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             return replace(event, body=self._with_epoch(run, original.body, body, index))
+        if isinstance(body, JoinGroupRequest):
+            return replace(event, body=self._with_told(run, original.body, body, index))
         generation = getattr(body, "generation_id", None)
         if generation is None:
             return event
-        then = self._contexts[index].generations.get(body.group_id)
-        now = run.session.groups.get(body.group_id)
+        return replace(
+            event, body=replace(body, generation_id=self._moved(run, original.body, body, generation, index))
+        )
+
+    def _moved(self, run: Around, original: Any, body: Any, generation: int, index: int) -> int:
+        """A generation that keeps its distance from the one that the member has, or its group."""
+        context = self._contexts[index]
+        then = context.epochs.get((original.group_id, original.member_id), context.generations.get(original.group_id))
+        now = run.epochs().get((body.group_id, body.member_id), run.generations().get(body.group_id))
         if then is None or now is None or abs(generation - then) > _NEAR:
-            return event
-        return replace(event, body=replace(body, generation_id=now.generation_id + generation - then))
+            return generation
+        return now + generation - then
+
+    def _with_told(self, run: Around, original: Any, body: JoinGroupRequest, index: int) -> JoinGroupRequest:
+        """Its subscriptions tell a generation with what is owned."""
+
+        def moved(metadata: bytes) -> bytes:
+            try:
+                told = embedded.decode_subscription(metadata)
+            except embedded.SchemaError:
+                return metadata
+            if told.generation_id == embedded.NO_GENERATION:
+                return metadata
+            generation = self._moved(run, original, body, told.generation_id, index)
+            if generation == told.generation_id:
+                return metadata
+            return embedded.encode_subscription(replace(told, generation_id=generation), embedded.version_of(metadata))
+
+        protocols = tuple(replace(each, metadata=moved(each.metadata)) for each in body.protocols)
+        return replace(body, protocols=protocols)
+
+    def _end(self, run: Around, offset: int, index: int, places: Mapping[int, int]) -> int:
+        """Where the log ends now that then ended at ``offset``."""
+        if offset == self._contexts[index].end:
+            return run.end
+        wrote = [then for then in range(index) if self._contexts[then].end <= offset and then in places]
+        return min(run.after[places[wrote[-1]]], run.end) if wrote else 0
 
     def _with_epoch(
-        self, run: _Run, original: Any, body: ConsumerGroupHeartbeatRequest, index: int
+        self, run: Around, original: Any, body: ConsumerGroupHeartbeatRequest, index: int
     ) -> ConsumerGroupHeartbeatRequest:
         epoch = body.member_epoch
         then = self._contexts[index].epochs.get((original.group_id, original.member_id))
@@ -216,17 +301,17 @@ class References:
         return replace(body, member_epoch=now + epoch - then)
 
 
-def _renamed(value: Any, ids: Mapping[str, str]) -> Any:
+def renamed(value: Any, ids: Mapping[str, str]) -> Any:
     """The value with every member id replaced by its new one."""
     if isinstance(value, str):
         return ids.get(value, value)
     if isinstance(value, tuple):
-        return tuple(_renamed(inner, ids) for inner in value)
+        return tuple(renamed(inner, ids) for inner in value)
     if is_dataclass(value) and not isinstance(value, type):
         changes = {}
         for field in fields(value):
             old = getattr(value, field.name)
-            new = _renamed(old, ids)
+            new = renamed(old, ids)
             if new is not old and new != old:
                 changes[field.name] = new
         return replace(value, **changes) if changes else value

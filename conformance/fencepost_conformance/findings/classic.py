@@ -1,0 +1,188 @@
+"""Promises to classic groups, each broken by a fault of Kafka's."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerFired, TimerKind
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    SyncGroupRequest,
+)
+from fencepost.protocol.view import GroupState, GroupView
+
+from .judge import reached
+from .story import Step, Story
+
+
+def join_phase_is_timed(story: Story, place: int, step: Step) -> str | None:
+    """LIV-02: a group in PreparingRebalance has a timer that ends it."""
+    reached(any(story.asked(JoinGroupRequest)), "nobody joined")
+    for name, view in step.classic.items():
+        timed = any(key.kind is TimerKind.JOIN and key.group_id == name for key in step.armed)
+        if view.state is GroupState.PREPARING_REBALANCE and not timed:
+            return f"{name} is in PreparingRebalance, and no timer ends that"
+    return None
+
+
+def groups_are_listed_once(story: Story) -> str | None:
+    """C-ADM-05: ListGroups names a group once."""
+    lists = [answer for _, _, answer in story.asked(ListGroupsRequest) if isinstance(answer, ListGroupsResponse)]
+    reached(lists, "no ListGroups is answered")
+    for answer in lists:
+        names = [row.group_id for row in answer.groups]
+        for name in names:
+            if names.count(name) > 1:
+                return f"ListGroups shows {name} {names.count(name)} times"
+    return None
+
+
+def a_deletion_looks_once(story: Story) -> str | None:
+    """C-ADM-09: a group that was empty when its deletion was asked for is not refused as one with members."""
+    judged = False
+    for place, _, answer in story.asked(DeleteGroupsRequest):
+        for row in answer.results if isinstance(answer, DeleteGroupsResponse) else ():
+            then = story.before(place).classic.get(row.group_id)
+            if then is None or then.state is not GroupState.EMPTY:
+                continue
+            judged = True
+            if row.error_code is ErrorCode.NON_EMPTY_GROUP:
+                return f"{row.group_id} was empty, and its deletion is answered NON_EMPTY_GROUP"
+    reached(judged, "no deletion of an empty group is answered")
+    return None
+
+
+def who_comes_back_is_as_it_was(story: Story) -> str | None:
+    """C-STATIC-18: a static member whose replacement is undone has the protocols and timeouts that it had."""
+    known: dict[tuple[str, str], object] = {}
+    away: set[tuple[str, str]] = set()
+    for place, step in enumerate(story.steps):
+        there = {(name, row.member_id): row for name, view in step.classic.items() for row in view.members}
+        away |= known.keys() - there.keys()
+        for key, row in there.items():
+            kept = (row.protocols, row.session_timeout_ms, row.rebalance_timeout_ms)
+            if key in away and known[key] != kept:
+                return f"{key[1]} comes back with what another member sent (event {place})"
+            known[key] = kept
+            away.discard(key)
+    reached(any(event.group_instance_id for _, event, _ in story.asked(JoinGroupRequest)), "no static member joined")
+    return None
+
+
+def who_is_waited_for_waits(story: Story, place: int, step: Step) -> str | None:
+    """C-JOIN-70: a member that counts as parked has a request that is not answered."""
+    waiting = [each.body for each in story.waiting(place)]
+    for name, view in step.classic.items():
+        joins = sum(isinstance(body, JoinGroupRequest) and body.group_id == name for body in waiting)
+        parked = [row.member_id for row in view.members if row.awaiting_join]
+        if len(parked) > joins:
+            return f"{', '.join(parked)} of {name} counts as waiting, and has its answer"
+    return None
+
+
+def every_sync_is_answered(story: Story) -> str | None:
+    """LIV-03, F-UNLOAD-01: a SyncGroup is answered, at the latest when the partition is lost."""
+    syncs = [(body, answer) for _, body, answer in story.asked(SyncGroupRequest)]
+    reached(syncs, "nobody sent a SyncGroup")
+    open_ones = [body.member_id for body, answer in syncs if answer is None]
+    return f"the SyncGroup of {', '.join(open_ones)} is never answered" if open_ones else None
+
+
+def only_members_owe_a_sync(story: Story, place: int, step: Step) -> str | None:
+    """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group."""
+    reached(any(view.generation_id for view in step.classic.values()) or place < len(story.steps) - 1, "no generation")
+    for name, view in step.classic.items():
+        strangers = view.pending_sync - {row.member_id for row in view.members}
+        if strangers:
+            return f"{name} waits for the SyncGroup of {', '.join(sorted(strangers))}, which is no member"
+    return None
+
+
+def who_is_a_member_has_room(story: Story) -> str | None:
+    """C-JOIN-20…22: a static member of the group is not refused for capacity."""
+    returns = 0
+    for place, body, answer in story.asked(JoinGroupRequest):
+        before = story.before(place).classic.get(body.group_id)
+        if before is None or body.group_instance_id not in dict(before.static_members):
+            continue
+        returns += 1
+        if isinstance(answer, JoinGroupResponse) and answer.error_code is ErrorCode.GROUP_MAX_SIZE_REACHED:
+            return f"{body.group_instance_id} is in {body.group_id}, and is refused for capacity"
+    reached(returns, "no static member comes back")
+    return None
+
+
+def nobody_waits_for_nobody(story: Story) -> str | None:
+    """C-JOIN-41: a join phase that all members have joined is over, but for its initial delay."""
+    reached(
+        any(getattr(answer, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for _, _, answer in _joins(story)),
+        "nobody is refused for capacity",
+    )
+    for place, step in enumerate(story.steps):
+        for name, view in step.classic.items():
+            if _delayed(view) or view.state is not GroupState.PREPARING_REBALANCE or view.pending_join:
+                continue
+            if view.members and all(row.awaiting_join for row in view.members) and _refused_at(story, step):
+                return f"all members of {name} have joined, and wait for the timer (event {place})"
+    return None
+
+
+def _joins(story: Story) -> list[tuple[int, JoinGroupRequest, object]]:
+    return list(story.asked(JoinGroupRequest))
+
+
+def _delayed(view: GroupView) -> bool:
+    return view.previous_state is GroupState.EMPTY
+
+
+def _refused_at(story: Story, step: Step) -> bool:
+    """Whether a JoinGroup was just refused for capacity: who has joined in that moment, and no later."""
+    return isinstance(step.event, Request) and any(
+        getattr(reply.body, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for reply in step.seen.replies
+    )
+
+
+def a_delay_without_newcomers_is_the_last(story: Story) -> str | None:
+    """C-JOIN-43: who comes to an empty group as the only one is answered when the initial delay is over."""
+    alone = 0
+    for place, step in enumerate(story.steps):
+        fired = step.event
+        if not isinstance(fired, TimerFired) or fired.key.kind is not TimerKind.JOIN:
+            continue
+        came = [
+            at for at, body, _ in story.asked(JoinGroupRequest) if at < place and body.group_id == fired.key.group_id
+        ]
+        first = story.before(came[-1]).classic.get(fired.key.group_id) if came else None
+        earlier = [
+            at
+            for at, each in enumerate(story.steps[:place])
+            if came and at > came[-1] and isinstance(each.event, TimerFired) and each.event.key == fired.key
+        ]
+        if not came or earlier or (first is not None and first.state is not GroupState.EMPTY):
+            continue
+        alone += 1
+        if not step.seen.replies:
+            return f"the delay of {fired.key.group_id} begins anew, and nobody came (event {place})"
+    reached(alone, "no initial delay of a single member runs out")
+    return None
+
+
+def who_offers_what_all_offer_is_let_in(story: Story) -> str | None:
+    """C-JOIN-31, G-DATA-08: a JoinGroup with a protocol that all members support is not refused for its protocols."""
+    judged = 0
+    for place, body, answer in story.asked(JoinGroupRequest):
+        before = story.before(place).classic.get(body.group_id)
+        if before is None or not before.members or answer is None:
+            continue
+        shared = {each.name for each in body.protocols}.intersection(
+            *({each.name for each in row.protocols} for row in before.members)
+        )
+        judged += bool(shared)
+        if shared and getattr(answer, "error_code", None) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
+            return f"all members support {', '.join(sorted(shared))}, and who offers it is refused (event {place})"
+    reached(judged, "nobody offers what all members support")
+    return None

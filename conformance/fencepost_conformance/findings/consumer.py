@@ -1,0 +1,211 @@
+"""Promises to groups with members of the consumer protocol, each broken by a fault of Kafka's."""
+
+from __future__ import annotations
+
+from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+)
+from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupView, ConsumerMemberView, MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import AppendFailed, TimerKind, TopicsChanged
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.view import GroupState
+
+from .judge import NotReached, reached
+from .story import Step, Story
+
+
+def everybody_is_watched(story: Story, place: int, step: Step) -> str | None:
+    """M-TMR-01, LIV-08: every member of every consumer group has a session timer."""
+    reached(any(view.members for view in step.consumer.values()), "no consumer group has members at the end")
+    watched = {(key.group_id, key.member_id) for key in step.armed if key.kind is TimerKind.CONSUMER_SESSION}
+    for name, view in step.consumer.items():
+        for row in view.members:
+            if (name, row.member_id) not in watched:
+                return f"no session timer watches {row.member_id} of {name}"
+    return None
+
+
+def a_revocation_is_timed(story: Story, place: int, step: Step) -> str | None:
+    """M-TMR-02, LIV-08: who is to give up partitions has so long and no longer."""
+    failed = [at for at, each in enumerate(story.steps) if isinstance(each.event, AppendFailed)]
+    reached(failed, "no confirmation fails to be appended")
+    timed = {(key.group_id, key.member_id) for key in step.armed if key.kind is TimerKind.CONSUMER_REBALANCE}
+    revoking = [
+        (name, row.member_id)
+        for name, view in step.consumer.items()
+        for row in view.members
+        if row.state is MemberState.UNREVOKED_PARTITIONS
+    ]
+    reached(revoking, "nobody is to give up anything at the end")
+    for name, member in revoking:
+        if (name, member) not in timed:
+            return f"{member} of {name} is to give up partitions, and no timer ends that"
+    return None
+
+
+def only_who_holds_it_blocks_an_instance(story: Story) -> str | None:
+    """M-STATIC-02, M-STATIC-13: an instance id is refused only since another member has it."""
+    asked = [
+        row for row in story.asked(ConsumerGroupHeartbeatRequest) if row[1].instance_id and not row[1].member_epoch
+    ]
+    reached(len(asked) > 1, "no instance id is asked for again")
+    for place, body, answer in asked:
+        view = story.before(place).consumer.get(body.group_id)
+        if view is None or getattr(answer, "error_code", None) is not ErrorCode.UNRELEASED_INSTANCE_ID:
+            continue
+        holders = [row.member_id for row in view.members if row.instance_id == body.instance_id]
+        if not [each for each in holders if each != body.member_id]:
+            held = "itself" if holders else "nobody"
+            return f"{body.member_id} is refused {body.instance_id}, which {held} has (event {place})"
+    return None
+
+
+def a_settled_group_owns_everything(story: Story, place: int, step: Step) -> str | None:
+    """LIV-13, LIV-15, LIV-16: where no member has anything left to do, each partition that one of them wants has an
+    owner."""
+    settled = [view for view in step.consumer.values() if view.members]
+    reached(settled, "no consumer group has members at the end")
+    for view in settled:
+        if not _is_settled(view) or step.tasks:
+            raise NotReached(f"{view.group_id} is still {view.state.value} at the end")
+        owned = {(rows.topic_id, number) for row in view.members for rows in row.assigned for number in rows.partitions}
+        wanted = {name for row in view.members for name in _wants(view, row)}
+        for topic in story.topics(place):
+            for number in range(topic.partitions):
+                if topic.name in wanted and (topic.topic_id, number) not in owned:
+                    return f"{view.group_id} has settled, and nobody owns {topic.name}:{number}"
+    return None
+
+
+def _is_settled(view: ConsumerGroupView) -> bool:
+    return (
+        view.state is ConsumerGroupState.STABLE
+        and view.assignment_epoch == view.group_epoch
+        and all(row.state is MemberState.STABLE and row.member_epoch == view.group_epoch for row in view.members)
+    )
+
+
+def _wants(view: ConsumerGroupView, row: ConsumerMemberView) -> tuple[str, ...]:
+    resolved = {each.regex: each.topics for each in view.regexes}
+    return (*row.subscribed_topic_names, *resolved.get(row.subscribed_topic_regex, ()))
+
+
+def somebody_is_told_of_a_bump(story: Story, place: int, step: Step) -> str | None:
+    """LIV-14: of a group with classic members only that has no target for its epoch, some member is told to rejoin."""
+    view = next((each for each in step.consumer.values() if each.members), None)
+    if view is None or any(row.classic is None for row in view.members):
+        raise NotReached("no consumer group has classic members only at the end")
+    if view.group_epoch == view.assignment_epoch:
+        return None
+    told = {
+        body.member_id: answer
+        for at, body, answer in story.asked(HeartbeatRequest)
+        if body.group_id == view.group_id and story.steps[at].origin is None
+    }
+    reached(told.keys() >= {row.member_id for row in view.members}, "not every member has sent a heartbeat")
+    if all(isinstance(each, HeartbeatResponse) and each.error_code is ErrorCode.NONE for each in told.values()):
+        return f"{view.group_id} has no target for epoch {view.group_epoch}, and no member is told to rejoin"
+    return None
+
+
+def whoever_leaves_is_gone(story: Story) -> str | None:
+    """X-DOWN-09: a member can leave."""
+    left = 0
+    for place, body, answer in story.asked(ConsumerGroupHeartbeatRequest):
+        before, after = story.before(place).consumer.get(body.group_id), story.steps[place].consumer.get(body.group_id)
+        if body.member_epoch != -1 or before is None or answer is None or not _has(before, body.member_id):
+            continue
+        left += 1
+        if after is not None and _has(after, body.member_id):
+            error = getattr(answer, "error_code", ErrorCode.NONE)
+            return f"{body.member_id} wants to leave, and stays: {error.name} (event {place})"
+    reached(left, "nobody leaves")
+    return None
+
+
+def _has(view: ConsumerGroupView, member_id: str) -> bool:
+    return any(row.member_id == member_id for row in view.members)
+
+
+def a_generation_is_good(story: Story) -> str | None:
+    """X-DOWN-23: who is told a generation is in it."""
+    told = [answer for _, _, answer in story.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
+    good = {(each.member_id, each.generation_id) for each in told if each.error_code is ErrorCode.NONE}
+    reached(good, "no JoinGroup is answered with a generation")
+    for place, body, answer in story.asked(HeartbeatRequest):
+        error = getattr(answer, "error_code", None)
+        if (body.member_id, body.generation_id) in good and error is ErrorCode.ILLEGAL_GENERATION:
+            return f"{body.member_id} is told generation {body.generation_id}, and is refused with it (event {place})"
+    return None
+
+
+def whoever_synced_has_its_share(story: Story, place: int, step: Step) -> str | None:
+    """X-DOWN-22: a group that is Stable assigns nobody more than its last SyncGroup told it, and who asks is not told
+    that all is well."""
+    told = {
+        body.member_id: answer.assignment
+        for _, body, answer in story.asked(SyncGroupRequest)
+        if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE
+    }
+    views = [view for view in step.classic.values() if view.state is GroupState.STABLE]
+    beats = {body.member_id: answer for _, body, answer in story.asked(HeartbeatRequest)}
+    reached(told, "nobody has synced")
+    for view in views:
+        for row in view.members:
+            beat = beats.get(row.member_id)
+            if row.member_id not in told or not isinstance(beat, HeartbeatResponse) or beat.error_code:
+                continue
+            owes, has = _partitions(row.assignment), _partitions(told[row.member_id])
+            if owes != has:
+                more = ", ".join(f"{topic}:{number}" for topic, number in sorted(owes - has))
+                return f"{view.group_id} is Stable; {row.member_id} should own {more}, and is not told"
+    return None
+
+
+def _partitions(assignment: bytes) -> set[tuple[str, int]]:
+    return {(each.topic, each.partition) for each in embedded.decode_assignment(assignment).partitions}
+
+
+def only_who_subscribes_hears_of_a_topic(story: Story) -> str | None:
+    """X-DOWN-30, M-META-03: a change of a topic leaves the deadline of a group in which nobody subscribes to it."""
+    changes = [place for place, step in enumerate(story.steps) if place and isinstance(step.event, TopicsChanged)]
+    reached(changes, "no topic changes")
+    judged = 0
+    for place in changes:
+        changed = {each.name for each in set(story.topics(place)) ^ set(story.topics(place - 1))}
+        for name, before in story.before(place).consumer.items():
+            now = story.steps[place].consumer.get(name)
+            if now is None or any(changed.intersection(_wants(now, row)) for row in now.members):
+                continue
+            judged += 1
+            if before.refresh_deadline != now.refresh_deadline:
+                return f"nobody in {name} subscribes to {', '.join(sorted(changed))}, and it looks at its topics again"
+    reached(judged, "no consumer group is without the topic that changes")
+    return None
+
+
+def members_are_described_once(story: Story) -> str | None:
+    """M-DESC-01."""
+    answers = [
+        each
+        for _, _, each in story.asked(ConsumerGroupDescribeRequest)
+        if isinstance(each, ConsumerGroupDescribeResponse)
+    ]
+    reached(answers, "no ConsumerGroupDescribe is answered")
+    for group in (group for answer in answers for group in answer.groups):
+        ids = [row.member_id for row in group.members]
+        for name in ids:
+            if ids.count(name) > 1:
+                return f"ConsumerGroupDescribe shows {name} of {group.group_id} {ids.count(name)} times"
+    return None

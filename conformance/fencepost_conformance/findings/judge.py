@@ -1,0 +1,74 @@
+"""What a judge is: a promise, and a look at a story that tells where it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from .story import Step, Story
+
+#: a story's first broken promise in words, None if it is kept; raises ``NotReached``
+Judge: TypeAlias = Callable[[Story], str | None]
+#: of a judge that looks at every step alone: what is wrong after the step with this place
+Look: TypeAlias = Callable[[Story, int, Step], str | None]
+
+
+class NotReached(Exception):
+    """The story does not get to where the promise can be judged; the message says why."""
+
+
+class Verdict(StrEnum):
+    """What a target's story says of a finding."""
+
+    PRESENT = "present"  #: the promise is broken
+    GONE = "gone"  #: the story got there, and the promise is kept
+    DIFFERENT = "different"  #: the story did not get there
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """``why``: what is broken, or why it cannot be judged; empty if the promise is kept."""
+
+    verdict: Verdict
+    why: str = ""
+
+
+#: what the target says of an event that makes no sense to it; no fault of its own
+_IMPOSSIBLE = {"NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend"}
+
+
+def judged(judge: Judge, story: Story) -> Judged:
+    """The verdict of the judge."""
+    for place, step in enumerate(story.steps):
+        if step.seen.error in _IMPOSSIBLE:
+            return Judged(Verdict.DIFFERENT, f"event {place} cannot be played: {step.seen.error}")
+    try:
+        broken = judge(story)
+    except NotReached as reason:
+        return Judged(Verdict.DIFFERENT, str(reason))
+    return Judged(Verdict.GONE) if broken is None else Judged(Verdict.PRESENT, broken)
+
+
+def at_any_step(look: Look) -> Judge:
+    """A promise of every moment."""
+    return lambda story: next(_broken(look, story), None)
+
+
+def at_the_end(look: Look) -> Judge:
+    """A promise of the last moment."""
+    return lambda story: look(story, len(story.steps) - 1, story.last)
+
+
+def _broken(look: Look, story: Story) -> Iterator[str]:
+    for place, step in enumerate(story.steps):
+        found = look(story, place, step)
+        if found is not None:
+            yield f"{found} (event {place})"
+
+
+def reached(holds: object, otherwise: str) -> None:
+    """Raises ``NotReached`` unless it holds."""
+    if not holds:
+        raise NotReached(otherwise)

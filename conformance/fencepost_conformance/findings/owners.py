@@ -1,0 +1,114 @@
+"""Promises of ownership: a partition has one owner at a time, as its members know it (INV-KIP-01, INV-KIP-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeAlias
+
+from fencepost.protocol import embedded
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest, SyncGroupResponse
+
+from .judge import Judge, reached
+from .story import Story
+
+_Partition: TypeAlias = tuple[bytes, int]
+_FENCED = (
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.FENCED_MEMBER_EPOCH,
+)
+
+
+def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
+    """INV-KIP-09: a consumer has what it was told, until it says without that it was told otherwise and has given it up.
+    Nobody else is told to take that. ``unheard``: requests whose answers arrive nowhere.
+
+    So a request takes nothing from its member that the member was told last. It may be a copy from before, or leave out
+    what a callback is just taking up."""
+
+    def judge(story: Story) -> str | None:
+        has: dict[str, set[_Partition]] = {}
+        told: dict[str, set[_Partition]] = {}
+        for place, step in enumerate(story.steps):
+            body = step.body
+            if isinstance(body, ConsumerGroupHeartbeatRequest) and body.topic_partitions is not None:
+                has[body.member_id] = _of(body.topic_partitions) | told.get(body.member_id, set())
+            for reply in step.seen.replies:
+                asked, answer = story.requests[reply.request_id][1].body, reply.body
+                if not isinstance(asked, ConsumerGroupHeartbeatRequest) or reply.request_id in unheard:
+                    continue
+                assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+                if answer.error_code in _FENCED:
+                    has.pop(asked.member_id, None)
+                    told.pop(asked.member_id, None)
+                if answer.assignment is not None:
+                    told[asked.member_id] = _of(answer.assignment)
+                    has[asked.member_id] = has.get(asked.member_id, set()) | told[asked.member_id]
+                for other, held in has.items():
+                    both = held & told.get(asked.member_id, set())
+                    if other != asked.member_id and both:
+                        return f"{other} has {_named(story, both)}, and {asked.member_id} is told to take it (event {place})"
+        reached(any(told.values()), "nobody is told to take anything")
+        reached(all(number in story.answers for number in unheard), "not every request is answered")
+        return None
+
+    return judge
+
+
+def _of(rows: tuple[TopicPartitions, ...]) -> set[_Partition]:
+    return {(row.topic_id, number) for row in rows for number in row.partitions}
+
+
+def _named(story: Story, partitions: Collection[_Partition]) -> str:
+    names = {topic.topic_id: topic.name for topic in story.topics(len(story.steps) - 1)}
+    return ", ".join(f"{names.get(topic, topic.hex())}:{number}" for topic, number in sorted(partitions))
+
+
+def nothing_is_given_before_it_is_given_up(story: Story) -> str | None:
+    """INV-KIP-09: what a member of a consumer group is assigned is nothing that a classic member of it was told to
+    take, and has not said to have given up, unless it was told that it is fenced."""
+    owned: dict[tuple[str, str], frozenset[_Partition]] = {}
+    ids = {topic.name: topic.topic_id for place in range(len(story.steps)) for topic in story.topics(place)}
+    took = 0
+    for place, step in enumerate(story.steps):
+        body = step.body
+        if isinstance(body, JoinGroupRequest) and body.member_id:
+            told = embedded.decode_subscription(body.protocols[0].metadata).owned_partitions
+            owned[body.group_id, body.member_id] = frozenset((ids[each.topic], each.partition) for each in told)
+        for reply in step.seen.replies:
+            asked = story.requests[reply.request_id][1].body
+            if isinstance(reply.body, JoinGroupResponse | SyncGroupResponse) and reply.body.error_code in _FENCED:
+                owned.pop((getattr(asked, "group_id", ""), getattr(asked, "member_id", "")), None)
+            elif isinstance(reply.body, SyncGroupResponse) and reply.body.error_code is ErrorCode.NONE:
+                assert isinstance(asked, SyncGroupRequest)
+                given = embedded.decode_assignment(reply.body.assignment).partitions if reply.body.assignment else ()
+                more = frozenset((ids[each.topic], each.partition) for each in given)
+                owned[asked.group_id, asked.member_id] = (
+                    owned.get((asked.group_id, asked.member_id), frozenset()) | more
+                )
+                took += bool(more)
+        for (group, member), partitions in owned.items():
+            view = step.consumer.get(group)
+            both = set() if view is None else _taken(view, member, partitions)
+            if both:
+                return f"{_named(story, both)} is given away while {member} works on it (event {place})"
+    reached(took, "no classic member is told to take anything")
+    return None
+
+
+def _taken(view: ConsumerGroupView, member: str, partitions: frozenset[_Partition]) -> set[_Partition]:
+    """What others are assigned of it, if the member is one of the group."""
+    if not any(row.member_id == member for row in view.members):
+        return set()
+    others = [row for row in view.members if row.member_id != member]
+    return {
+        (rows.topic_id, number) for row in others for rows in row.assigned for number in rows.partitions
+    } & partitions

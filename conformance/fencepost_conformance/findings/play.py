@@ -1,0 +1,142 @@
+"""Playing the traces of findings on a target: event by event, each put right for what the target did so far.
+
+Ids, epochs, generations, offsets and deadlines move between releases. So a trace is not handed to a target as it is:
+each event is made from what the target did with those before (``shrink/references.py``), and one that makes no sense
+there is left out and named. A target takes whole traces only, so that all traces are run again with one event more each
+time, together: a JVM is asked as often as the longest trace has events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from fencepost.protocol.events import Event, Load, Request, TimerFired
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
+
+from ..compaction.cleaner import while_read
+from ..shrink.references import Around, References, renamed
+from ..targets.base import Observation
+from ..trace import EventTrace
+from .story import Step, Story, tell
+
+#: runs whole traces, each afresh; one list of observations for each
+RunMany: TypeAlias = Callable[[Sequence[tuple[Settings, Sequence[Event]]]], Sequence[Sequence[Observation]]]
+#: one more event after the end of a trace, None if there is nothing to ask
+Probe: TypeAlias = Callable[[Story, Around], Event | None]
+
+
+def play(traces: Sequence[tuple[EventTrace, Sequence[Probe]]], run: RunMany) -> list[Story]:
+    """What the target does with each trace, and then with what the probes make of it, in order."""
+    players = [_Player(trace, probes) for trace, probes in traces]
+    while moving := [player for player in players if player.go_on()]:
+        for player, seen in zip(moving, run([(each.settings, each.events) for each in moving]), strict=True):
+            player.observations = list(seen)
+    return [player.story for player in players]
+
+
+class _Player:
+    """One trace on its way. ``events``: those of the target so far."""
+
+    def __init__(self, trace: EventTrace, probes: Sequence[Probe]) -> None:
+        self.settings = trace.settings
+        self.events: list[Event] = []
+        self.observations: list[Observation] = []
+        self._trace, self._probes = trace, list(probes)
+        self._references = References(trace.settings, trace.profile, trace.events)
+        recorded = [Observation() if seen is None else seen for seen in trace.observations]
+        self._recorded, _ = tell(trace.settings, trace.events, range(len(trace.events)), recorded)
+        self._origins: list[int | None] = []
+        self._dropped: list[tuple[int, Event]] = []
+        self._next = 0
+
+    @property
+    def story(self) -> Story:
+        return self._told()[0]
+
+    def _told(self) -> tuple[Story, Around]:
+        return tell(self.settings, self.events, self._origins, self.observations, self._dropped)
+
+    def go_on(self) -> bool:
+        """Add the next event; False if there is none."""
+        story, around = self._told()
+        places = {origin: place for place, origin in enumerate(self._origins) if origin is not None}
+        ids = self._ids(story)
+        while self._next < len(self._trace.events):
+            index = self._next
+            self._next += 1
+            event = self._in_time(story, self._trace.events[index], ids)
+            if isinstance(event, Load):
+                event = replace(event, records=self._found(story, event.records, index, places))
+            wrote = bool(story.steps and story.last.seen.records)
+            right = self._references.put_right(around, event, index, ids=ids, places=places, wrote=wrote)
+            if right is not None:
+                return self._add(right, index)
+            self._dropped.append((index, event))
+        while self._probes:
+            asked = self._probes.pop(0)(story, around)
+            if asked is not None:
+                return self._add(asked, None)
+        return False
+
+    def _add(self, event: Event, origin: int | None) -> bool:
+        self.events.append(event)
+        self._origins.append(origin)
+        return True
+
+    def _in_time(self, story: Story, event: Event, ids: dict[str, str]) -> Event:
+        """Not before the last one; a timer that is due later fires later."""
+        at_ms = max(event.at_ms, self.events[-1].at_ms) if self.events else event.at_ms
+        if isinstance(event, TimerFired) and story.steps:
+            at_ms = max(at_ms, story.last.armed.get(renamed(event.key, ids), at_ms))
+        return replace(event, at_ms=at_ms)
+
+    def _ids(self, story: Story) -> dict[str, str]:
+        """What became of the member ids that the trace's own coordinator drew."""
+        found = {}
+        for place, origin in enumerate(self._origins):
+            was = None if origin is None else self._references.drawn(origin)
+            now = _drawn(story.before(place) if place else None, story.steps[place])
+            if was is not None and now is not None:
+                found[was] = now
+        return found
+
+    def _found(
+        self, story: Story, records: tuple[Record, ...], index: int, places: dict[int, int]
+    ) -> tuple[Record, ...]:
+        """What the load finds: of the trace's log what it found of its own, be it whole or as a cleaner has left it."""
+        if not index or not self._recorded.steps[index - 1].log:
+            return records
+        then = self._recorded.steps[:index]
+        ours = {0: 0} | {
+            len(step.log): len(story.steps[places[at]].log) for at, step in enumerate(then) if at in places
+        }
+        log = then[-1].log
+        for end in sorted(ours, reverse=True):
+            if records == log[:end]:
+                return story.last.log[: ours[end]]
+            for place in sorted(ours):
+                if place <= end and records == while_read(log, place, end):
+                    return while_read(story.last.log, ours[place], ours[end])
+        return records
+
+
+def _drawn(before: Step | None, step: Step) -> str | None:
+    """The member id that the coordinator made for the request."""
+    if not isinstance(step.event, Request) or getattr(step.body, "member_id", None) != "":
+        return None
+    for reply in step.seen.replies:
+        name: str = getattr(reply.body, "member_id", "") or ""
+        if name and reply.request_id == step.event.id:
+            return name
+    group: str = getattr(step.body, "group_id", "")
+    new = _members(step, group) - (_members(before, group) if before is not None else set())
+    return new.pop() if len(new) == 1 else None
+
+
+def _members(step: Step, group: str) -> set[str]:
+    classic, consumer = step.classic.get(group), step.consumer.get(group)
+    found = set() if classic is None else {each.member_id for each in classic.members} | classic.pending_join
+    return found if consumer is None else found | {each.member_id for each in consumer.members}

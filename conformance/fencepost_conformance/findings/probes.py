@@ -1,0 +1,98 @@
+"""What is asked after the end of a trace, to see what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.events import Appended, Event, Load, Request, TaskDone, Unload
+from fencepost.protocol.messages import VERSIONS, HeartbeatRequest, JoinGroupResponse, RequestBody
+
+from ..shrink.references import Around
+from .play import Probe
+from .story import Story
+
+_NUMBER = 1_000_000  # of the first request, beyond those of any trace
+_EPOCH = 1_000_000  # of the leader that loads, likewise
+
+
+def ask(story: Story, body: RequestBody, *, later_ms: int = 0) -> Request:
+    """A request at the end of the story."""
+    version = VERSIONS[type(body)][1]
+    at_ms = story.last.event.at_ms + later_ms
+    return Request(at_ms, _NUMBER + len(story.steps), version, "asks", "/127.0.0.1", body)
+
+
+def replicate(story: Story, around: Around) -> Event | None:
+    """All that was written is replicated."""
+    return Appended(story.last.event.at_ms, around.end) if around.end > around.replicated else None
+
+
+def lose(story: Story, around: Around) -> Event | None:
+    """The partition is lost."""
+    return Unload(story.last.event.at_ms, None)
+
+
+def win(story: Story, around: Around) -> Event | None:
+    """The partition is won again, with all that is in the log."""
+    return Load(story.last.event.at_ms, _EPOCH, story.last.log)
+
+
+def use_the_generation(story: Story, around: Around) -> Event | None:
+    """Whoever was told a generation last sends a heartbeat with it."""
+    told = [(request, story.answers.get(number)) for number, (_, request) in story.requests.items()]
+    for request, answer in reversed(told):
+        if answer is not None and isinstance(answer[1], JoinGroupResponse) and answer[1].generation_id >= 0:
+            group = getattr(request.body, "group_id", "")
+            instance = getattr(request.body, "group_instance_id", None)
+            return ask(story, HeartbeatRequest(group, answer[1].generation_id, answer[1].member_id, instance))
+    return None
+
+
+def classic_heartbeats(group: str, count: int) -> tuple[Probe, ...]:
+    """After a while, one heartbeat of each classic member of a consumer group, of ``count`` members at most."""
+
+    def of(place: int) -> Probe:
+        def beat(story: Story, around: Around) -> Event | None:
+            view = story.last.consumer.get(group)
+            rows = [] if view is None else [each for each in view.members if each.classic is not None]
+            if place >= len(rows):
+                return None
+            row = rows[place]
+            body = HeartbeatRequest(group, row.member_epoch, row.member_id, row.instance_id)
+            return ask(story, body, later_ms=0 if place else _WHILE_MS)
+
+        return beat
+
+    return tuple(of(place) for place in range(count))
+
+
+_WHILE_MS = 5_000  # longer than the assignment interval, shorter than any session
+
+
+def _beat(place: int) -> Probe:
+    """The member in this place of its group says what it has: all that it is assigned, and nothing that it is to give
+    up."""
+
+    def beat(story: Story, around: Around) -> Event | None:
+        rows = [(name, row) for name, view in sorted(story.last.consumer.items()) for row in view.members]
+        if place >= len(rows) or rows[place][1].classic is not None:
+            return None
+        name, row = rows[place]
+        held = tuple(TopicPartitions(each.topic_id, each.partitions) for each in row.assigned)
+        body = ConsumerGroupHeartbeatRequest(name, row.member_id, row.member_epoch, row.instance_id)
+        return ask(story, replace(body, topic_partitions=held))
+
+    return beat
+
+
+def _resolve(story: Story, around: Around) -> Event | None:
+    """What was asked for beside is done."""
+    return TaskDone(story.last.event.at_ms, min(around.tasks, key=str)) if around.tasks else None
+
+
+#: members that have nothing new to say go on, until nobody has anything left to do
+SETTLE: tuple[Probe, ...] = (
+    replicate,
+    *(each for _ in range(3) for place in range(3) for each in (_beat(place), replicate, _resolve, replicate)),
+)

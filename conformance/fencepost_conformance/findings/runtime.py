@@ -1,0 +1,162 @@
+"""Promises of the runtime: of the log, of timers, of loading and losing the partition, each broken by a fault of
+Kafka's."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_records import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import AppendFailed, Load, Request, TimerKind, Unload
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
+from fencepost.protocol.view import GroupState
+
+from .judge import reached
+from .story import Step, Story
+
+_CLASSIC_TIMERS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
+_CONSUMER_TIMERS = (
+    TimerKind.CONSUMER_SESSION,
+    TimerKind.CONSUMER_REBALANCE,
+    TimerKind.CONSUMER_JOIN,
+    TimerKind.CONSUMER_SYNC,
+)
+
+
+def what_is_written_can_be_loaded(story: Story) -> str | None:
+    """INV-REPLAY-02: whatever clients send, and however the log was compacted, the partition can be loaded."""
+    loads = [place for place, step in enumerate(story.steps) if isinstance(step.event, Load) and step.event.records]
+    reached(loads, "nothing that was written is loaded")
+    after = [place for place, _ in story.requests.values() if place > loads[-1]]
+    reached(after, "nothing is asked after the load")
+    for number, (place, request) in story.requests.items():
+        answer = story.answers.get(number)
+        told = getattr(answer[1], "error_code", None) if answer is not None else None
+        if place > loads[-1] and told is ErrorCode.NOT_COORDINATOR:
+            group = getattr(request.body, "group_id", "")
+            return f"the load fails; {group} is answered NOT_COORDINATOR (event {place})"
+    return None
+
+
+def memory_has_what_the_log_has(story: Story) -> str | None:
+    """INV-REPLAY-01, F-SURV-05: once all is replicated, a classic group has the members that its last record names in
+    this generation, with their assignments, unless they left since."""
+    for place, step in enumerate(story.steps):
+        if not step.quiet or isinstance(step.event, Load):
+            continue
+        for name, value in _last_records(step.log).items():
+            view = step.classic.get(name)
+            if view is None or view.generation_id != value.generation:
+                continue
+            live = {row.group_instance_id or row.member_id: row for row in view.members}
+            for row in value.members:
+                member = live.get(row.group_instance_id or row.member_id)
+                if member is not None and (member.member_id, member.assignment) != (row.member_id, row.assignment):
+                    return f"{name} has {row.member_id} in memory otherwise than in the log (event {place})"
+    reached(any(_last_records(story.last.log).values()), "no classic group is in the log")
+    return None
+
+
+def an_empty_group_is_what_the_log_says(story: Story, place: int, step: Step) -> str | None:
+    """INV-REPLAY-01, C-ST-27: nobody uses up a generation of an empty group that nobody writes."""
+    rows = _last_records(step.log)
+    for name, view in step.classic.items():
+        written = rows[name].generation if name in rows else None
+        if step.quiet and view.state is GroupState.EMPTY and view.generation_id != written:
+            return f"{name} is empty in generation {view.generation_id}, in the log in {written}"
+    return None
+
+
+def _last_records(log: tuple[Record, ...]) -> dict[str, GroupMetadataValue]:
+    rows = {record.key.group: record.value for record in log if isinstance(record.key, GroupMetadataKey)}
+    return {name: value for name, value in rows.items() if isinstance(value, GroupMetadataValue)}
+
+
+def epochs_do_not_go_back(story: Story, place: int, step: Step) -> str | None:
+    """INV-KIP-04: no epoch of a group is below one that the log holds of it, since it was deleted last."""
+    for name, view in step.consumer.items():
+        highest = 0
+        for record in step.log:
+            if record.key == ConsumerGroupMetadataKey(name):
+                value = record.value
+                highest = max(highest, value.epoch) if isinstance(value, ConsumerGroupMetadataValue) else 0
+        if view.group_epoch < highest:
+            return f"{name} is at epoch {view.group_epoch}, and the log has epoch {highest} of it"
+    return None
+
+
+def a_group_never_counts_anew(story: Story) -> str | None:
+    """INV-CONV-01, of groups without members as well: generations and group epochs are one count."""
+    highest: dict[str, int] = {}
+    seen_both = False
+    for place, step in enumerate(story.steps):
+        now = {name: view.group_epoch for name, view in step.consumer.items()}
+        now |= {name: view.generation_id for name, view in step.classic.items()}
+        for name, count in now.items():
+            seen_both |= name in step.classic and highest.get(name, 0) > 0
+            if count < highest.get(name, 0):
+                return f"{name} counts {count} after {highest[name]} (event {place})"
+            highest[name] = max(highest.get(name, 0), count)
+    reached(seen_both, "no group changes its protocol")
+    return None
+
+
+def only_groups_that_are_there_are_timed(story: Story, place: int, step: Step) -> str | None:
+    """X-UP-16, C-TMR-12: no step arms a timer of a classic group that is none, or is gone, after it."""
+    for key, deadline in step.seen.timers.items():
+        # what an append that fails takes back is gone only after that
+        undone = place + 1 < len(story.steps) and isinstance(story.steps[place + 1].event, AppendFailed)
+        if deadline is not None and key.kind in _CLASSIC_TIMERS and key.group_id not in step.classic and not undone:
+            return f"a {key.kind.value} timer of {key.group_id} is set, which is no classic group"
+    return None
+
+
+def timers_are_of_the_protocol(story: Story, place: int, step: Step) -> str | None:
+    """X-DOWN-33: a group that is classic has no timers of a consumer group."""
+    reached(step.classic, "no group is classic at the end")
+    for key in step.armed:
+        if key.kind in _CONSUMER_TIMERS and key.group_id in step.classic:
+            return f"{key.group_id} is classic, and a {key.kind.value} timer of {key.member_id} runs"
+    return None
+
+
+def the_loss_of_the_partition_fences_nobody(story: Story) -> str | None:
+    """F-UNLOAD-01: who waits when the partition is lost is sent elsewhere."""
+    told = [reply.body for step in story.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
+    reached(told, "nobody waits when the partition is lost")
+    for body in told:
+        error = getattr(body, "error_code", ErrorCode.NOT_COORDINATOR)
+        if error is not ErrorCode.NOT_COORDINATOR:
+            return f"the partition is lost, and who waits is answered {error.name}"
+    return None
+
+
+def nobody_is_told_of_a_fault(story: Story) -> str | None:
+    """No answer is UNKNOWN_SERVER_ERROR."""
+    for number, (place, body) in story.answers.items():
+        if getattr(body, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR:
+            asked = type(story.requests[number][1].body).__name__.removesuffix("Request")
+            return f"{asked} is answered UNKNOWN_SERVER_ERROR (event {place})"
+    last = max((number for number in story.requests), default=None)
+    reached(last is not None and last in story.answers, "the last request is not answered")
+    return None
+
+
+def a_refusal_answers_nobody_else(story: Story) -> str | None:
+    """X-UP-06, X-UP-09: a request that is refused answers nobody else. Judged where somebody waits."""
+    waited = 0
+    for number, (place, request) in story.requests.items():
+        answer = story.answers.get(number)
+        if answer is None or answer[0] != place or not place:
+            continue
+        waiting = [each for each in story.waiting(place - 1) if _group(each) == _group(request)]
+        waited += bool(waiting) and hasattr(request.body, "member_epoch")
+        error = getattr(answer[1], "error_code", ErrorCode.NONE)
+        others = [reply for reply in story.steps[place].seen.replies if reply.request_id != number]
+        if error is not ErrorCode.NONE and hasattr(request.body, "member_epoch") and others:
+            return f"a heartbeat is refused, {error.name}, and answers {len(others)} that waited (event {place})"
+    reached(waited, "nobody waits when the consumer comes")
+    return None
+
+
+def _group(request: Request) -> str:
+    name: str = getattr(request.body, "group_id", "")
+    return name

@@ -1,0 +1,145 @@
+"""What a coordinator did with the events of a finding, step by step: what a judge looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import Appended, AppendFailed, Event, Load, Request, TaskKey, TimerKey, Topic
+from fencepost.protocol.events import TopicsChanged as TopicsChangedEvent
+from fencepost.protocol.messages import RequestBody, ResponseBody
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
+from fencepost.protocol.view import GroupView
+
+from ..shrink.references import Around
+from ..targets.base import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event, what was seen, and what there is after it. ``origin``: the place of the event in the finding's trace,
+    None of what was asked after its end. ``log``: the records that are in the log; ``replicated``: how many are."""
+
+    event: Event
+    origin: int | None
+    seen: Observation
+    classic: Mapping[str, GroupView]
+    consumer: Mapping[str, ConsumerGroupView]
+    armed: Mapping[TimerKey, int]
+    log: tuple[Record, ...]
+    replicated: int
+    tasks: frozenset[TaskKey]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether all that was written is replicated."""
+        return self.replicated == len(self.log)
+
+    @property
+    def body(self) -> RequestBody | None:
+        """Of the request, if the event is one."""
+        return self.event.body if isinstance(self.event, Request) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A finding's trace as a target played it. ``dropped``: the events of the trace that could not be played,
+    as a timer that is not set there, with their places in it."""
+
+    settings: Settings
+    steps: tuple[Step, ...]
+    dropped: tuple[tuple[int, Event], ...] = ()
+    requests: Mapping[int, tuple[int, Request]] = field(default_factory=dict)  #: by id, with its step
+    answers: Mapping[int, tuple[int, ResponseBody]] = field(default_factory=dict)  #: by request, with its step
+
+    @property
+    def last(self) -> Step:
+        return self.steps[-1]
+
+    def before(self, step: int) -> Step:
+        """The step before this one. The first two only say what topics there are and load the log."""
+        return self.steps[max(step - 1, 0)]
+
+    def asked(self, *kinds: type[RequestBody]) -> Iterator[tuple[int, Any, ResponseBody | None]]:
+        """The requests of these kinds: step, body, and what was answered, None if nothing was."""
+        for number, (step, request) in self.requests.items():
+            if isinstance(request.body, kinds):
+                yield step, request.body, self.answers[number][1] if number in self.answers else None
+
+    def waiting(self, step: int) -> list[Request]:
+        """The requests that are not answered after the step."""
+        found = []
+        for number, (asked, request) in self.requests.items():
+            answered = self.answers.get(number)
+            if asked <= step and (answered is None or answered[0] > step):
+                found.append(request)
+        return found
+
+    def topics(self, step: int) -> tuple[Topic, ...]:
+        """As the coordinator knows them after the step."""
+        images = [each.event for each in self.steps[: step + 1] if isinstance(each.event, TopicsChangedEvent)]
+        return images[-1].topics if images else ()
+
+
+class _Told:
+    """A session whose coordinator has done it all already. Feed it in order."""
+
+    def __init__(self, observations: Sequence[Observation]) -> None:
+        self._observations = iter(observations)
+        self.armed: dict[TimerKey, int] = {}
+        self.groups: dict[str, GroupView] = {}
+        self.consumer_groups: dict[str, ConsumerGroupView] = {}
+
+    def feed(self, event: Event) -> Observation:
+        del event
+        seen = next(self._observations)
+        for key, deadline in seen.timers.items():
+            _put(self.armed, key, deadline)
+        for name, view in seen.groups.items():
+            _put(self.groups, name, view)
+        for name, shown in seen.consumer_groups.items():
+            _put(self.consumer_groups, name, shown)
+        return seen
+
+
+def _put(known: dict[Any, Any], key: object, value: object) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value
+
+
+def tell(
+    settings: Settings,
+    events: Sequence[Event],
+    origins: Sequence[int | None],
+    observations: Sequence[Observation],
+    dropped: Sequence[tuple[int, Event]] = (),
+) -> tuple[Story, Around]:
+    """The story of these events, and what is around the coordinator at its end."""
+    around = Around(_Told(observations))
+    steps: list[Step] = []
+    log: tuple[Record, ...] = ()
+    requests: dict[int, tuple[int, Request]] = {}
+    answers: dict[int, tuple[int, ResponseBody]] = {}
+    replicated = 0
+    for place, (event, origin) in enumerate(zip(events, origins, strict=True)):
+        seen = around.feed(event)
+        if isinstance(event, Load):
+            log = event.records
+        elif isinstance(event, AppendFailed):
+            log = log[: around.base]
+        elif isinstance(event, Request):
+            requests[event.id] = (place, event)
+        log = (*log, *seen.records)
+        for reply in seen.replies:
+            answers[reply.request_id] = (place, reply.body)
+        replicated = len(event.records) if isinstance(event, Load) else replicated
+        replicated = event.offset if isinstance(event, Appended) else replicated
+        session = around.session
+        views = dict(session.groups), dict(session.consumer_groups), dict(session.armed)
+        steps.append(Step(event, origin, seen, *views, log, replicated, frozenset(around.tasks)))
+    return Story(settings, tuple(steps), tuple(dropped), requests, answers), around
