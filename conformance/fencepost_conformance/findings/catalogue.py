@@ -15,11 +15,13 @@ from .play import Probe
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``path``: of the trace, in ``docs/findings``, without its end."""
+    """``path``: of the trace, in ``docs/findings``, without its end. ``needless``: the places of the events that only
+    the fault makes possible, as a timer that a mended coordinator does not set."""
 
     path: str
     judge: Judge
     probes: tuple[Probe, ...] = ()
+    needless: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -38,7 +40,17 @@ class Finding:
 
 
 def _all(judge: Judge, paths: str, asked: Sequence[Probe] = ()) -> Iterable[Finding]:
-    return (Finding(path, judge, tuple(asked)) for path in paths.split())
+    return (Finding(path, judge, tuple(asked), _NEEDLESS.get(path, frozenset())) for path in paths.split())
+
+
+_NEEDLESS = {
+    "protocol-listed-twice": frozenset({4}),
+    "shortest/join-phase-without-end": frozenset({4}),
+    "sync-that-cannot-end": frozenset({21}),
+    "flag-of-an-earlier-round": frozenset({12}),
+    "timer-of-a-dead-group": frozenset({5}),
+    "shortest/generation-of-a-dead-timer": frozenset({6}),
+}
 
 
 _LOAD = runtime.what_is_written_can_be_loaded
@@ -72,7 +84,11 @@ FINDINGS: tuple[Finding, ...] = (
     *_all(classic.a_delay_without_newcomers_is_the_last, "flag-of-an-earlier-round shortest/delay-of-nobody"),
     *_all(_EMPTY, "timer-of-a-dead-group shortest/generation-of-a-dead-timer"),
     *_all(runtime.the_loss_of_the_partition_fences_nobody, "shortest/fenced-by-the-loss"),
-    *_all(_FAULT, "consumer/assignor-taken-away consumer/partition-of-nowhere consumer/upgrade-too-early", [probes.replicate]),
+    *_all(
+        _FAULT,
+        "consumer/assignor-taken-away consumer/partition-of-nowhere consumer/upgrade-too-early",
+        [probes.replicate],
+    ),
     *_all(_FAULT, "consumer/downgrade-by-a-former-name", [probes.replicate]),
     *_all(_WATCHED, "consumer/timers-of-two-groups consumer/leave-not-stored consumer/join-too-late"),
     *_all(at_the_end(consumer.a_revocation_is_timed), "consumer/confirmation-not-stored"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fencepost.protocol import embedded
 from fencepost.protocol.consumer_messages import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
 )
-from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupView, ConsumerMemberView, MemberState
+from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import AppendFailed, TimerKind, TopicsChanged
 from fencepost.protocol.messages import (
@@ -89,10 +91,10 @@ def a_settled_group_owns_everything(story: Story, place: int, step: Step) -> str
 
 
 def _is_settled(view: ConsumerGroupView) -> bool:
-    return (
-        view.state is ConsumerGroupState.STABLE
-        and view.assignment_epoch == view.group_epoch
-        and all(row.state is MemberState.STABLE and row.member_epoch == view.group_epoch for row in view.members)
+    """A static member that is away for a while has nothing to do either."""
+    here = [row for row in view.members if row.member_epoch != STATIC_LEAVE_EPOCH]
+    return view.assignment_epoch == view.group_epoch and all(
+        row.state is MemberState.STABLE and row.member_epoch == view.group_epoch for row in here
     )
 
 
@@ -124,7 +126,7 @@ def whoever_leaves_is_gone(story: Story) -> str | None:
     left = 0
     for place, body, answer in story.asked(ConsumerGroupHeartbeatRequest):
         before, after = story.before(place).consumer.get(body.group_id), story.steps[place].consumer.get(body.group_id)
-        if body.member_epoch != -1 or before is None or answer is None or not _has(before, body.member_id):
+        if body.member_epoch != LEAVE_EPOCH or before is None or answer is None or not _has(before, body.member_id):
             continue
         left += 1
         if after is not None and _has(after, body.member_id):

@@ -1,4 +1,4 @@
-"""What a judge is: a promise, and a look at a story that tells where it is broken."""
+"""What a judge is: a look at a story that tells where a promise is broken."""
 
 from __future__ import annotations
 
@@ -33,22 +33,6 @@ class Judged:
 
     verdict: Verdict
     why: str = ""
-
-
-#: what the target says of an event that makes no sense to it; no fault of its own
-_IMPOSSIBLE = {"NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend"}
-
-
-def judged(judge: Judge, story: Story) -> Judged:
-    """The verdict of the judge."""
-    for place, step in enumerate(story.steps):
-        if step.seen.error in _IMPOSSIBLE:
-            return Judged(Verdict.DIFFERENT, f"event {place} cannot be played: {step.seen.error}")
-    try:
-        broken = judge(story)
-    except NotReached as reason:
-        return Judged(Verdict.DIFFERENT, str(reason))
-    return Judged(Verdict.GONE) if broken is None else Judged(Verdict.PRESENT, broken)
 
 
 def at_any_step(look: Look) -> Judge:

@@ -79,6 +79,8 @@ def _beat(place: int) -> Probe:
         if place >= len(rows) or rows[place][1].classic is not None:
             return None
         name, row = rows[place]
+        if row.member_epoch < 0:
+            return None
         held = tuple(TopicPartitions(each.topic_id, each.partitions) for each in row.assigned)
         body = ConsumerGroupHeartbeatRequest(name, row.member_id, row.member_epoch, row.instance_id)
         return ask(story, replace(body, topic_partitions=held))

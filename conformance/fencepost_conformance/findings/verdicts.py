@@ -1,0 +1,71 @@
+"""The verdict on a story: what its judge says, if the story is the one that was meant."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Appended, Event
+
+from ..trace import EventTrace
+from .catalogue import Finding
+from .judge import Judged, NotReached, Verdict
+from .story import Story
+
+#: what a target says of an event that makes no sense to it; no fault of its own
+_IMPOSSIBLE: Final = {"NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend"}
+#: by these a coordinator says that it does not do what it is asked, or cannot: nothing is shown by that
+_UNWILLING: Final = {
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.UNSUPPORTED_VERSION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.UNSUPPORTED_ASSIGNOR,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+
+def verdict(finding: Finding, trace: EventTrace, story: Story) -> Judged:
+    """A promise that is kept counts only where all of the trace was played but for what only the fault makes possible,
+    and was answered as a coordinator answers that takes part."""
+    for place, step in enumerate(story.steps):
+        if step.seen.error in _IMPOSSIBLE:
+            return Judged(Verdict.DIFFERENT, f"event {place} cannot be played: {step.seen.error}")
+    try:
+        broken = finding.judge(story)
+    except NotReached as reason:
+        return Judged(Verdict.DIFFERENT, str(reason))
+    if broken is not None:
+        return Judged(Verdict.PRESENT, broken)
+    unplayed = _unplayed(finding, story) or _unwilling(trace, story)
+    return Judged(Verdict.GONE) if unplayed is None else Judged(Verdict.DIFFERENT, unplayed)
+
+
+def _unplayed(finding: Finding, story: Story) -> str | None:
+    for place, event in story.dropped:
+        # nothing to replicate is no hindrance
+        if place not in finding.needless and not isinstance(event, Appended):
+            return f"event {place} of the trace makes no sense here: {_words(event)}"
+    return None
+
+
+def _words(event: Event) -> str:
+    key = getattr(event, "key", None)
+    about = "" if key is None else f" {key.kind.value} {key.group_id}"
+    return type(event).__name__ + about
+
+
+def _unwilling(trace: EventTrace, story: Story) -> str | None:
+    recorded = {
+        (reply.request_id, getattr(reply.body, "error_code", None))
+        for seen in trace.observations
+        for reply in (seen.replies if seen is not None else ())
+    }
+    for number, (_, body) in story.answers.items():
+        error = getattr(body, "error_code", None)
+        asked_in_trace = story.steps[story.requests[number][0]].origin is not None
+        if asked_in_trace and error in _UNWILLING and (number, error) not in recorded:
+            return f"request {number} is answered {ErrorCode(error).name}"
+    return None
