@@ -24,6 +24,7 @@ COMMANDS = {
     "record": "Record a trace between real clients and a real broker",
     "validate": "Decide whether recorded traces could have been produced",
     "replay": "Show one trace step by step",
+    "findings": "Show which known fault is in which release",
     "mutants": "Run the suite against each known fault",
     "rules": "Show where each rule of the rule book stands",
     "diagram": "Draw a state machine",

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencepost.protocol.errors import ErrorCode
+
 from ..console import CannotRun
 from ..trace import EventTrace, read_traces
 from . import classic, consumer, owners, probes, runtime
@@ -16,12 +18,14 @@ from .play import Probe
 @dataclass(frozen=True, slots=True)
 class Finding:
     """``path``: of the trace, in ``docs/findings``, without its end. ``needless``: the places of the events that only
-    the fault makes possible, as a timer that a mended coordinator does not set."""
+    the fault makes possible, as a timer that a mended coordinator does not set. ``mended``: errors by which a mended
+    coordinator answers what Kafka answered otherwise."""
 
     path: str
     judge: Judge
     probes: tuple[Probe, ...] = ()
     needless: frozenset[int] = frozenset()
+    mended: frozenset[ErrorCode] = frozenset()
 
     @property
     def name(self) -> str:
@@ -40,7 +44,10 @@ class Finding:
 
 
 def _all(judge: Judge, paths: str, asked: Sequence[Probe] = ()) -> Iterable[Finding]:
-    return (Finding(path, judge, tuple(asked), _NEEDLESS.get(path, frozenset())) for path in paths.split())
+    return (
+        Finding(path, judge, tuple(asked), _NEEDLESS.get(path, frozenset()), _MENDED.get(path, frozenset()))
+        for path in paths.split()
+    )
 
 
 _NEEDLESS = {
@@ -51,16 +58,23 @@ _NEEDLESS = {
     "timer-of-a-dead-group": frozenset({5}),
     "shortest/generation-of-a-dead-timer": frozenset({6}),
 }
+_MENDED = {
+    "shortest/fenced-by-the-loss": frozenset({ErrorCode.NOT_COORDINATOR}),
+    "consumer/upgrade-too-early": frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}),  # come again
+    "consumer/leave-refused": frozenset({ErrorCode.UNKNOWN_SERVER_ERROR}),  # to who sends no readable metadata
+}
 
 
 _LOAD = runtime.what_is_written_can_be_loaded
 _LOG = runtime.memory_has_what_the_log_has
 _TIMED = at_the_end(classic.join_phase_is_timed)
-_WAITS = at_any_step(classic.who_is_waited_for_waits)
-_OWES = at_any_step(classic.only_members_owe_a_sync)
-_EMPTY = at_any_step(runtime.an_empty_group_is_what_the_log_says)
+_WAITS = at_any_step(classic.who_is_waited_for_waits, classic.nobody_waits)
+_OWES = at_any_step(classic.only_members_owe_a_sync, classic.no_generation)
+_EMPTY = at_any_step(runtime.an_empty_group_is_what_the_log_says, runtime.no_empty_group_after_a_failure)
 _WATCHED = at_the_end(consumer.everybody_is_watched)
 _OWNED = at_the_end(consumer.a_settled_group_owns_everything)
+_EPOCHS = at_any_step(runtime.epochs_do_not_go_back, runtime.no_join_of_an_empty_group)
+_THERE = at_any_step(runtime.only_groups_that_are_there_are_timed, runtime.no_conversion_before_a_timeout)
 _GIVEN = owners.nothing_is_given_before_it_is_given_up
 _REFUSED = runtime.a_refusal_answers_nobody_else
 _FAULT = runtime.nobody_is_told_of_a_fault
@@ -98,7 +112,7 @@ FINDINGS: tuple[Finding, ...] = (
     *_all(_OWNED, "consumer/new-instance consumer/kept-from-everybody consumer/stale-type", probes.SETTLE),
     *_all(_OWNED, "consumer/pruned-and-unowned consumer/upgrade-without-owner", probes.SETTLE),
     *_all(consumer.members_are_described_once, "consumer/described-twice"),
-    *_all(at_any_step(runtime.epochs_do_not_go_back), "consumer/dropped-group"),
+    *_all(_EPOCHS, "consumer/dropped-group"),
     *_all(runtime.a_group_never_counts_anew, "consumer/counted-anew"),
     *_all(_REFUSED, "consumer/upgrade-refused consumer/upgrade-of-the-unreadable"),
     *_all(classic.every_sync_is_answered, "consumer/sync-without-answer", [probes.replicate]),
@@ -107,6 +121,9 @@ FINDINGS: tuple[Finding, ...] = (
     *_all(consumer.a_generation_is_good, "consumer/generation-of-nobody", [probes.use_the_generation]),
     *_all(at_the_end(runtime.timers_are_of_the_protocol), "consumer/timers-after-downgrade"),
     *_all(at_the_end(consumer.whoever_synced_has_its_share), "consumer/downgrade-owes"),
-    *_all(at_any_step(runtime.only_groups_that_are_there_are_timed), "consumer/timer-of-who-was-converted"),
+    *_all(
+        _THERE,
+        "consumer/timer-of-who-was-converted",
+    ),
     *_all(consumer.only_who_subscribes_hears_of_a_topic, "consumer/topics-of-before"),
 )

@@ -84,6 +84,18 @@ def who_is_waited_for_waits(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
+def nobody_waits(story: Story) -> str | None:
+    """What a story lacks in which no JoinGroup waits for its answer."""
+    rows = (row for step in story.steps for view in step.classic.values() for row in view.members)
+    return None if any(row.awaiting_join for row in rows) else "no JoinGroup waits for its answer"
+
+
+def no_generation(story: Story) -> str | None:
+    """What a story lacks in which no classic group owes a SyncGroup."""
+    views = (view for step in story.steps for view in step.classic.values())
+    return None if any(view.pending_sync for view in views) else "no member owes a SyncGroup"
+
+
 def every_sync_is_answered(story: Story) -> str | None:
     """LIV-03, F-UNLOAD-01: a SyncGroup is answered, at the latest when the partition is lost."""
     syncs = [(body, answer) for _, body, answer in story.asked(SyncGroupRequest)]
@@ -94,7 +106,6 @@ def every_sync_is_answered(story: Story) -> str | None:
 
 def only_members_owe_a_sync(story: Story, place: int, step: Step) -> str | None:
     """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group."""
-    reached(any(view.generation_id for view in step.classic.values()) or place < len(story.steps) - 1, "no generation")
     for name, view in step.classic.items():
         strangers = view.pending_sync - {row.member_id for row in view.members}
         if strangers:

@@ -35,9 +35,16 @@ class Judged:
     why: str = ""
 
 
-def at_any_step(look: Look) -> Judge:
-    """A promise of every moment."""
-    return lambda story: next(_broken(look, story), None)
+def at_any_step(look: Look, missing: Callable[[Story], str | None]) -> Judge:
+    """A promise of every moment. ``missing``: what a story lacks in which the promise says nothing; None if nothing."""
+
+    def judge(story: Story) -> str | None:
+        found = next(_broken(look, story), None)
+        if found is None and (lacks := missing(story)) is not None:
+            raise NotReached(lacks)
+        return found
+
+    return judge
 
 
 def at_the_end(look: Look) -> Judge:

@@ -28,8 +28,8 @@ _FENCED = (
 
 
 def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
-    """INV-KIP-09: a consumer has what it was told, until it says without that it was told otherwise and has given it up.
-    Nobody else is told to take that. ``unheard``: requests whose answers arrive nowhere.
+    """INV-KIP-09: a consumer has what it was told until, told otherwise, it says that it has given it up; nobody else
+    is told to take that. ``unheard``: requests whose answers arrive nowhere.
 
     So a request takes nothing from its member that the member was told last. It may be a copy from before, or leave out
     what a callback is just taking up."""
@@ -44,9 +44,10 @@ def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
                 has[body.member_id] = _of(body.topic_partitions) | told.get(body.member_id, set())
             for reply in step.seen.replies:
                 asked, answer = story.requests[reply.request_id][1].body, reply.body
-                if not isinstance(asked, ConsumerGroupHeartbeatRequest) or reply.request_id in unheard:
+                if reply.request_id in unheard or not isinstance(asked, ConsumerGroupHeartbeatRequest):
                     continue
-                assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+                if not isinstance(answer, ConsumerGroupHeartbeatResponse):
+                    continue
                 if answer.error_code in _FENCED:
                     has.pop(asked.member_id, None)
                     told.pop(asked.member_id, None)
@@ -57,7 +58,8 @@ def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
                 for other, held in has.items():
                     both = held & told.get(asked.member_id, set())
                     if other != asked.member_id and both:
-                        return f"{other} has {_named(story, both)}, and {asked.member_id} is told to take it (event {place})"
+                        taken = f"{other} has {_named(story, both)}"
+                        return f"{taken}, and {asked.member_id} is told to take it (event {place})"
         reached(took, "nobody is told to take anything")
         reached(all(number in story.answers for number in unheard), "not every request is answered")
         return None

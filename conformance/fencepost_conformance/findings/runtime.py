@@ -4,8 +4,10 @@ Kafka's."""
 from __future__ import annotations
 
 from fencepost.protocol.consumer_records import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import AppendFailed, Load, Request, TimerKind, Unload
+from fencepost.protocol.events import AppendFailed, Load, Request, TimerFired, TimerKind, Unload
+from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
 from fencepost.protocol.view import GroupState
 
@@ -65,6 +67,15 @@ def an_empty_group_is_what_the_log_says(story: Story, place: int, step: Step) ->
     return None
 
 
+def no_empty_group_after_a_failure(story: Story) -> str | None:
+    """What a story lacks in which no group is empty after a record could not be appended."""
+    failed = next((place for place, step in enumerate(story.steps) if isinstance(step.event, AppendFailed)), None)
+    if failed is None:
+        return "no append fails"
+    views = (view for step in story.steps[failed:] for view in step.classic.values())
+    return None if any(view.state is GroupState.EMPTY for view in views) else "no group is empty after the failure"
+
+
 def _last_records(log: tuple[Record, ...]) -> dict[str, GroupMetadataValue]:
     rows = {record.key.group: record.value for record in log if isinstance(record.key, GroupMetadataKey)}
     return {name: value for name, value in rows.items() if isinstance(value, GroupMetadataValue)}
@@ -81,6 +92,23 @@ def epochs_do_not_go_back(story: Story, place: int, step: Step) -> str | None:
         if view.group_epoch < highest:
             return f"{name} is at epoch {view.group_epoch}, and the log has epoch {highest} of it"
     return None
+
+
+def no_join_of_an_empty_group(story: Story) -> str | None:
+    """What a story lacks in which no JoinGroup comes to a consumer group without members, and no consumer after it."""
+    came = [
+        place
+        for place, body, answer in story.asked(JoinGroupRequest)
+        if answer is not None and _is_empty(story.before(place).consumer.get(body.group_id))
+    ]
+    if not came:
+        return "no JoinGroup comes to an empty consumer group"
+    joined = any(view.members for step in story.steps[came[0] :] for view in step.consumer.values())
+    return None if joined else "no consumer comes after that"
+
+
+def _is_empty(view: ConsumerGroupView | None) -> bool:
+    return view is not None and not view.members
 
 
 def a_group_never_counts_anew(story: Story) -> str | None:
@@ -107,6 +135,18 @@ def only_groups_that_are_there_are_timed(story: Story, place: int, step: Step) -
         if deadline is not None and key.kind in _CLASSIC_TIMERS and key.group_id not in step.classic and not undone:
             return f"a {key.kind.value} timer of {key.group_id} is set, which is no classic group"
     return None
+
+
+def no_conversion_before_a_timeout(story: Story) -> str | None:
+    """What a story lacks in which no classic group is converted before a write to it is late."""
+    converted = [
+        place for place, step in enumerate(story.steps) if step.consumer.keys() & story.before(place).classic.keys()
+    ]
+    if not converted:
+        return "no classic group is converted"
+    late = (each.event for each in story.steps[converted[0] :])
+    timed_out = any(isinstance(each, TimerFired) and each.key.kind is TimerKind.OPERATION for each in late)
+    return None if timed_out else "no write is late after that"
 
 
 def timers_are_of_the_protocol(story: Story, place: int, step: Step) -> str | None:

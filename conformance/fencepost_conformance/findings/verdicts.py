@@ -39,7 +39,7 @@ def verdict(finding: Finding, trace: EventTrace, story: Story) -> Judged:
         return Judged(Verdict.DIFFERENT, str(reason))
     if broken is not None:
         return Judged(Verdict.PRESENT, broken)
-    unplayed = _unplayed(finding, story) or _unwilling(trace, story)
+    unplayed = _unplayed(finding, story) or _unwilling(finding, trace, story)
     return Judged(Verdict.GONE) if unplayed is None else Judged(Verdict.DIFFERENT, unplayed)
 
 
@@ -57,15 +57,17 @@ def _words(event: Event) -> str:
     return type(event).__name__ + about
 
 
-def _unwilling(trace: EventTrace, story: Story) -> str | None:
+def _unwilling(finding: Finding, trace: EventTrace, story: Story) -> str | None:
     recorded = {
         (reply.request_id, getattr(reply.body, "error_code", None))
         for seen in trace.observations
         for reply in (seen.replies if seen is not None else ())
     }
-    for number, (_, body) in story.answers.items():
-        error = getattr(body, "error_code", None)
-        asked_in_trace = story.steps[story.requests[number][0]].origin is not None
-        if asked_in_trace and error in _UNWILLING and (number, error) not in recorded:
+    played = {number for number, (place, _) in story.requests.items() if story.steps[place].origin is not None}
+    if not played & story.answers.keys():
+        return "no request is answered"
+    for number in played & story.answers.keys():
+        error = getattr(story.answers[number][1], "error_code", None)
+        if error in _UNWILLING - finding.mended and (number, error) not in recorded:
             return f"request {number} is answered {ErrorCode(error).name}"
     return None

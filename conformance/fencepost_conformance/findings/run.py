@@ -1,0 +1,69 @@
+"""Playing findings on targets by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fencepost.protocol.events import Event
+from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
+
+from ..console import CannotRun
+from ..jvm.process import ProcessFault
+from ..nearest import unknown
+from ..targets.base import Observation
+from ..targets.core import Core
+from ..targets.kafka_jvm import KafkaJvm
+from ..targets.registry import parse_target
+from .catalogue import Finding
+from .judge import Judged
+from .play import RunMany, play
+from .verdicts import verdict
+
+#: the releases whose verdicts are pinned
+RELEASES: Final = ("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
+
+
+def judge_all(
+    findings: Sequence[Finding], folder: Path, run: RunMany, *, told: Callable[[], None]
+) -> dict[str, Judged]:
+    """The verdict on each finding by its name. ``told`` is called for each exchange with the target."""
+    traces = [each.trace(folder) for each in findings]
+
+    def counted(many: Sequence[tuple[Settings, Sequence[Event]]]) -> Sequence[Sequence[Observation]]:
+        told()
+        return run(many)
+
+    stories = play([(trace, each.probes) for trace, each in zip(traces, findings, strict=True)], counted)
+    return {
+        each.name: verdict(each, trace, story) for each, trace, story in zip(findings, traces, stories, strict=True)
+    }
+
+
+@contextmanager
+def opened(target: str) -> Iterator[RunMany]:
+    """The target by its name: ``kafka:RELEASE``, or the core (``core:PROFILE``; ``intended`` if none is named).
+
+    Raises ``CannotRun`` if there is no such target, or it cannot be started, or ends on its own."""
+    head, _, tail = target.partition(":")
+    if head == "core":
+        name = tail or INTENDED.name
+        if name not in PROFILES:
+            raise CannotRun(unknown("profile", name, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
+        yield core(PROFILES[name])
+        return
+    named = parse_target(target)
+    if named.kind != "kafka":
+        raise CannotRun(f"{target}: findings are traces of events; use --target kafka:RELEASE or core:PROFILE")
+    try:
+        with KafkaJvm(named.release) as kafka:
+            yield kafka.run_many
+    except ProcessFault as fault:
+        raise CannotRun(str(fault)) from None
+
+
+def core(profile: Profile) -> RunMany:
+    """The core under the profile."""
+    return lambda many: [Core().run(settings, profile, events) for settings, events in many]

@@ -1,0 +1,96 @@
+"""Each judge says "present" of the fault and "gone" where it is mended, and neither where nothing was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Event, Reply, Request
+from fencepost.protocol.messages import HeartbeatResponse
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, PROFILES, Profile, Settings
+from fencepost_conformance.findings.catalogue import FINDINGS, Finding
+from fencepost_conformance.findings.judge import Judged, Verdict
+from fencepost_conformance.findings.play import play
+from fencepost_conformance.findings.run import core, judge_all
+from fencepost_conformance.findings.table import read_pinned
+from fencepost_conformance.findings.verdicts import verdict
+from fencepost_conformance.targets.base import Observation
+
+FOLDER = Path(__file__).parents[3] / "docs" / "findings"
+#: the member's fault, and a coordinator can do nothing about it
+NOT_MENDED = {"untold-partitions"}
+
+
+@cache
+def judged(profile: str) -> dict[str, Judged]:
+    return judge_all(FINDINGS, FOLDER, core(PROFILES[profile]), told=lambda: None)
+
+
+def test_every_trace_is_a_finding() -> None:
+    files = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("**/*.jsonl")}
+    assert {each.path for each in FINDINGS} == files
+    assert len({each.name for each in FINDINGS}) == len(FINDINGS) == len(files)
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
+def test_the_fault_is_present_as_kafka_does_it(finding: Finding) -> None:
+    found = judged(KAFKA_4_3.name)[finding.name]
+    assert found.verdict is Verdict.PRESENT
+    assert found.why
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
+def test_the_fault_is_gone_as_it_is_meant(finding: Finding) -> None:
+    expected = Verdict.PRESENT if finding.name in NOT_MENDED else Verdict.GONE
+    assert judged(INTENDED.name)[finding.name].verdict is expected
+
+
+@pytest.mark.parametrize("profile", [KAFKA_4_0, KAFKA_4_1, KAFKA_4_3], ids=lambda each: each.name)
+def test_the_core_has_the_faults_of_the_release_that_it_stands_for(profile: Profile) -> None:
+    pinned = read_pinned(FOLDER)
+    (release,) = [name for name in pinned if profile.name == f"kafka-{name.rpartition('.')[0]}"]
+    assert {name: row.verdict for name, row in judged(profile.name).items()} == pinned[release]
+
+
+def test_nothing_is_said_of_a_coordinator_that_refuses_everything() -> None:
+    """Neither "present" nor "gone": a promise to which nobody came is not kept."""
+
+    def refuses(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
+        return [[_refused(event) for event in events] for _, events in many]
+
+    found = judge_all(FINDINGS, FOLDER, refuses, told=lambda: None)
+    assert {name: row.verdict for name, row in found.items() if row.verdict is not Verdict.DIFFERENT} == {}
+    assert all(row.why for row in found.values())
+
+
+def _refused(event: Event) -> Observation:
+    if not isinstance(event, Request):
+        return Observation()
+    return Observation(replies=(Reply(event.id, HeartbeatResponse(ErrorCode.UNSUPPORTED_VERSION)),))
+
+
+def test_nothing_is_said_of_a_coordinator_that_is_silent() -> None:
+    found = judge_all(FINDINGS, FOLDER, _silent, told=lambda: None)
+    # who never answers a SyncGroup breaks that very promise
+    unanswered = {"forgotten-sync", "sync-of-who-left", "sync-without-answer"}
+    assert {name for name, row in found.items() if row.verdict is Verdict.PRESENT} == unanswered
+    assert [name for name, row in found.items() if row.verdict is Verdict.GONE] == []
+
+
+def _silent(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
+    return [[Observation() for _ in events] for _, events in many]
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
+def test_nothing_is_said_of_a_story_that_has_not_begun(finding: Finding) -> None:
+    """Only the topics and the first load."""
+    trace = finding.trace(FOLDER)
+    first = next(place for place, event in enumerate(trace.events) if isinstance(event, Request))
+    begun = replace(trace, events=trace.events[:first], observations=trace.observations[:first])
+    (story,) = play([(begun, finding.probes)], core(INTENDED))
+    assert verdict(finding, begun, story).verdict is Verdict.DIFFERENT

@@ -1,0 +1,97 @@
+"""The pinned table, the page that shows it, what is publicly known, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance import cli
+from fencepost_conformance.commands import findings as command
+from fencepost_conformance.findings.catalogue import FINDINGS
+from fencepost_conformance.findings.judge import Judged, Verdict
+from fencepost_conformance.findings.run import RELEASES
+from fencepost_conformance.findings.table import as_markdown, changed, read_pinned, read_tickets, write_pinned
+
+DOCS = Path(__file__).parents[3] / "docs"
+FOLDER = DOCS / "findings"
+NAMES = {each.name for each in FINDINGS}
+
+
+def test_every_release_is_pinned_with_every_finding() -> None:
+    pinned = read_pinned(FOLDER)
+    assert tuple(pinned) == RELEASES
+    assert all(set(rows) == NAMES for rows in pinned.values())
+
+
+def test_every_finding_was_looked_up() -> None:
+    assert set(read_tickets(FOLDER).findings) == NAMES
+
+
+def test_the_page_shows_what_is_pinned() -> None:
+    table = as_markdown(FINDINGS, read_pinned(FOLDER), read_tickets(FOLDER))
+    assert table in (DOCS / "findings.md").read_text(encoding="utf-8")
+
+
+def test_a_verdict_that_is_not_the_pinned_one_is_a_change() -> None:
+    pinned = {"one": Verdict.PRESENT, "two": Verdict.GONE}
+    found = {name: Judged(Verdict.PRESENT, "why") for name in ("one", "two", "three")}
+    assert changed(pinned, found) == ["two", "three"]
+
+
+def test_what_is_pinned_is_read_again(tmp_path: Path) -> None:
+    assert read_pinned(tmp_path) == {}
+    pinned = {"4.0.2": {"one": Verdict.PRESENT}, "4.4.0": {"one": Verdict.DIFFERENT}}
+    write_pinned(tmp_path, pinned)
+    assert read_pinned(tmp_path) == pinned
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["findings", *words])
+    code = left.value.code
+    assert isinstance(code, int)
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_what_is_not_pinned_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "wedged-group", "starving", "--target", "core:kafka-4.2", "--json")
+    told = json.loads(out)
+    assert (code, told["held"], told["changed"], told["not_pinned"]) == (0, True, [], ["core:kafka-4.2"])
+    verdicts = {row["name"]: row["verdicts"]["core:kafka-4.2"]["verdict"] for row in told["findings"]}
+    assert verdicts == {"wedged-group": "present", "starving": "gone"}
+
+
+def test_another_verdict_than_the_pinned_one_is_found(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "read_pinned", lambda _: {"core": {"wedged-group": Verdict.PRESENT}})
+    code, out, _ = run(capsys, "wedged-group", "--target", "core", "--json")
+    row = {"target": "core", "finding": "wedged-group", "pinned": "present", "verdict": "gone"}
+    assert (code, json.loads(out)["changed"]) == (1, [row])
+    code, out, _ = run(capsys, "wedged-group", "--target", "core")
+    assert code == 1
+    assert "core wedged-group: gone, pinned present" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("wedged-grup",), "did you mean wedged-group?"),
+        (("--target", "core:kafka-4.9"), "no profile 'kafka-4.9'"),
+        (("--target", "broker:4.3.1"), "findings are traces of events"),
+        (("wedged-group", "--pin"), "leave out their names"),
+    ],
+)
+def test_what_cannot_be_run_is_told(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str) -> None:
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert reason in err
+
+
+def test_the_terminal_shows_the_table_in_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--target", "core", "--target", "core:kafka-4.3")
+    assert all(name in out for name in NAMES)
+    assert max(map(len, out.splitlines())) <= 80

@@ -1,0 +1,24 @@
+"""What is pinned of the findings is what Kafka's own coordinator does, on the oldest and on the newest release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost_conformance.findings.catalogue import FINDINGS
+from fencepost_conformance.findings.run import RELEASES, judge_all, opened
+from fencepost_conformance.findings.table import changed, read_pinned
+
+pytestmark = pytest.mark.jvm
+
+FOLDER = Path(__file__).parents[2] / "docs" / "findings"
+
+
+@pytest.mark.parametrize("release", [RELEASES[0], RELEASES[-1]])
+def test_kafka_has_the_faults_that_are_pinned(release: str) -> None:
+    require_harness(release)
+    with opened(f"kafka:{release}") as run:
+        found = judge_all(FINDINGS, FOLDER, run, told=lambda: None)
+    assert changed(read_pinned(FOLDER)[release], found) == []
