@@ -7,8 +7,9 @@ from itertools import product
 
 import pytest
 
-from fencepost.coordinator.timer_keys import groups_alike, namesakes
+from fencepost.coordinator.timer_table import slot_of
 from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_model.classic.collisions import mistaken
 from fencepost_model.classic.state import Timer
 
@@ -42,7 +43,12 @@ def by_the_model(key: TimerKey) -> set[TimerKey]:
     return {TimerKey(kinds[timer.kind], group, timer.member_id) for group, timer in others}
 
 
-@pytest.mark.parametrize("told", [lambda key: set(namesakes(key)), by_the_model], ids=["core", "model"])
+def by_the_core(key: TimerKey) -> set[TimerKey]:
+    slot = slot_of(key, KAFKA_4_3)
+    return {other for other in OF_MEMBERS | OF_GROUPS if other != key and slot_of(other, KAFKA_4_3) == slot}
+
+
+@pytest.mark.parametrize("told", [by_the_core, by_the_model], ids=["core", "model"])
 def test_timers_with_the_same_text_are_taken_for_one_another(told: Callable[[TimerKey], set[TimerKey]]) -> None:
     keys = OF_MEMBERS | OF_GROUPS
     same = {key: {other for other in keys if other != key and text(other) == text(key)} for key in keys}
@@ -50,6 +56,6 @@ def test_timers_with_the_same_text_are_taken_for_one_another(told: Callable[[Tim
     assert any(same.values())
 
 
-def test_the_quick_look_misses_none() -> None:
-    for key in OF_MEMBERS | OF_GROUPS:
-        assert {other.group_id for other in namesakes(key)} <= groups_alike(key.group_id, key.member_id)
+def test_mended_each_timer_has_a_slot_of_its_own() -> None:
+    keys = OF_MEMBERS | OF_GROUPS | {TimerKey(TimerKind.OPERATION, operation=number) for number in (-1, 0, 1)}
+    assert len({slot_of(key, INTENDED) for key in keys}) == len(keys)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from fencepost.coordinator import timer_keys
+from fencepost.coordinator import state, work
 from fencepost.coordinator.consumer import heartbeat, leave, membership, reconcile, records, regex, timers
 from fencepost.coordinator.consumer.draft import ConsumerDraft
 from fencepost.coordinator.consumer.errors import Refused
@@ -14,6 +14,7 @@ from fencepost.coordinator.consumer.membership import Claim, Found
 from fencepost.coordinator.consumer.reconcile import Goal
 from fencepost.coordinator.consumer.regex import RegexChange
 from fencepost.coordinator.consumer.state import NOTHING, ConsumerGroup, ConsumerMember, Holding
+from fencepost.coordinator.timer_table import Slot
 from fencepost.coordinator.work import Step
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
@@ -25,7 +26,7 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.settings import KAFKA_4_3, Profile
 
 from .mutant import Mutant, Patches, Side
 
@@ -213,12 +214,11 @@ def _revocation_timer_of_an_old_epoch(patches: Patches) -> None:
 
 
 def _timers_of_one_key(patches: Patches) -> None:
-    def watch(step: Step, key: TimerKey, delay_ms: int, epoch: int = 0) -> None:
-        for other in timer_keys.namesakes(key):
-            step.unwatch(other)
-        original(step, key, delay_ms, epoch)
+    def slot_of(key: TimerKey, _: Profile) -> Slot:
+        return original(key, KAFKA_4_3)
 
-    original = patches.attribute(Step, "watch", watch)
+    original: Callable[[TimerKey, Profile], Slot] = patches.attribute(work, "slot_of", slot_of)
+    patches.attribute(state, "slot_of", slot_of)
 
 
 FAULTS: tuple[Mutant, ...] = tuple(

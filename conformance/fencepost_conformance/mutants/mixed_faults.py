@@ -166,7 +166,7 @@ def _rejoin_is_not_awaited(patches: Patches) -> None:
 
 def _rejoin_is_put_off(patches: Patches) -> None:
     def expect(step: Step, group_id: str, member: ConsumerMember) -> None:
-        step.watch(TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id), member.rebalance_timeout)
+        step.set_timer(TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id), member.rebalance_timeout)
 
     patches.attribute(classic, "expect_join", expect)
 
@@ -174,7 +174,7 @@ def _rejoin_is_put_off(patches: Patches) -> None:
 def _sync_is_not_awaited(patches: Patches) -> None:
     def joined(step: Step, done: Any) -> None:
         original(step, done)
-        step.unwatch(TimerKey(TimerKind.CONSUMER_SYNC, done.group_id, done.member_id))
+        step.cancel_timer(TimerKey(TimerKind.CONSUMER_SYNC, done.group_id, done.member_id))
 
     original = patches.attribute(join, "joined", joined)
 
@@ -182,7 +182,7 @@ def _sync_is_not_awaited(patches: Patches) -> None:
 def _session_of_the_group(patches: Patches) -> None:
     def watch(step: Step, group_id: str, member: ConsumerMember) -> None:
         key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
-        step.watch(key, step.settings.group_consumer_session_timeout_ms)
+        step.set_timer(key, step.settings.group_consumer_session_timeout_ms)
 
     patches.attribute(classic, "watch_session", watch)
 

@@ -7,7 +7,7 @@ Describe and list see the *map* of groups as of the high watermark (F-RT-11), an
 from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
     DescribedGroup,
@@ -116,8 +116,6 @@ def _delete(step: Step, name: str) -> ErrorCode:
         return ErrorCode.NONE
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
-    for member_id in group.pending_join:
-        step.stray(TimerKey(TimerKind.SESSION, name, member_id))  # it runs on, without effect
     step.change_map(name, None)
     step.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
     return ErrorCode.NONE

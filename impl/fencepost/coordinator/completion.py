@@ -27,7 +27,7 @@ that its sender need not wait, and leaves everything else to the callback, which
 from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import CancelTimer, Request, TimerKey, TimerKind
+from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import DeleteGroupsRequest, SyncGroupRequest
 
 from . import admin, operations, reads, static, sync
@@ -215,7 +215,6 @@ def _keep(step: Step, group: GroupDraft) -> None:
         step.keep(group)
     else:
         step.amend_change(group)
-        step.stray_timers(group.freeze())
 
 
 def _release(step: Step, request_id: int, callback: AssignmentSent | MemberReplaced) -> None:
@@ -233,17 +232,15 @@ def _release(step: Step, request_id: int, callback: AssignmentSent | MemberRepla
 
 def _lose_timers(step: Step, group: ClassicGroup) -> None:
     """A reverted group leaves its timers behind, to act on the next group of its name (C-TMR-12); mended, they go."""
-    keys = {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.members}
-    keys |= {TimerKey(TimerKind.SESSION, group.group_id, member_id): None for member_id in group.pending_join}
-    keys[TimerKey(TimerKind.SYNC, group.group_id)] = None  # a downgrade may complete its join phase at once (X-DOWN-22)
-    timers = {TimerKey(TimerKind.JOIN, group.group_id): group.delay, **keys}
-    for key, delay in timers.items():
-        if step.profile.fault_timers_outlive_reverted_group:
-            step.stray(key, delay)
-        else:
-            step.cancel_timer(key)
+    if step.profile.fault_timers_outlive_reverted_group:
+        return
+    name = group.group_id
+    for kind in (TimerKind.JOIN, TimerKind.SYNC):  # a downgrade may complete its join phase at once (X-DOWN-22)
+        step.cancel_timer(TimerKey(kind, name))
+    for member_id in (*group.members, *sorted(group.pending_join)):
+        step.cancel_timer(TimerKey(TimerKind.SESSION, name, member_id))
 
 
 def _close(step: Step, number: int) -> None:
     step.close(number)
-    step.timers.append(CancelTimer(operations.timer(number)))
+    step.cancel_timer(operations.timer(number))

@@ -33,7 +33,6 @@ class GroupDraft:
         "_static_copied",
         "assignment_open",
         "awaiting",
-        "delay",
         "generation",
         "group_id",
         "incarnation",
@@ -68,7 +67,6 @@ class GroupDraft:
         self.support: dict[str, int] = group.support  # type: ignore[assignment]  # likewise
         self.awaiting = group.awaiting
         self.new_member_added = group.new_member_added
-        self.delay = group.delay
         self.assignment_open = group.assignment_open
         self._copied = False
         self._static_copied = False
@@ -91,7 +89,6 @@ class GroupDraft:
             self.support,
             self.awaiting,
             self.new_member_added,
-            self.delay,
             self.assignment_open,
         )
 

@@ -18,17 +18,14 @@ _UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
 def fired(step: Step, event: TimerFired) -> None:
     key = event.key
+    armed = step.fires(key)
     if key.kind is TimerKind.OPERATION:
         completion.timed_out(step, key.operation)
         return
     if key.kind in timers.KINDS:
-        leave.fired(step, key)
+        leave.fired(step, key, armed.epoch)
         return
     group = step.draft(key.group_id)
-    delay = None if group is None else group.delay
-    if key in step.strays:
-        delay = step.strays[key]  # C-TMR-12
-        step.unstray(key)
     if group is None:
         operations.timer_done(step)
         return
@@ -37,8 +34,8 @@ def fired(step: Step, event: TimerFired) -> None:
             _session(step, group, key.member_id)
         elif key.kind is TimerKind.SYNC:
             _sync(step, group)
-        elif delay is not None:
-            rebalance.initial_delay_over(step, group, delay)
+        elif armed.initial is not None:  # perhaps of an earlier group of this name (C-TMR-12)
+            rebalance.initial_delay_over(step, group, armed.initial)
         else:
             rebalance.complete(step, group)
     except InternalError:

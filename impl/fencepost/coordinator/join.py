@@ -47,8 +47,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
         created = True
         if not step.profile.fault_timers_outlive_reverted_group:
             for key in (TimerKey(TimerKind.JOIN, body.group_id), TimerKey(TimerKind.SYNC, body.group_id)):
-                if key in step.strays:  # of a classic group that became a consumer group (C-TMR-12, X-UP-16)
-                    step.cancel_timer(key)
+                step.cancel_timer(key)  # of a classic group that became a consumer group (C-TMR-12, X-UP-16)
     try:
         _admit(step, request, body, group)
     except InternalError:
@@ -105,8 +104,6 @@ def _known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
 
 def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
     """C-JOIN-23: a refused member or pending id is out; its session timer runs on."""
-    if member_id in group.members or member_id in group.pending_join:
-        step.stray(TimerKey(TimerKind.SESSION, group.group_id, member_id))
     membership.remove(step, group, member_id)
 
 

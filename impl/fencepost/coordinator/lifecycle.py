@@ -6,23 +6,21 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
     CancelTimer,
     Load,
-    TimerCommand,
-    TimerKey,
-    TimerKind,
     Unload,
 )
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
-from . import completion, operations, rebalance
+from . import completion, rebalance
 from .consumer import timers
 from .consumer.state import ConsumerGroup
 from .draft import GroupDraft
 from .errors import InternalError
 from .replay import Replay, to_apply
-from .state import NO_EPOCH, ClassicGroup, CoordinatorState, Status
+from .state import NO_EPOCH, Status
 from .subscription import CONSUMER, read_topics
+from .timer_table import in_order
 from .work import Step
 
 
@@ -85,14 +83,13 @@ def unload(step: Step, event: Unload) -> None:
     """F-UNLOAD-01, F-LOAD-03, F-LOAD-08."""
     if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
         return
-    timers = _every_timer(step.state)
     completion.fail_all(step, ErrorCode.NOT_COORDINATOR)
     for name in list(step.groups):
         group = step.draft(name)
         if group is not None:
             _part(step, group)
     # Timers that the callbacks set would only ever meet dead groups; Kafka leaves them, and nobody can tell.
-    step.timers[:] = timers
+    step.timers[:] = [CancelTimer(armed.key) for armed in in_order(step.state.timers.values())]
     step.reset({}, 0)
     step.status = Status.CLOSED
     step.leader_epoch = NO_EPOCH
@@ -111,24 +108,3 @@ def _part(step: Step, group: GroupDraft) -> None:
                 step.reply(member.join, answer)
         elif member.sync is not None:
             step.reply(member.sync, SyncGroupResponse(ErrorCode.NOT_COORDINATOR))
-
-
-def _every_timer(state: CoordinatorState) -> list[TimerCommand]:
-    """Every timer that may be armed; cancelling one that is not does nothing."""
-    keys = dict.fromkeys(state.strays)
-    for alarms in state.alarms.values():
-        keys |= dict.fromkeys(alarms)
-    for group in state.groups.values():
-        if isinstance(group, ClassicGroup):
-            keys |= dict.fromkeys(_timers_of(group))
-    keys |= dict.fromkeys(map(operations.timer, state.operations))
-    return list(map(CancelTimer, keys))
-
-
-def _timers_of(group: ClassicGroup) -> list[TimerKey]:
-    name = group.group_id
-    return [
-        TimerKey(TimerKind.JOIN, name),
-        TimerKey(TimerKind.SYNC, name),
-        *(TimerKey(TimerKind.SESSION, name, member_id) for member_id in (*group.members, *group.pending_join)),
-    ]

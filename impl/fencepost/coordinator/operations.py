@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Request, SetTimer, TimerKey, TimerKind
+from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, ResponseBody, SyncGroupRequest
 
 from .replies import refusal
@@ -42,7 +42,7 @@ def timer_done(step: Step, callback: AppendCallback | None = None) -> None:
 
 def _wait(step: Step, number: int, operation: Operation) -> None:
     step.open(number, operation)
-    step.timers.append(SetTimer(timer(number), step.settings.offsets_commit_timeout_ms))  # G-CFG-25
+    step.set_timer(timer(number), step.settings.offsets_commit_timeout_ms)  # G-CFG-25
 
 
 def broke(step: Step, request: Request) -> None:

@@ -26,8 +26,8 @@ from fencepost.protocol.view import GroupState
 
 from . import membership, protocols, records
 from .draft import GroupDraft
-from .state import InitialDelay
 from .subscription import CONSUMER, read_topics
+from .timer_table import InitialDelay
 from .work import Step
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
@@ -84,7 +84,6 @@ def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> No
 def complete(step: Step, group: GroupDraft) -> None:
     """C-JOIN-44: the join phase is over; whoever did not join is out, the others are the next generation."""
     step.cancel_timer(TimerKey(TimerKind.JOIN, group.group_id))
-    group.delay = None
     missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
     for member in missing:
         membership.remove(step, group, member.member_id)
@@ -134,13 +133,11 @@ def _elect(step: Step, group: GroupDraft) -> bool:
 
 
 def _delay(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
-    group.delay = delay
-    step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), delay.length)
+    step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), delay.length, initial=delay)
 
 
 def _await_joins(step: Step, group: GroupDraft) -> None:
     """The only deadline of a parked JoinGroup (C-JOIN-68); pending ids cannot hold it up for longer (C-JOIN-66)."""
-    group.delay = None
     step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), group.rebalance_timeout)
 
 

@@ -23,6 +23,7 @@ from fencepost.protocol.view import GroupState
 
 from .consumer.state import ConsumerGroup, ConsumerMember
 from .consumer.topics import TopicImage
+from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 
 #: The epoch of a partition that is not known (F-LOAD-08).
 NO_EPOCH: Final = -1
@@ -57,13 +58,6 @@ class Member(NamedTuple):
         return None
 
 
-class InitialDelay(NamedTuple):
-    """The initial delay that runs (C-JOIN-43): its length and what may be added later, both in ms."""
-
-    length: int
-    remaining: int
-
-
 class ClassicGroup(NamedTuple):
     """A classic group (G-DATA-01…09). ``incarnation`` tells two groups of one name apart (C-ST-24)."""
 
@@ -83,7 +77,6 @@ class ClassicGroup(NamedTuple):
     support: Mapping[str, int] = {}  #: how many of the offered lists name a protocol (G-DATA-08)
     awaiting: int = 0  #: members with a stored join (C-ST-23)
     new_member_added: bool = False
-    delay: InitialDelay | None = None  #: what the join timer stands for: an initial delay, or None for the join phase
     assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
 
 
@@ -204,7 +197,6 @@ class RegexTask(NamedTuple):
 
 _STANDARD: Final = StandardFunctions()
 
-
 #: An entry of a map that reads go through: a group's (member id "") or a member's of a consumer group.
 Entry: TypeAlias = tuple[str, str]
 
@@ -224,16 +216,20 @@ class CoordinatorState(NamedTuple):
     base: int = 0  #: ``end`` before the last step; what a failed append goes back to (F-RT-08)
     changes: tuple[GroupChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
     operations: Mapping[int, Operation] = {}  #: open, in log order
-    strays: Mapping[TimerKey, InitialDelay | None] = {}  #: armed, and of no group (C-TMR-12)
+    timers: TimerTable = NO_TIMERS
     incarnations: int = 0
     relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)
     functions: Functions = _STANDARD
     topics: TopicImage = TopicImage()
     configs: Mapping[str, GroupConfig] = {}  #: by group (G-CFG-28)
-    alarms: Mapping[str, Mapping[TimerKey, int]] = {}  #: armed for members of consumer groups, by group (M-TMR-02)
     tasks: Mapping[str, RegexTask] = {}  #: under way, by group (M-RX-03)
     lingering: Mapping[str, frozenset[str]] = {}  #: topics that a group hears of in vain, by group (X-DOWN-30)
     lingering_base: Mapping[str, frozenset[str]] = {}  #: likewise before the last step
+
+    def armed(self, key: TimerKey) -> Armed | None:
+        """The timer of this key, None if it is not set."""
+        found: Armed | None = self.timers.get(slot_of(key, self.profile))
+        return found if found is not None and found.key == key else None
 
 
 def initial_state(

@@ -9,7 +9,7 @@ two again.
 from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.view import GroupState
 
@@ -32,7 +32,6 @@ def replace(
     assert instance_id is not None
     old = _exchange(step, group, instance_id, old_id, new_id)
     step.arm_session(group, old)  # with the old timeout (C-STATIC-20)
-    step.stray(TimerKey(TimerKind.SESSION, group.group_id, old_id))
     membership.update(group, old, request, body)
     if group.state is GroupState.STABLE and protocols.select(step, group) == group.protocol_name:
         assignments = {member.member_id: member.assignment for member in group.members.values()}
@@ -137,7 +136,6 @@ def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
     old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
     group.put(old)
     step.arm_session(group, old)
-    step.stray(TimerKey(TimerKind.SESSION, group.group_id, done.new_id))
     return True
 
 

@@ -39,7 +39,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 
-from . import admin, completion, expiry, heartbeat, join, leave, lifecycle, sync
+from . import admin, completion, contract, expiry, heartbeat, join, leave, lifecycle, sync
 from .consumer import describe as consumer_describe
 from .consumer import heartbeat as consumer_heartbeat
 from .consumer import metadata, regex, topics, validation
@@ -66,14 +66,14 @@ _OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGrou
 
 
 def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
-    """Handle one event. Raises ``ValueError`` for what no driver may do; the state is then unchanged."""
+    """Handle one event. Raises ``IllegalEvent`` for what no driver may do."""
+    contract.check(state, event)
     work = Step(state, event.at_ms, choices)
     match event:
         case Request():
             _request(work, event)
         case TimerFired():
-            if state.status is Status.ACTIVE:
-                expiry.fired(work, event)
+            expiry.fired(work, event)
         case Appended():
             if not state.committed <= event.offset <= state.end:
                 raise ValueError(f"Appended({event.offset}) outside {state.committed}..{state.end}")

@@ -7,6 +7,7 @@ shares its mappings with the state it came from and copies one when it first cha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import (
@@ -21,9 +22,7 @@ from fencepost.protocol.events import (
 )
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import Record
-from fencepost.protocol.view import GroupState
 
-from . import timer_keys
 from .consumer import subscription
 from .consumer.state import ConsumerGroup, Refresh
 from .draft import GroupDraft
@@ -35,21 +34,24 @@ from .state import (
     CoordinatorState,
     Group,
     GroupChange,
-    InitialDelay,
     Member,
     Operation,
 )
+from .timer_table import NO_TIMERS, Armed, InitialDelay, Slot, slot_of
+
+#: Of a slot that the step has left as it was.
+_UNTOUCHED: Final[Any] = object()
 
 
 class Step:
     """One step under way: the state it started from, what it changed, what it asks for."""
 
     __slots__ = (
-        "_alarms",
         "_changed",
         "_groups",
         "_operations",
-        "_strays",
+        "_timer_changes",
+        "_timers_before",
         "at_ms",
         "callback",
         "changes",
@@ -94,14 +96,14 @@ class Step:
         self.relisted = state.relisted
         self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
         self._operations: dict[int, Operation] | None = None
-        self._strays: dict[TimerKey, InitialDelay | None] | None = None
+        self._timers_before = state.timers
+        self._timer_changes: dict[Slot, Armed | None] = {}
         self.functions = state.functions
         self.topics = state.topics
         self.configs = state.configs
         self.tasks = state.tasks  #: under way, by group; exchanged as a whole
         self.wanted: list[TaskKey] = []  #: what this step starts
         self.lingering = state.lingering  #: exchanged as a whole
-        self._alarms: dict[str, Mapping[TimerKey, int]] | None = None
 
     # Groups
 
@@ -131,8 +133,6 @@ class Step:
         self.incarnations = work.incarnations
         for name in names:
             old = groups.get(name)
-            if isinstance(old, ClassicGroup):
-                self.stray_timers(old)
             self.change_map(name, after.get(name))
             if name in self.lingering:
                 told = subscription.told_topics(record for record in records if record.key.group == name)
@@ -148,15 +148,6 @@ class Step:
     def set_lingering(self, group_id: str, topics: frozenset[str]) -> None:
         others = {name: left for name, left in self.lingering.items() if name != group_id}
         self.lingering = {**others, group_id: topics} if topics else others
-
-    def stray_timers(self, group: ClassicGroup) -> None:
-        """What may be armed for a classic group that goes runs on, without effect on a group of the other kind."""
-        name = group.group_id
-        for member_id in (*group.members, *group.pending_join):
-            self.stray(TimerKey(TimerKind.SESSION, name, member_id))
-        if group.members or group.state is GroupState.PREPARING_REBALANCE:  # all may have left (C-LEAVE-22)
-            self.stray(TimerKey(TimerKind.JOIN, name), group.delay)
-            self.stray(TimerKey(TimerKind.SYNC, name))
 
     def note_refresh(self, group_id: str, refresh: Refresh | None) -> None:
         """The deadline of M-META-01. No record tells it, and no failed append takes it back (F-RT-08): it is noted
@@ -210,96 +201,42 @@ class Step:
 
     # Timers
 
-    def set_timer(self, key: TimerKey, delay_ms: int) -> None:
-        if self.profile.fault_timer_keys_collide:
-            self._cancel_namesakes(key)
-        if self.strays:
-            self.unstray(key)
+    def armed(self, key: TimerKey) -> Armed | None:
+        """The timer of this key, None if it is not set."""
+        found = self._in_slot(slot_of(key, self.profile))
+        return found if found is not None and found.key == key else None
+
+    def set_timer(self, key: TimerKey, delay_ms: int, *, initial: InitialDelay | None = None, epoch: int = 0) -> None:
+        """C-TMR-11. ``initial`` and ``epoch`` as in ``Armed``."""
+        slot = slot_of(key, self.profile)
+        if type(slot) is str:
+            other = self._in_slot(slot)
+            if other is not None and other.key != key:
+                self.timers.append(CancelTimer(other.key))
+        self._timer_changes[slot] = Armed(key, self.at_ms + delay_ms, initial, epoch)
         self.timers.append(SetTimer(key, delay_ms))
 
     def cancel_timer(self, key: TimerKey) -> None:
-        if self.profile.fault_timer_keys_collide:
-            self._cancel_namesakes(key)
-        if self.strays:
-            self.unstray(key)
-        self.timers.append(CancelTimer(key))
+        """Nothing happens if it is not set; in Kafka another one goes that has its slot (M-TMR-01)."""
+        slot = slot_of(key, self.profile)
+        found = self._in_slot(slot)
+        if found is not None:
+            self._timer_changes[slot] = None
+            self.timers.append(CancelTimer(found.key))
 
-    def _cancel_namesakes(self, key: TimerKey) -> None:
-        """M-TMR-01: what Kafka has armed under the same string goes; cancelling one that is not armed does nothing."""
-        names = timer_keys.groups_alike(key.group_id, key.member_id)
-        if (
-            self.groups.keys().isdisjoint(names)
-            and self.alarms.keys().isdisjoint(names)
-            and names.isdisjoint(stray.group_id for stray in self.strays)
-        ):
-            return
-        for other in timer_keys.namesakes(key):
-            if other in self.alarms.get(other.group_id, ()):
-                self._forget_alarm(other)
-            elif other in self.strays:
-                self.unstray(other)
-            elif not isinstance(self.groups.get(other.group_id), ClassicGroup):
-                continue
-            self.timers.append(CancelTimer(other))
+    def fires(self, key: TimerKey) -> Armed:
+        """The timer of this key, which is set no more from now on."""
+        slot = slot_of(key, self.profile)
+        self._timer_changes[slot] = None
+        return self._timers_before[slot]
+
+    def _in_slot(self, slot: Slot) -> Armed | None:
+        found: Armed | None = self._timer_changes.get(slot, _UNTOUCHED)
+        return self._timers_before.get(slot) if found is _UNTOUCHED else found
 
     def arm_session(self, group: GroupDraft | ClassicGroup, member: Member) -> None:
         """C-TMR-04."""
         self.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
-
-    @property
-    def strays(self) -> Mapping[TimerKey, InitialDelay | None]:
-        return self.state.strays if self._strays is None else self._strays
-
-    def stray(self, key: TimerKey, delay: InitialDelay | None = None) -> None:
-        """A timer that stays armed although no group knows it any more (C-TMR-12)."""
-        if self._strays is None:
-            self._strays = dict(self.state.strays)
-        self._strays[key] = delay
-
-    def unstray(self, key: TimerKey) -> None:
-        if key in self.strays:
-            if self._strays is None:
-                self._strays = dict(self.state.strays)
-            del self._strays[key]
-
-    @property
-    def alarms(self) -> Mapping[str, Mapping[TimerKey, int]]:
-        return self.state.alarms if self._alarms is None else self._alarms
-
-    def watch(self, key: TimerKey, delay_ms: int, epoch: int = 0) -> None:
-        """Arm a timer of a member of a consumer group; ``epoch`` is the member's, where that matters (M-TMR-02)."""
-        if self.profile.fault_timer_keys_collide:
-            self._cancel_namesakes(key)
-        self.timers.append(SetTimer(key, delay_ms))
-        known = self.alarms.get(key.group_id, {})
-        if known.get(key) != epoch:
-            self._own_alarms()[key.group_id] = {**known, key: epoch}
-
-    def unwatch(self, key: TimerKey, *, fired: bool = False) -> int | None:
-        """Cancel such a timer, unless it has just fired; tells the epoch that it was armed with, None if it was not."""
-        if self.profile.fault_timer_keys_collide and not fired:
-            self._cancel_namesakes(key)
-        if key not in self.alarms.get(key.group_id, ()):
-            return None
-        if not fired:
-            self.timers.append(CancelTimer(key))
-        return self._forget_alarm(key)
-
-    def _forget_alarm(self, key: TimerKey) -> int:
-        """A timer of a member of a consumer group is armed no more; tells the epoch that it was armed with."""
-        known = self.alarms[key.group_id]
-        left = {other: epoch for other, epoch in known.items() if other != key}
-        alarms = self._own_alarms()
-        if left:
-            alarms[key.group_id] = left
-        else:
-            del alarms[key.group_id]
-        return known[key]
-
-    def _own_alarms(self) -> dict[str, Mapping[TimerKey, int]]:
-        if self._alarms is None:
-            self._alarms = dict(self.state.alarms)
-        return self._alarms
 
     # Operations and replies
 
@@ -340,8 +277,8 @@ class Step:
         self.replace_groups(groups, ())
         self._changed.clear()
         self._operations = {}
-        self._strays = {}
-        self._alarms = {}
+        self._timers_before = NO_TIMERS
+        self._timer_changes.clear()
         self.tasks = {}
         self.lingering = {}
         self.relisted = ()
@@ -366,13 +303,12 @@ class Step:
             self.start,
             changes,
             self.operations,
-            self.strays,
+            self._timers_before.changed(self._timer_changes) if self._timer_changes else self._timers_before,
             self.incarnations,
             self.relisted,
             self.functions,
             self.topics,
             self.configs,
-            self.alarms,
             self.tasks,
             self.lingering,
             old.lingering,

@@ -13,6 +13,7 @@ out of the group behind the join loop's back; the rules for that race are K-ST-1
 
 from __future__ import annotations
 
+from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.messages import HeartbeatResponse, JoinGroupResponse, ResponseBody, SyncGroupResponse
 
 from . import answers, completing, heartbeats, joining, leading, leaving, lookup
@@ -41,7 +42,7 @@ from .events import (
 )
 from .state import Member, SentKind, Stage
 from .subscription import SubscriptionState
-from .turn import IllegalEvent, Turn, armed, take
+from .turn import Turn, armed, take
 
 
 def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Member, tuple[Command, ...]]:

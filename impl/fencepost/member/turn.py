@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
-from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
 
 from .events import (
     Call,
@@ -30,11 +30,6 @@ from .events import (
 from .partitions import TopicPartition, partition_order
 from .settings import ClientSettings
 from .state import Coordinator, Generation, JoinFailed, JoinOpen, Member, MemberState, Retry, Waiting
-
-
-class IllegalEvent(ValueError):
-    """The event cannot happen to a member in this state; nothing changed."""
-
 
 #: What the application calls; one at a time, and nothing after ``Close``.
 CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)

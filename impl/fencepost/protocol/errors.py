@@ -1,4 +1,4 @@
-"""Error codes of the Kafka protocol that group coordination uses.
+"""Error codes of the Kafka protocol that group coordination uses, and what a step function refuses.
 
 The numbers are those of Kafka's ``Errors`` enum; they travel on the wire.
 """
@@ -51,3 +51,10 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_ASSIGNOR = 112
     STALE_MEMBER_EPOCH = 113
     INVALID_REGULAR_EXPRESSION = 128
+
+
+class IllegalEvent(ValueError):
+    """An event that no driver may deliver now, to a coordinator or to a member; the state is as before.
+
+    The message says what was wrong, and what would be right.
+    """

@@ -109,6 +109,12 @@ class Scene:
             self.feed(TimerFired(self.now, key))
         self.now = end
 
+    def fire(self, kind: TimerKind, member_id: str = "") -> Outcome:
+        """This timer of the group fires when it is due; whatever else is due by then is late."""
+        key = TimerKey(kind, GROUP, member_id)
+        self.now = max(self.now, self.timers.pop(key))
+        return self.feed(TimerFired(self.now, key))
+
     # Short hands
 
     def join(

@@ -8,12 +8,11 @@ import pytest
 
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerFired, TimerKey, TimerKind
+from fencepost.protocol.events import TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 from fencepost_conformance.compare.lockstep import first_difference
 
 from .consumer_scene import LATER, A, ConsumerScene, plain, settled
-from .scene import GROUP
 from .test_findings import DOCS, read, run, seen
 
 ALL = {A: (0, 1, 2, 3)}
@@ -95,9 +94,7 @@ def test_a_timer_that_fired_comes_again_after_its_own_time() -> None:
     scene = revoking(INTENDED)
     scene.log = "later"
     count = len(scene.records)
-    key = TimerKey(SESSION, GROUP, "m1")
-    del scene.timers[key]
-    scene.feed(TimerFired(scene.now, key))
+    scene.fire(SESSION, "m1")
     scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(scene.records) - count)
     assert (scene.timer(SESSION, "m1"), scene.timer(REBALANCE, "m1")) == (500, 30_000)
 

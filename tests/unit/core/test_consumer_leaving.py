@@ -9,7 +9,7 @@ from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import AppendFailed, Load, TimerFired, TimerKey, TimerKind, Unload
+from fencepost.protocol.events import AppendFailed, Load, TimerKind, Unload
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
 
@@ -101,9 +101,7 @@ def test_a_timer_whose_records_fail_comes_again() -> None:
     """M-TMR-08, F-RT-17; NOT_COORDINATOR ends it."""
     scene = settled()
     scene.log = "later"
-    key = TimerKey(TimerKind.CONSUMER_SESSION, GROUP, "m1")
-    scene.timers.pop(key)
-    scene.feed(TimerFired(scene.now, key))
+    scene.fire(TimerKind.CONSUMER_SESSION, "m1")
     assert len(scene.seen.members) == 1
     scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS, len(GONE))
     assert len(scene.seen.members) == 2

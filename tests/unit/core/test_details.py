@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Load, TimerFired, TimerKey, TimerKind, Unload
+from fencepost.protocol.events import Load, TimerKind, Unload
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
+from fencepost.protocol.settings import KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .scene import GROUP, Scene
@@ -150,19 +152,23 @@ def test_the_sync_timer_takes_everybody_who_never_synced() -> None:
 
 
 def test_timers_that_find_nothing_do_nothing() -> None:
-    """C-ST-24, C-TMR-09, C-SYNC-20b."""
-    scene = Scene()
-    scene.stable(1)
+    """C-ST-24, C-TMR-09: of a member that has another id by now, of a group that is gone."""
+    scene = Scene(KAFKA_4_3)
+    asked = scene.join(instance="i")
+    scene.pass_time(3_000)
+    old = scene.joined(asked).member_id
+    scene.sync(old, 1, {old: b"S"})
+    scene.join(instance="i")
     before = scene.group()
-    for key in (
-        TimerKey(TimerKind.SESSION, GROUP, "gone"),
-        TimerKey(TimerKind.SYNC, GROUP),
-        TimerKey(TimerKind.JOIN, "gone"),
-        TimerKey(TimerKind.OPERATION, operation=77),
-    ):
-        outcome = scene.feed(TimerFired(scene.now, key))
-        assert (outcome.records, outcome.replies) == ((), ())
-    assert scene.group() == before
+    outcome = scene.fire(TimerKind.SESSION, old)
+    assert (outcome.records, outcome.replies, scene.group()) == ((), (), before)
+
+    scene = Scene(KAFKA_4_3, log="later")
+    scene.join(instance="i")
+    scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert coordinator.view(scene.state, GROUP) is None
+    outcome = scene.fire(TimerKind.JOIN)  # C-TMR-12
+    assert (outcome.records, outcome.replies, outcome.timers) == ((), (), ())
 
 
 def test_an_empty_leave_does_nothing() -> None:

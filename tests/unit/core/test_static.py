@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerFired, TimerKey, TimerKind
+from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 from fencepost.protocol.view import GroupState
 
@@ -174,7 +174,7 @@ def test_the_sync_timer_spares_a_member_that_has_just_come_back() -> None:
     back = scene.join(instance="i")
     new = dict(scene.group().static_members)["i"]
     assert scene.group().pending_sync == {new}
-    scene.feed(TimerFired(scene.now, TimerKey(TimerKind.SYNC, GROUP)))
+    scene.fire(TimerKind.SYNC)
     assert scene.now_in is GroupState.PREPARING_REBALANCE
     assert scene.member(new).awaiting_join
     scene.join(leads)
@@ -198,7 +198,7 @@ def test_the_sync_timer_removes_a_member_that_came_back_and_was_told() -> None:
         back = scene.join(instance="i")
         scene.pass_time(wait)
         assert back in scene.answers
-        scene.feed(TimerFired(scene.now, TimerKey(TimerKind.SYNC, GROUP)))
+        scene.fire(TimerKind.SYNC)
         assert scene.now_in is GroupState.PREPARING_REBALANCE
         assert scene.group().static_members == ()
 

@@ -68,9 +68,9 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
         timers.unwatch(step, name, member.member_id)
 
 
-def fired(step: Step, key: TimerKey) -> None:
-    """M-TMR-01…03, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10)."""
-    epoch = step.unwatch(key, fired=True) or 0
+def fired(step: Step, key: TimerKey, epoch: int) -> None:
+    """M-TMR-01…03, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10). ``epoch``: the one
+    that it was set with."""
     group = step.consumer_group(key.group_id)
     member = None if group is None else group.members.get(key.member_id)
     if group is not None and member is not None and _too_late(key, member, epoch):

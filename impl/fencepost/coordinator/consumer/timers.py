@@ -25,23 +25,23 @@ RETRY_MS = 500
 
 def watch_session(step: Step, group_id: str, member_id: str) -> None:
     """M-TMR-01, M-HB-09."""
-    step.watch(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
+    step.set_timer(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
 
 
 def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
     """M-TMR-02, M-TMR-05: it acts only if the member still has this epoch when it fires."""
     key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
-    step.watch(key, member.rebalance_timeout, member.epoch)
+    step.set_timer(key, member.rebalance_timeout, epoch=member.epoch)
 
 
 def unwatch(step: Step, group_id: str, member_id: str) -> None:
     for kind in KINDS:
-        step.unwatch(TimerKey(kind, group_id, member_id))
+        step.cancel_timer(TimerKey(kind, group_id, member_id))
 
 
 def retry(step: Step, key: TimerKey, epoch: int) -> None:
     """M-TMR-08; it takes the place of one that was armed since."""
-    step.watch(key, RETRY_MS, epoch)
+    step.set_timer(key, RETRY_MS, epoch=epoch)
 
 
 def session_timeout(step: Step, group_id: str) -> int:
@@ -80,7 +80,7 @@ def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         watch_rebalance(step, group_id, member)
     else:
-        step.unwatch(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
+        step.cancel_timer(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
 
 
 def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
@@ -90,17 +90,17 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
     The join and sync timers of classic members do not come back: who left is silent, and its session ends.
     """
     name = before.group_id
-    armed = step.alarms.get(name, {})
     for member_id, member in before.members.items():
         if now is not None and now.members.get(member_id) == member:
             continue
         session = TimerKey(TimerKind.CONSUMER_SESSION, name, member_id)
-        if session not in armed:
+        if step.armed(session) is None:
             own = member.classic
-            step.watch(session, session_timeout(step, name) if own is None else own.session_timeout_ms)
+            step.set_timer(session, session_timeout(step, name) if own is None else own.session_timeout_ms)
         rebalance = TimerKey(TimerKind.CONSUMER_REBALANCE, name, member_id)
-        kept = member.state is MemberState.UNREVOKED_PARTITIONS and armed.get(rebalance) == member.epoch
-        if member.epoch != STATIC_LEAVE_EPOCH and not kept:
+        armed = step.armed(rebalance)
+        kept = armed is not None and armed.epoch == member.epoch
+        if member.epoch != STATIC_LEAVE_EPOCH and not (kept and member.state is MemberState.UNREVOKED_PARTITIONS):
             follow(step, name, member)
 
 

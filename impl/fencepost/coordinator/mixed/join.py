@@ -92,10 +92,10 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
 def joined(step: Step, done: ClassicJoined) -> None:
     """X-JOIN-20, X-DOWN-24: the log has it."""
     name, member_id = done.group_id, done.member_id
-    step.unwatch(TimerKey(TimerKind.CONSUMER_JOIN, name, member_id))
+    step.cancel_timer(TimerKey(TimerKind.CONSUMER_JOIN, name, member_id))
     if done.session_timeout is not None and done.sync_timeout is not None:
-        step.watch(TimerKey(TimerKind.CONSUMER_SESSION, name, member_id), done.session_timeout)
-        step.watch(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), done.sync_timeout)
+        step.set_timer(TimerKey(TimerKind.CONSUMER_SESSION, name, member_id), done.session_timeout)
+        step.set_timer(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), done.sync_timeout)
 
 
 def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:

@@ -60,11 +60,11 @@ def watch_session(step: Step, group_id: str, member: ConsumerMember) -> None:
     """X-TMR-01: with the session timeout of its own JoinGroup."""
     assert member.classic is not None
     key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
-    step.watch(key, member.classic.session_timeout_ms)
+    step.set_timer(key, member.classic.session_timeout_ms)
 
 
 def expect_join(step: Step, group_id: str, member: ConsumerMember) -> None:
     """X-TMR-02: from the first time that the member was told."""
     key = TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id)
-    if key not in step.alarms.get(group_id, {}):
-        step.watch(key, member.rebalance_timeout)
+    if step.armed(key) is None:
+        step.set_timer(key, member.rebalance_timeout)

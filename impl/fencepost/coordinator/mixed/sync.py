@@ -45,7 +45,7 @@ def taken(step: Step, request: Request, body: SyncGroupRequest, done: ClassicSyn
     """X-SYNC-06: the log has caught up; what the member had when it asked, with the topics' names of now."""
     member, name = done.member, done.group_id
     assert member.classic is not None
-    step.unwatch(TimerKey(TimerKind.CONSUMER_SYNC, name, member.member_id))
+    step.cancel_timer(TimerKey(TimerKind.CONSUMER_SYNC, name, member.member_id))
     classic.watch_session(step, name, member)
     try:
         assignment = encoded(member.assigned, step.topics, member.classic.supported_protocols[0].metadata)

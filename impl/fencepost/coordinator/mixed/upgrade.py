@@ -93,7 +93,7 @@ def _answer_parked(step: Step, group: ClassicGroup) -> None:
 def _watch(step: Step, group: ClassicGroup) -> None:
     """X-UP-08."""
     for member in group.members.values():
-        step.watch(
+        step.set_timer(
             TimerKey(TimerKind.CONSUMER_SESSION, group.group_id, member.member_id),
             member.session_timeout,
         )

@@ -1,7 +1,8 @@
 """Members of consumer groups (KIP-848) as step functions."""
 
+from fencepost.protocol.errors import IllegalEvent
+
 from ..settings import ConsumerSettings
-from ..turn import IllegalEvent
 from .state import ConsumerMember, ConsumerState
 from .step import step
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
-from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.messages import ResponseBody
 
 from .. import lookup
@@ -48,7 +48,7 @@ from ..events import (
 )
 from ..state import Coordinator
 from ..subscription import SubscriptionState
-from ..turn import IllegalEvent, take
+from ..turn import take
 from . import answers, application, heartbeats, reconciling
 from .state import ConsumerMember
 from .turn import ConsumerTurn, armed
