@@ -4,33 +4,47 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install run test check coverage bench clean
+.PHONY: help install run test test-all check coverage bench clean
 
 help:
 	@echo "make install   make $(VENV) with the fencepost command and everything the suite uses"
 	@echo "make run       the main job: check the model, run the conformance suite, check the recorded traces"
-	@echo "make test      every test"
+	@echo "make test      the tests, within a quarter of an hour"
+	@echo "make test-all  every test, then random traces with a seed of their own; it says what that adds"
 	@echo "make check     types, lint and format"
 	@echo "make coverage  which lines of the core no unit test runs"
 	@echo "make bench     measure the cost table again"
 
 install: $(STAMP)
 
+comma := ,
+# runs a command that is silent for long, and says every few seconds that it still does
+define saying
+@{ while sleep 5 >/dev/null 2>&1; do echo "  $(1)"; done & } 2>/dev/null </dev/null; teller=$$!; \
+	trap 'kill $$teller 2>/dev/null' EXIT INT TERM; $(2)
+endef
+
 # setuptools warns of an editable package that has several roots: a folder of the same name in the working directory would
 # come first. There is none here.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Fencepost needs Python 3.11 or later; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@echo "making $(VENV), with the command and all that the suite uses: a minute or two"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	PYTHONWARNINGS='ignore:Editable installation' $(BIN)/python -m pip install --quiet --editable '.[dev,clients]'
+	$(call saying,still installing,$(BIN)/python -m pip install --quiet --upgrade pip)
+	$(call saying,still installing,PYTHONWARNINGS='ignore:Editable installation' \
+		$(BIN)/python -m pip install --quiet --editable '.[dev$(comma)clients]')
 	@touch $@
+	@echo "the command is $(BIN)/fencepost (or: source $(BIN)/activate, then fencepost)"
 
 run: install
 	$(BIN)/python -m fencepost_conformance.mainjob
 
 test: install
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15 -m 'not all'
+
+test-all: install
+	$(BIN)/python -m fencepost_conformance.testall
 
 check: install
 	$(BIN)/ruff check .

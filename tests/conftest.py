@@ -1,13 +1,35 @@
-"""What every test shares: the run ends by saying what it skipped, each reason once."""
+"""What every test shares: a run ends by saying what it skipped, each reason once, and what it left to make test-all."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
+#: how many tests were left out that only ``make test-all`` runs
+LEFT = pytest.StashKey[int]()
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("all"):
+            item.config.stash[LEFT] = item.config.stash.get(LEFT, 0) + 1
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left"] = session.config.stash.get(LEFT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of ``--numprocesses`` has ended; each has left out the same."""
+    node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     reasons = Counter(
         report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         for report in terminalreporter.stats.get("skipped", [])
@@ -15,5 +37,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("not run")
     if not reasons:
         terminalreporter.write_line("nothing was skipped")
+    left = config.stash.get(LEFT, 0)
+    if left:
+        terminalreporter.write_line(f"{left} left to make test-all: they do more of what others sample")
     for reason, count in sorted(reasons.items()):
         terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")

@@ -1,0 +1,52 @@
+"""A run of the tests ends by saying what it did not do, and why; ``make test-all`` begins by saying what it adds."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance import testall
+
+ROOT = Path(__file__).parents[3]
+TESTS = """
+import pytest
+def test_one(): pass
+@pytest.mark.all
+def test_more(): pass
+@pytest.mark.all
+def test_still_more(): pass
+@pytest.mark.skip(reason="needs a thing")
+def test_two(): pass
+"""
+
+
+@pytest.mark.parametrize("processes", [(), ("--numprocesses", "1")])
+def test_a_run_says_what_it_skipped_and_what_it_left_out(processes: tuple[str, ...], tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_some.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = all\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *processes, "-m", "not all"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "1 skipped: needs a thing\n" in ran.stdout
+    assert "2 left to make test-all" in ran.stdout
+
+
+def test_make_test_leaves_out_what_only_test_all_runs() -> None:
+    recipe = re.search(r"^test: install\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert recipe is not None
+    assert recipe[1].endswith("-m 'not all'")
+    assert "-m" not in testall.TESTS[2:]
+
+
+def test_what_test_all_draws_is_of_its_own_seed_and_no_trace_twice() -> None:
+    first, second = testall.stages(1_000)
+    assert first.words[-2:] == ("--seed", "1000")
+    assert int(second.words[-1]) >= 1_000 + testall.TRACES
+    assert f"{testall.TRACES:,}" in testall.ADDS
