@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Event, Reply, Request
+from fencepost.protocol.events import Event, Load, Reply, Request, TimerFired
 from fencepost.protocol.messages import HeartbeatResponse
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, PROFILES, Profile, Settings
 from fencepost_conformance.findings.catalogue import FINDINGS, Finding
@@ -94,3 +95,31 @@ def test_nothing_is_said_of_a_story_that_has_not_begun(finding: Finding) -> None
     begun = replace(trace, events=trace.events[:first], observations=trace.observations[:first])
     (story,) = play([(begun, finding.probes)], core(INTENDED))
     assert verdict(finding, begun, story).verdict is Verdict.DIFFERENT
+
+
+def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
+    """A trace whose timers cannot fire goes another way."""
+
+    def timeless(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
+        return [[replace(seen, timers={}) for seen in told] for told in core(INTENDED)(many)]
+
+    found = judge_all(FINDINGS, FOLDER, timeless, told=lambda: None)
+    fires = {
+        each.name
+        for each in FINDINGS
+        for place, event in enumerate(each.trace(FOLDER).events)
+        if isinstance(event, TimerFired) and place not in each.needless
+    }
+    assert len(fires) > 20
+    assert {name for name in fires if found[name].verdict is Verdict.GONE} == set()
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
+def test_what_is_loaded_again_is_what_the_target_wrote(finding: Finding) -> None:
+    """Of another release, whose epochs and records are others."""
+    trace = finding.trace(FOLDER)
+    (story,) = play([(trace, finding.probes)], core(KAFKA_4_0))
+    for before, step in pairwise(story.steps):
+        if isinstance(step.event, Load) and before.log:
+            assert set(step.event.records) <= set(before.log)
+            assert step.event.records
