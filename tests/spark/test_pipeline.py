@@ -13,6 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from fencepost_conformance.cluster import needs
+from fencepost_conformance.cluster.folder import LocalFolder
+from fencepost_conformance.cluster.place import Place
+from fencepost_conformance.cluster.session import Running, started
+from fencepost_conformance.cluster.shipping import Kit
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.coverage import catalogue
 from fencepost_conformance.generate.plan import GroupProtocol
@@ -23,13 +28,7 @@ from fencepost_conformance.pipeline.summary import Summary
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install -e '.[spark]'")
 
-from fencepost_conformance.pipeline.spark import (
-    all_rows,
-    from_spark,
-    run_spark,
-    spark_session,
-    wave_directory,
-)
+from fencepost_conformance.pipeline.spark import all_rows, from_spark, run_spark, wave_folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PLAN = Plan(Job("core", "kafka-4.3", 60), first=5, count=90, chunk=7, wave=40)
@@ -46,19 +45,17 @@ def expected() -> dict[GroupProtocol, list[Row]]:
 
 
 def rows_of(cores: int, directory: Path, plans: dict[GroupProtocol, Plan]) -> dict[GroupProtocol, Found]:
-    session = spark_session(cores, directory / "scratch")
     found = {}
-    try:
+    with started(Place(cores=cores), needs.TRACES) as running:
         for name, plan in plans.items():
             told: list[int] = []
-            summary = run_spark(session, plan, directory / name, told.append)
+            folder = LocalFolder(directory / name)
+            summary = run_spark(running, plan, folder, told.append)
             assert sum(told) == plan.count
             assert min(told) >= 0
-            rows = all_rows(session, plan, directory / name).orderBy("seed").collect()
+            rows = all_rows(running.session, plan, folder).orderBy("seed").collect()
             found[name] = [from_spark(row.asDict()) for row in rows], summary
-        return found
-    finally:
-        session.stop()
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +100,15 @@ import sys
 from pathlib import Path
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.plan import Plan
-from fencepost_conformance.pipeline.spark import run_spark, spark_session
-out = Path(sys.argv[1])
+from fencepost_conformance.cluster import needs
+from fencepost_conformance.cluster.folder import LocalFolder
+from fencepost_conformance.cluster.place import Place
+from fencepost_conformance.cluster.session import Running, started
+from fencepost_conformance.cluster.shipping import Kit
+from fencepost_conformance.pipeline.spark import run_spark
 plan = Plan(Job("core", "kafka-4.3", 60), first=5, count=90, chunk=7, wave=40)
-session = spark_session(1, out / "scratch")
-print(run_spark(session, plan, out / "classic").traces)
-session.stop()
+with started(Place(cores=1), needs.TRACES) as running:
+    print(run_spark(running, plan, LocalFolder(Path(sys.argv[1]) / "classic")).traces)
 """
 
 
@@ -119,7 +119,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, expected: dict[GroupProtocol, list
     child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], stderr=errors, start_new_session=True)
     patience = time.monotonic() + 600
     try:
-        while not (wave_directory(run, first) / "_SUCCESS").exists():
+        while not ((run / wave_folder(first)) / "_SUCCESS").exists():
             assert child.poll() is None, (tmp_path / "errors").read_text()
             assert time.monotonic() < patience
             time.sleep(0.05)
@@ -128,16 +128,16 @@ def test_a_killed_run_goes_on(tmp_path: Path, expected: dict[GroupProtocol, list
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
     errors.close()
-    assert not (wave_directory(run, second) / "_SUCCESS").exists()
-    kept = {file: file.stat().st_mtime_ns for file in wave_directory(run, first).iterdir()}
+    assert not ((run / wave_folder(second)) / "_SUCCESS").exists()
+    kept = {file: file.stat().st_mtime_ns for file in (run / wave_folder(first)).iterdir()}
 
     rows, summary = rows_of(1, tmp_path, {GroupProtocol.CLASSIC: PLAN})[GroupProtocol.CLASSIC]
     assert rows == expected[GroupProtocol.CLASSIC]
     assert summary.traces == PLAN.count
-    assert {file: file.stat().st_mtime_ns for file in wave_directory(run, first).iterdir()} == kept
+    assert {file: file.stat().st_mtime_ns for file in (run / wave_folder(first)).iterdir()} == kept
 
 
 def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps({**PLAN.identity(), "first": 0}))
     with pytest.raises(CannotRun, match="its first differs"):
-        run_spark(None, PLAN, tmp_path)  # type: ignore[arg-type]
+        run_spark(Running(None, tmp_path, Kit(), "local[1]"), PLAN, LocalFolder(tmp_path))  # type: ignore[arg-type]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
-from pathlib import Path
 
+from ..cluster import needs
+from ..cluster.folder import LocalFolder
+from ..cluster.place import Place
+from ..cluster.session import started
 from ..console import CannotRun
 from ..pipeline.job import Job
 from ..pipeline.plan import Plan
@@ -28,16 +30,13 @@ def spark() -> list[Row]:
 
 def _run(cores: int) -> tuple[float, float]:
     """Seconds that a tiny first run takes, and the rate of a larger one in the same session."""
-    from ..pipeline.spark import run_spark, spark_session  # noqa: PLC0415 — Spark is optional, and slow to import
+    from ..pipeline.spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
     job = Job("core", "kafka-4.3", _STEPS)
-    with tempfile.TemporaryDirectory() as scratch:
-        began = time.perf_counter()
-        session = spark_session(cores, Path(scratch))
-        try:
-            run_spark(session, Plan(job, 0, _FEW, chunk=1), Path(scratch) / "few")
-            fixed = time.perf_counter() - began
-            plan = Plan(job, 0, _MANY, chunk=20)
-            return fixed, rate(lambda: run_spark(session, plan, Path(scratch) / "many").traces)
-        finally:
-            session.stop()
+    began = time.perf_counter()
+    with started(Place(cores=cores), needs.TRACES) as running:
+        few, many = (LocalFolder(running.scratch / name) for name in ("few", "many"))
+        run_spark(running, Plan(job, 0, _FEW, chunk=1), few)
+        fixed = time.perf_counter() - began
+        plan = Plan(job, 0, _MANY, chunk=20)
+        return fixed, rate(lambda: run_spark(running, plan, many).traces)

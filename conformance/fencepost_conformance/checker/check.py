@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile, Settings
 
-from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_traces
+from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
 from .consumer.topics import TopicEvent, topic_events
 from .consumer.watch import first_consumer_event, watch
 from .door import while_loading
@@ -207,13 +208,21 @@ def check_trace(
 def check_file(path: Path, limits: Limits | None = None, profile: Profile | None = None) -> Iterator[Verdict]:
     """The verdict about each trace of a file. Never raises for what the file holds, or for a file that is not there."""
     try:
-        for trace in read_traces(path):
-            if isinstance(trace, BrokenTrace):
-                yield Verdict(str(path), "", "broken", trace.line, trace.reason)
-            elif isinstance(trace, EventTrace):
-                reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
-                yield Verdict(str(path), trace.name, "broken", 1, reason)
-            else:
-                yield check_trace(trace, str(path), limits=limits, profile=profile)
+        with path.open("rb") as stream:
+            yield from check_stream(str(path), stream, limits, profile)
     except OSError as error:
         yield Verdict(str(path), "", "broken", 0, error.strerror or str(error))
+
+
+def check_stream(
+    path: str, stream: IO[bytes], limits: Limits | None = None, profile: Profile | None = None
+) -> Iterator[Verdict]:
+    """The verdict about each trace in the bytes of the file at ``path``. Never raises for what they hold."""
+    for trace in read_stream(path, stream):
+        if isinstance(trace, BrokenTrace):
+            yield Verdict(path, "", "broken", trace.line, trace.reason)
+        elif isinstance(trace, EventTrace):
+            reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
+            yield Verdict(path, trace.name, "broken", 1, reason)
+        else:
+            yield check_trace(trace, path, limits=limits, profile=profile)

@@ -2,23 +2,103 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..spark_session import started
-from .run import check_one
+from ..cluster import needs
+from ..cluster.session import Running, started
+from ..cluster.telling import told
+from ..console import CannotRun
+from .check import check_stream
+from .run import PATTERNS, check_one, profile_named
+from .search import Limits
 
 if TYPE_CHECKING:
     from .run import Plan
     from .verdict import Verdict
 
+#: files of one job, and bytes of files that the driver sends along with one
+_FILES, _BYTES = 5_000, 32_000_000
 
-def on_spark(plan: Plan) -> Iterator[list[Verdict]]:
-    """The verdicts of each file, in the order of the files. Raises CannotRun."""
-    cores = plan.workers or os.cpu_count() or 1
-    limits, profile = plan.limits, plan.profile
-    with started(cores) as (session, _):
-        names = session.sparkContext.parallelize([str(path) for path in plan.files], min(len(plan.files), cores * 4))
-        yield from names.map(lambda name: check_one(Path(name), limits, profile)).toLocalIterator()
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """The verdicts about one file: by its path where the executors see it, else by its name and content."""
+
+    limits: Limits
+    profile: str
+
+    def at(self, path: str) -> list[Verdict]:
+        return check_one(Path(path), self.limits, self.profile)
+
+    def of(self, file: tuple[str, bytes]) -> list[Verdict]:
+        name, content = file
+        return list(check_stream(name, io.BytesIO(content), self.limits, profile_named(self.profile)))
+
+    def of_row(self, row: Any) -> tuple[str, list[Verdict]]:
+        """As Spark reads a file: the verdicts with its path, since files come in any order."""
+        return row["path"], self.of((row["path"], bytes(row["content"])))
+
+
+def on_spark(plan: Plan, advance: Callable[[int], None]) -> Iterator[list[Verdict]]:
+    """The verdicts of each file, in the order of the files, then of each URL. ``advance`` is told of files as they are
+    done. Raises CannotRun."""
+    check = _Check(plan.limits, plan.profile)
+    with started(plan.place, needs.FILES) as running:
+        if running.cluster:
+            for batch in _in_memory(plan.files):
+                yield from _spread(running, batch, check.of, advance)
+        else:
+            for first in range(0, len(plan.files), _FILES):
+                paths = [str(path) for path in plan.files[first : first + _FILES]]
+                yield from _spread(running, paths, check.at, advance)
+        for url in plan.urls:
+            yield from _stored(running, url, check, advance)
+
+
+def _spread(
+    running: Running, items: Sequence[Any], check: Callable[[Any], list[Verdict]], advance: Callable[[int], None]
+) -> list[list[Verdict]]:
+    """One job: what becomes of each item, in order."""
+    tasks = min(len(items), running.cores * 4)
+    context = running.session.sparkContext
+    with told(running.session, len(items), tasks, advance):
+        found: list[list[Verdict]] = context.parallelize(items, tasks).map(check).collect()
+    return found
+
+
+def _in_memory(files: Iterable[Path]) -> Iterator[list[tuple[str, bytes]]]:
+    """Files with what they hold, a few at a time: the executors of a cluster do not see this machine's."""
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    for path in files:
+        content = path.read_bytes()
+        if batch and (size + len(content) > _BYTES or len(batch) == _FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append((str(path), content))
+        size += len(content)
+    if batch:
+        yield batch
+
+
+def _stored(running: Running, url: str, check: _Check, advance: Callable[[int], None]) -> Iterator[list[Verdict]]:
+    """The verdicts about the files at a URL (a file, a folder, a pattern), which the executors read themselves."""
+    session = running.session
+    reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    pattern = f"{{{','.join(PATTERNS)}}}"
+    paths = sorted(row["path"] for row in reader.option("pathGlobFilter", pattern).load(url).select("path").collect())
+    if not paths:
+        raise CannotRun(f"no trace at {url}: neither a file nor a folder with {' or '.join(PATTERNS)}")
+    for first in range(0, len(paths), _FILES):
+        wanted = paths[first : first + _FILES]
+        tasks = min(len(wanted), running.cores * 4)
+        contents = reader.load(wanted).select("path", "content").rdd.repartition(tasks)
+        with told(session, len(wanted), tasks, advance):
+            found = dict(contents.map(check.of_row).collect())
+        if lost := sorted({*wanted} - {*found}):
+            raise CannotRun(f"{lost[0]} cannot be read by Spark; its name may have a character of a pattern in it")
+        yield from (found[path] for path in wanted)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import glob
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.settings import PROFILES, Profile
 
+from ..cluster.place import Place
 from ..console import CannotRun, progress
 from ..nearest import unknown
 from ..processes import worker_processes
@@ -27,13 +28,16 @@ _WORTH_PROCESSES = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core."""
+    """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core; ``urls``: traces that
+    Spark reads, ``place``: where it is."""
 
     files: tuple[Path, ...]
     engine: str = "local"
     profile: str = ""
     limits: Limits = field(default_factory=Limits)
     workers: int = 0
+    urls: tuple[str, ...] = ()
+    place: Place = field(default_factory=Place)
 
 
 def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
@@ -56,7 +60,12 @@ def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def check_one(path: Path, limits: Limits, profile: str) -> list[Verdict]:
-    return list(check_file(path, limits, PROFILES[profile] if profile else None))
+    return list(check_file(path, limits, profile_named(profile)))
+
+
+def profile_named(name: str) -> Profile | None:
+    """The profile of that name; None, that each trace names its own, for ""."""
+    return PROFILES[name] if name else None
 
 
 def _local(plan: Plan) -> Iterator[list[Verdict]]:
@@ -76,17 +85,18 @@ def validate_traces(plan: Plan) -> tuple[list[Verdict], float]:
         raise CannotRun(unknown("profile", plan.profile, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
     if plan.engine not in ("local", "spark"):
         raise CannotRun(unknown("engine", plan.engine, ("local", "spark"), "known: local, spark"))
+    if plan.urls and plan.engine != "spark":
+        raise CannotRun(f"{plan.urls[0]} is for Spark to read: --engine spark")
     began = time.perf_counter()
-    batches: Iterable[list[Verdict]]
-    if plan.engine == "spark":
-        from .on_spark import on_spark  # noqa: PLC0415
-
-        batches = on_spark(plan)
-    else:
-        batches = _local(plan)
     verdicts: list[Verdict] = []
-    with progress("validating", len(plan.files)) as meter:
-        for batch in batches:
-            verdicts.extend(batch)
-            meter.advance()
+    with progress("validating", len(plan.files) if not plan.urls else None) as meter:
+        if plan.engine == "spark":
+            from .on_spark import on_spark  # noqa: PLC0415
+
+            for batch in on_spark(plan, meter.advance):
+                verdicts.extend(batch)
+        else:
+            for batch in _local(plan):
+                verdicts.extend(batch)
+                meter.advance()
     return verdicts, time.perf_counter() - began

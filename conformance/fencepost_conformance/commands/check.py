@@ -18,12 +18,15 @@ from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, r
 from fencepost_model.tlc.run import TlcBroke, TlcMissing
 
 from .. import repository
+from ..cluster import needs
+from ..cluster.place import Place
+from ..cluster.session import started
 from ..console import CannotRun, Meter, Result, finish, progress
 from ..counting import counted
 from ..nearest import unknown
 from ..processes import worker_processes
 from ..report.checked import catalogue, entry_as_json, table
-from ..spark_session import started
+from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: What a row says when Ctrl-C ended its exploration.
 INTERRUPTED = "stopped early: interrupted"
@@ -43,6 +46,9 @@ def check(  # noqa: PLR0917
     profile: Annotated[
         str | None, typer.Option(help="explore with this profile's switches instead of their own")
     ] = None,
+    master: Master = None,
+    conf: Conf = None,
+    wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="cores to use; 0: all")] = 0,
     size: Annotated[str, typer.Option(help="largest size of configuration: small, medium or large")] = "small",
     symmetry: Annotated[bool, typer.Option("--symmetry", help="one state for all that differ in names alone")] = False,
@@ -53,6 +59,7 @@ def check(  # noqa: PLR0917
     """Explore every reachable state of each configuration and hold what is found against what it must be."""
     if list_only:
         _list(select(configs or [], size, engine) if configs else able_to(engine), as_json=as_json)
+    place = place_for(engine, master, conf, workers, wait)
     entries = select(configs or [], size, engine)
     chosen = named_profile(profile)
     if chosen is not None and engine is not Engine.python:
@@ -64,7 +71,15 @@ def check(  # noqa: PLR0917
     interrupted = False
     with progress("checking", len(entries)) as meter:
         try:
-            rows.extend(run(entries, engine, partial(check_python, profile=chosen, symmetry=symmetry), cores, meter))
+            explorer = partial(check_python, profile=chosen, symmetry=symmetry)
+            work: Iterable[Row]
+            if engine is Engine.python:
+                work = explore_all(entries, explorer, cores, meter)
+            elif engine is Engine.tlc:
+                work = tlc_all(entries, cores, meter)
+            else:
+                work = spread_all(entries, place, meter)
+            rows.extend(run(work))
         except KeyboardInterrupt:
             interrupted = True  # what was explored until then is told
     rows.sort(key=lambda row: [entry.name for entry in entries].index(row.name))
@@ -128,14 +143,10 @@ def named_profile(name: str | None) -> Profile | None:
     return PROFILES[name] if name is not None else None
 
 
-def run(entries: list[Entry], engine: Engine, explorer: Callable[..., Row], cores: int, meter: Meter) -> Iterator[Row]:
+def run(work: Iterable[Row]) -> Iterator[Row]:
+    """The rows of an engine as they come. Raises CannotRun for what it lacks."""
     try:
-        if engine is Engine.python:
-            yield from explore_all(entries, explorer, cores, meter)
-        elif engine is Engine.tlc:
-            yield from tlc_all(entries, cores, meter)
-        else:
-            yield from spread_all(entries, cores, meter)
+        yield from work
     except (TlcMissing, TlcBroke, BadManifest) as reason:
         raise CannotRun(str(reason)) from reason
 
@@ -167,11 +178,13 @@ def telling(meter: Meter, entry: Entry, first: str, second: str) -> Callable[[in
     return watch
 
 
-def spread_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
+def spread_all(entries: list[Entry], place: Place, meter: Meter) -> Iterator[Row]:
     """One configuration after the other, each over all of Spark's cores."""
-    with started(cores) as (session, _):
+    with started(place, needs.GRAPHS) as running:
+        copies = 2 if running.cluster else 1  # so that what an executor held is not lost with it
         for entry in entries:
-            yield check_spark(entry, session, workers=cores, watch=telling(meter, entry, "states", "levels"))
+            watch = telling(meter, entry, "states", "levels")
+            yield check_spark(entry, running.session, workers=running.cores, copies=copies, watch=watch)
             meter.advance()
 
 

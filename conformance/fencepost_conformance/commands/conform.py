@@ -17,7 +17,7 @@ from ..console import CannotRun, Result, finish, progress
 from ..generate.plan import GroupProtocol
 from ..jvm.process import ProcessFault
 from ..nearest import unknown
-from ..pipeline.engines import ENGINES
+from ..pipeline.engines import Engine, opened
 from ..pipeline.job import Job
 from ..pipeline.plan import Plan
 from ..pipeline.summary import Summary
@@ -25,6 +25,7 @@ from ..report.files import write_report
 from ..report.terminal import counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import absolute, parse_target, profiles_for, tell_build
+from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: counts that mean the same for every protocol
 _ADDED = ("traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "choices_followed")
@@ -47,6 +48,12 @@ def conform(  # noqa: PLR0917 — options of a command line
     seed: Annotated[int, typer.Option(min=0, help="the first seed; the others follow it")] = 0,
     protocol: Annotated[str, typer.Option(help="what the clients speak: classic, consumer, mixed or all")] = "classic",
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
+    master: Master = None,
+    conf: Conf = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar="URL", help="with --engine spark: where rows go, if not below --output")
+    ] = None,
+    wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     out: Annotated[
@@ -55,8 +62,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
-    if engine not in ENGINES:
-        raise CannotRun(unknown("engine", engine, ENGINES, f"known: {', '.join(ENGINES)}"))
+    place = place_for(engine, master, conf, workers, wait)
     named, target = parse_target(target), absolute(target)
     protocols = protocols_of(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
@@ -68,15 +74,17 @@ def conform(  # noqa: PLR0917 — options of a command line
     unwritten: str | None = None
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
-    for name, each in product(profiles, protocols):
-        plan = Plan(Job(target, name, steps_per_trace, model, each), seed, traces)
-        own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
-        summary, seconds = _run(plan, engine, workers or os.cpu_count() or 1, own)
-        if own is not None:
-            unwritten = _report(own, summary, seconds) or unwritten
-        found.setdefault(name, {})[each] = Result("conform", summary.held, counts(summary, seconds), details(summary))
-        title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
-        shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
+    with opened(engine, named, place, rows) as run:
+        for name, each in product(profiles, protocols):
+            plan = Plan(Job(target, name, steps_per_trace, model, each), seed, traces)
+            own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
+            summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
+            if own is not None:
+                unwritten = _report(own, summary, seconds) or unwritten
+            result = Result("conform", summary.held, counts(summary, seconds), details(summary))
+            found.setdefault(name, {})[each] = result
+            title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
+            shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
     result = _together("profiles", {name: _together("protocols", results) for name, results in found.items()})
     finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete=unwritten)
 
@@ -108,12 +116,12 @@ def protocols_of(name: str) -> list[GroupProtocol]:
     return [GroupProtocol(name)]
 
 
-def _run(plan: Plan, engine: str, workers: int, out: Path | None) -> tuple[Summary, float]:
+def _run(plan: Plan, engine: Engine, workers: int, out: Path | None) -> tuple[Summary, float]:
     """The summary of one plan, and how many seconds it took; ``out``: where an engine may keep its rows."""
     began = time.monotonic()
     try:
         with progress(f"{plan.job.target}, {plan.job.profile}, {plan.job.protocol}", total=plan.count) as meter:
-            summary = ENGINES[engine](plan, workers, out, meter.advance)
+            summary = engine(plan, workers, out, meter.advance)
     except (ProcessFault, BrokerFault) as fault:
         raise CannotRun(str(fault)) from None
     return summary, time.monotonic() - began

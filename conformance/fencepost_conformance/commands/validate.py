@@ -10,9 +10,11 @@ from rich.markup import escape
 from ..checker.run import Plan, find_traces, validate_traces
 from ..checker.search import Limits
 from ..checker.verdict import Verdict
+from ..cluster.folder import is_url
 from ..console import Result, finish
 from ..counting import counted
 from ..listing import Listing
+from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 
 def table(verdicts: list[Verdict]) -> Listing | None:
@@ -34,15 +36,23 @@ def table(verdicts: list[Verdict]) -> Listing | None:
 
 
 def validate(  # noqa: PLR0917
-    traces: Annotated[list[str], typer.Argument(help="trace files, folders of them, or patterns")],
+    traces: Annotated[
+        list[str], typer.Argument(help="trace files, folders of them, or patterns; with Spark also URLs of these")
+    ],
     engine: Annotated[str, typer.Option(help="local (the cores of this machine) or spark")] = "local",
     profile: Annotated[str, typer.Option(help="check against this profile instead of the one a trace names")] = "",
     slack_ms: Annotated[int, typer.Option(min=0, help="how late a timer or an answer may be")] = Limits().slack_ms,
+    master: Master = None,
+    conf: Conf = None,
+    wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Decide for each recorded trace whether the model could have produced it."""
-    plan = Plan(find_traces(traces), engine, profile, Limits(slack_ms=slack_ms), workers)
+    place = place_for(engine, master, conf, workers, wait)
+    files = find_traces([name for name in traces if not is_url(name)])
+    urls = tuple(filter(is_url, traces))
+    plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place)
     verdicts, seconds = validate_traces(plan)
     outcomes = [verdict.outcome for verdict in verdicts]
     events = sum(verdict.events for verdict in verdicts)

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 
 from . import jars
 from .builds import Build
 from .compiled import classes, sources
 
+#: builds whose class path was brought to this process, as to an executor of a cluster
+_provided: dict[Build, list[Path]] = {}
+
+
+def provide(build: Build, entries: Sequence[Path]) -> None:
+    """From now on this process runs that build from these entries, and fetches and compiles nothing."""
+    _provided[build] = list(entries)
+
+
+def classpath(build: Build) -> list[Path]:
+    """What Java needs to run the harness on that build: our classes, then Kafka's jars. Raises ``CannotRun``."""
+    if build in _provided:
+        return _provided[build]
+    libraries = build.libraries()
+    return [classes("harness", build, sources(__package__, "harness"), libraries), *libraries]
+
 
 def command(build: Build | str) -> list[str]:
     """The command line that starts the harness on that build of Kafka, or on the release of that name."""
-    if isinstance(build, str):
-        build = Build(build)
-    libraries = build.libraries()
-    compiled = classes("harness", build, sources(__package__, "harness"), libraries)
     return [
         jars.java(),
         "-Xmx768m",
@@ -22,6 +36,6 @@ def command(build: Build | str) -> list[str]:
         "-XX:-UsePerfData",
         "-XX:TieredStopAtLevel=1",  # of a run of a thousand traces the second compiler takes more time than it saves
         "-cp",
-        os.pathsep.join(map(str, [compiled, *libraries])),
+        os.pathsep.join(map(str, classpath(Build(build) if isinstance(build, str) else build))),
         "fencepost.Main",
     ]

@@ -16,7 +16,7 @@ from ..coverage.features import features_of
 from ..generate.generator import Generated, generate
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
-from ..targets.registry import parse_target
+from ..targets.registry import TargetName, parse_target
 from .job import Job, Row, Verdict
 
 
@@ -39,12 +39,15 @@ class Examined:
 
 
 class Checker:
-    """Checks traces for one job; holds the job's target (a JVM, if it is Kafka) until ``close``."""
+    """Checks traces for one job; holds the job's target (a JVM, if it is Kafka) until ``close``.
 
-    def __init__(self, job: Job) -> None:
+    ``target``: what its name means, where this machine is not the one to look that up.
+    """
+
+    def __init__(self, job: Job, target: TargetName | None = None) -> None:
         self._job = job
         self.profile = PROFILES[job.profile]
-        target = parse_target(job.target)
+        target = target or parse_target(job.target)
         self._kafka = KafkaJvm(target.build) if target.kind == "kafka" else None
 
     def check(self, seeds: Sequence[int]) -> list[Row]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from ..cluster import needs
+from ..cluster.folder import folder_of, is_url
+from ..cluster.place import Place, is_cluster
+from ..cluster.session import started
 from ..console import CannotRun
 from ..jvm import harness
-from ..spark_session import started
+from ..nearest import unknown
 from ..targets.registry import TargetName, parse_target
 from .local import run_local
 from .plan import Plan
@@ -50,14 +56,51 @@ def _require_harness(target: TargetName) -> None:
 
 
 def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], None]) -> Summary:
-    target = parse_target(plan.job.target)
+    with _spark_at(Place(cores=workers), parse_target(plan.job.target), None) as run:
+        return run(plan, workers, out, advance)
+
+
+@contextmanager
+def _spark_at(place: Place, target: TargetName, rows: str | None) -> Iterator[Engine]:
+    """Runs plans about one target, all in one session; ``rows``: where rows go, a path or a URL, if not to ``out``."""
     if target.kind == "broker":
         raise CannotRun("a broker is played against by one process; use --engine local")
+    _require_shared(place.master, rows)
     _require_harness(target)
-    with started(workers) as (session, scratch):
+    with started(place, needs.TRACES, [target.build] if target.kind == "kafka" else []) as running:
         from .spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
-        return run_spark(session, plan, out or scratch / "run", advance)
+        _require_shared(running.master, rows)  # spark-submit may have named it
+
+        def run(plan: Plan, _: int, out: Path | None, advance: Callable[[int], None]) -> Summary:
+            kept = f"{rows.rstrip('/')}/{plan.job.profile}-{plan.job.protocol}" if rows else out
+            with tempfile.TemporaryDirectory(dir=running.scratch) as scratch:
+                return run_spark(running, plan, folder_of(running.session, kept or Path(scratch)), advance)
+
+        yield run
+
+
+def _require_shared(master: str, rows: str | None) -> None:
+    """Raises ``CannotRun`` if rows would go where the executors of a cluster do not find each other's."""
+    if master and is_cluster(master) and not (rows and is_url(rows)):
+        raise CannotRun(
+            "on a cluster each machine writes its rows itself: name a folder that all of them reach, by its URL, "
+            "--rows hdfs://… or s3a://…, or file:///… where it is mounted on all"
+        )
 
 
 ENGINES: dict[str, Engine] = {"local": _local, "spark": _spark}
+
+
+@contextmanager
+def opened(name: str, target: TargetName, place: Place, rows: str | None) -> Iterator[Engine]:
+    """The engine of that name, for plans about one target. ``place``, ``rows``: of Spark. Raises ``CannotRun``."""
+    if name not in ENGINES:
+        raise CannotRun(unknown("engine", name, ENGINES, f"known: {', '.join(ENGINES)}"))
+    if name == "spark":
+        with _spark_at(place, target, rows) as engine:
+            yield engine
+        return
+    if rows is not None:
+        raise CannotRun("--rows needs --engine spark; the local engine keeps none")
+    yield ENGINES[name]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..cluster.folder import Folder
+from ..cluster.shipping import package_files
 from ..console import CannotRun
 from ..coverage.catalogue import FEATURES
 from ..targets.registry import parse_target
@@ -53,7 +53,11 @@ class Plan:
 
     def chunks(self, seeds: range) -> list[range]:
         """The chunks of some seeds, in order."""
-        return [seeds[start : start + self.chunk] for start in range(0, len(seeds), self.chunk)]
+        return [self.chunk_of(seeds, number) for number in range(-(-len(seeds) // self.chunk))]
+
+    def chunk_of(self, seeds: range, number: int) -> range:
+        """One of these chunks."""
+        return seeds[number * self.chunk : (number + 1) * self.chunk]
 
     def identity(self) -> dict[str, Any]:
         """What decides the rows. Two plans of one identity have the same rows, wherever and however often they run."""
@@ -68,26 +72,34 @@ class Plan:
         }
 
 
-def claim(directory: Path, plan: Plan) -> None:
-    """Make the directory this plan's, or see that it is. Raises ``CannotRun`` if it holds another run."""
-    directory.mkdir(parents=True, exist_ok=True)
-    file = directory / _FILE
+def claim(folder: Folder, plan: Plan) -> Plan:
+    """Make the folder this plan's, or see that it is. Raises ``CannotRun`` if it holds another run.
+
+    A run goes on in the waves that it began with: the plan comes back with these.
+    """
     wanted = plan.identity()
-    if file.exists():
-        held = json.loads(file.read_text())
-        if held != wanted:
-            differs = next(name for name in sorted({*held, *wanted}) if held.get(name) != wanted.get(name))
-            raise CannotRun(f"{directory} holds another run (its {differs} differs); give another directory with -o")
-        return
-    file.write_text(json.dumps(wanted, indent=1) + "\n")
+    if folder.create(_FILE, json.dumps(wanted, indent=1) + "\n"):
+        return plan
+    try:
+        held = json.loads(folder.read(_FILE) or "")
+        wave = int(held["wave"])
+    except (ValueError, KeyError, TypeError):
+        raise CannotRun(
+            f"{_FILE} in {folder.name} cannot be read; remove it, or give another folder with -o or --rows"
+        ) from None
+    differs = next((name for name in sorted({*held, *wanted} - {"wave"}) if held.get(name) != wanted.get(name)), None)
+    if differs is not None:
+        raise CannotRun(
+            f"{folder.name} holds another run (its {differs} differs); give another folder with -o or --rows"
+        )
+    return replace(plan, wave=wave)
 
 
 def code_digest() -> str:
     """Stands for the code that decides what a row says."""
     total = hashlib.sha256()
     for package in _DECIDING:
-        (root,) = import_module(package).__path__
-        for file in sorted(Path(root).rglob("*")):
-            if file.suffix in (".py", ".java"):
-                total.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+        for path, content in package_files(package):
+            if path.endswith((".py", ".java")):
+                total.update(path.encode() + b"\0" + content)
     return total.hexdigest()[:16]

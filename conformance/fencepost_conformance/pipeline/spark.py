@@ -1,25 +1,27 @@
 """A run on Spark: plan → rows in Parquet → aggregates.
 
-Each wave of the plan is one Spark job. Its chunks are spread over the executors as Arrow batches; a Python worker
-keeps its checker, and with it its JVM, from chunk to chunk and from wave to wave. Rows say nothing of where they were
-made, so they are equal on any number of cores. A wave's rows are committed by Spark's own writer; a wave that has been
-committed is not run again.
+Each wave of the plan is one Spark job of one stage: nothing is shuffled, so an executor that is lost costs the tasks
+that it was at, and no more. A task's chunks come to a Python worker as Arrow batches; the worker keeps its checker, and
+with it its JVM, from chunk to chunk and from wave to wave. Rows say nothing of where they were made, so they are equal
+on any number of cores. A wave's rows are committed by Spark's own writer, each task's by one of its attempts; a wave
+that has been committed is not run again.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..cluster.folder import Folder
+from ..cluster.session import Running
+from ..cluster.shipping import Kit
+from ..cluster.telling import told
+from ..console import CannotRun
 from ..coverage import catalogue
+from ..targets.registry import TargetName, parse_target
 from .check import Checker
 from .job import Job, Row, Verdict
 from .plan import Plan, claim
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS = "rows"
-#: how often to look how far a job is
-_LOOK_S = 0.5
+#: tasks of a wave for each core, so that a core which is done early takes another
+_TASKS = 4
+#: traces of a wave for each core of a cluster: a minute or more, beside which the end of a wave is short
+_WAVE = 4_000
 _COMMITTED = "_SUCCESS"
 _SCHEMA = (
     "seed bigint, verdict string, divergence string, event int, field string, left string, right string, steps int, "
@@ -47,155 +51,69 @@ _ARROW = pa.schema(
         ("digest", pa.string()),
     ]
 )
-_QUIET = """\
-status = error
-rootLogger.level = error
-rootLogger.appenderRef.console.ref = console
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %p %c{1}: %m%n
-"""
 
 
-def spark_session(cores: int, scratch: Path) -> SparkSession:
-    """A quiet session on this machine: no web pages, nothing that listens beyond loopback."""
-    # only map and read are used, none of which concerns the version of pandas
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
-    from pyspark.sql import SparkSession  # noqa: PLC0415 — Spark is optional, and slow to import
-
-    scratch.mkdir(parents=True, exist_ok=True)
-    logging = scratch / "log4j2.properties"
-    logging.write_text(_QUIET)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder: Any = SparkSession.builder
-    builder = (
-        builder.master(f"local[{cores}]")
-        .appName("fencepost")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging.resolve().as_uri()}")
-        .config("spark.local.dir", str((scratch / "spark").resolve()))
-        .config("spark.sql.warehouse.dir", str((scratch / "warehouse").resolve()))
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a batch of the plan is one chunk
-        .config("spark.sql.shuffle.partitions", str(cores))
-        .config("spark.python.worker.reuse", "true")
-    )
-    with _words_kept_in(scratch / "start.log"):
-        session: SparkSession = builder.getOrCreate()
-    return session
-
-
-@contextmanager
-def _words_kept_in(file: Path) -> Iterator[None]:
-    """What this process and its children write on standard error goes to a file; a failure shows it after all."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with file.open("wb") as stream:
-        os.dup2(stream.fileno(), 2)
-    try:
-        yield
-    except BaseException:
-        os.write(kept, file.read_bytes())
-        raise
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def run_spark(
-    session: SparkSession, plan: Plan, directory: Path, advance: Callable[[int], None] = lambda _: None
-) -> Summary:
+def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[int], None] = lambda _: None) -> Summary:
     """Run what of the plan is not committed yet, and sum up everything. ``advance`` is told of traces as they are done.
 
-    Raises ``CannotRun`` if the directory holds another run."""
-    claim(directory, plan)
+    Raises ``CannotRun`` if the folder holds another run, or does not hold one row for each trace at the end."""
+    session = running.session
+    if running.cluster:
+        plan = replace(plan, wave=max(plan.wave, _WAVE * running.cores))
+    plan = claim(folder, plan)
     for seeds in plan.waves():
-        target = wave_directory(directory, seeds)
-        if (target / _COMMITTED).exists():
+        target = wave_folder(seeds)
+        if folder.exists(f"{target}/{_COMMITTED}"):
             advance(len(seeds))
             continue
-        with _told(session, len(seeds), _tasks(session, plan, seeds), advance):
-            check_wave(session, plan, seeds).write.mode("overwrite").parquet(str(target))
-    return summarise(plan.job, all_rows(session, plan, directory))
+        with told(session, len(seeds), _tasks(session, plan, seeds), advance):
+            check_wave(running, plan, seeds).write.mode("overwrite").parquet(folder.for_spark(target))
+    return summarise(plan, all_rows(session, plan, folder), folder.name)
 
 
-@contextmanager
-def _told(session: SparkSession, count: int, tasks: int, advance: Callable[[int], None]) -> Iterator[None]:
-    """Tell of the ``count`` traces of the job within as its ``tasks`` end, and of the rest when it is done."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
-
-    tracker = session.sparkContext.statusTracker()
-    told, over = 0, threading.Event()
-
-    def watch() -> None:
-        nonlocal told
-        while not over.wait(_LOOK_S):
-            try:
-                stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-            except (Py4JError, OSError):  # Spark has ended, which the job within will say better
-                return
-            # another stage deals out the plan, with a task for each core
-            done = max((each.numCompletedTasks for each in stages if each and each.numTasks == tasks), default=0)
-            more = count * done // tasks - told
-            if more > 0:
-                told += more
-                advance(more)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-    advance(count - told)
+def wave_folder(seeds: range) -> str:
+    """Where the rows of a wave lie in the folder of their run."""
+    return f"{ROWS}/seeds-{seeds.start}-{seeds.stop}"
 
 
-def wave_directory(directory: Path, seeds: range) -> Path:
-    return directory / ROWS / f"seeds-{seeds.start}-{seeds.stop}"
-
-
-def all_rows(session: SparkSession, plan: Plan, directory: Path) -> DataFrame:
+def all_rows(session: SparkSession, plan: Plan, folder: Folder) -> DataFrame:
     """The rows of every wave of the plan."""
-    return session.read.schema(_SCHEMA).parquet(*(str(wave_directory(directory, seeds)) for seeds in plan.waves()))
+    return session.read.schema(_SCHEMA).parquet(*(folder.for_spark(wave_folder(seeds)) for seeds in plan.waves()))
 
 
-def check_wave(session: SparkSession, plan: Plan, seeds: range) -> DataFrame:
+def check_wave(running: Running, plan: Plan, seeds: range) -> DataFrame:
     """The rows of some seeds, made where the executors are; lazily, as Spark does."""
-    chunks = [(chunk.start, chunk.stop) for chunk in plan.chunks(seeds)]
-    planned = session.createDataFrame(chunks, "start bigint, stop bigint").repartition(_tasks(session, plan, seeds))
-    return planned.mapInArrow(_worker(plan.job), _SCHEMA)
+    tasks = _tasks(running.session, plan, seeds)
+    numbers = running.session.range(0, len(plan.chunks(seeds)), 1, tasks)
+    return numbers.mapInArrow(_worker(plan, seeds, running.kit, parse_target(plan.job.target)), _SCHEMA)
 
 
 def _tasks(session: SparkSession, plan: Plan, seeds: range) -> int:
-    """More than cores, so that a core which is done early takes another."""
-    return min(len(plan.chunks(seeds)), session.sparkContext.defaultParallelism * 4)
+    return min(len(plan.chunks(seeds)), session.sparkContext.defaultParallelism * _TASKS)
 
 
 _checkers: dict[Job, Checker] = {}
 
 
-def _worker(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _worker(
+    plan: Plan, seeds: range, kit: Kit, target: TargetName
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Turns the numbers of a wave's chunks into the rows of their traces."""
+
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        checker = kept_checker(job)
+        kit.open()
+        checker = kept_checker(plan.job, target)
         for batch in batches:
-            for chunk in batch.to_pylist():
-                yield as_arrow(checker.check(range(chunk["start"], chunk["stop"])))
+            for number in batch.column("id").to_pylist():
+                yield as_arrow(checker.check(plan.chunk_of(seeds, number)))
 
     return check
 
 
-def kept_checker(job: Job) -> Checker:
+def kept_checker(job: Job, target: TargetName) -> Checker:
     """This process's checker of the job. It lives as long as the worker, which ends its JVM with it."""
     if job not in _checkers:
-        _checkers[job] = Checker(job)
+        _checkers[job] = Checker(job, target)
     return _checkers[job]
 
 
@@ -206,14 +124,24 @@ def as_arrow(rows: list[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns, schema=_ARROW)
 
 
-def summarise(job: Job, rows: DataFrame) -> Summary:
-    """The rows summed up by Spark."""
+def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
+    """The rows summed up by Spark. Raises ``CannotRun`` unless there is one for each trace: storage is not ours, and
+    its committer can be another than Spark's own."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    summary = Summary(job)
+    summary = Summary(plan.job)
     sums = ("steps", "replies", "records", "timers", "followed")
-    total = rows.agg(f.count("*").alias("traces"), *(f.sum(name).alias(name) for name in sums)).first()
+    total = rows.agg(
+        f.count("*").alias("traces"),
+        f.sum(f.col("seed") - plan.first).alias("places"),
+        *(f.sum(name).alias(name) for name in sums),
+    ).first()
     assert total is not None
+    if (total["traces"], total["places"]) != (plan.count, plan.count * (plan.count - 1) // 2):
+        raise CannotRun(
+            f"{where} holds {total['traces']:,} rows for {plan.count:,} traces, and not one for each: something "
+            "else wrote there, or rows were lost; run again with another folder"
+        )
     summary.traces = total["traces"]
     for name in sums:
         setattr(summary, name, total[name] or 0)

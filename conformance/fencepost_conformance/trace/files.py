@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from pydantic import ValidationError
 
@@ -65,15 +65,21 @@ Trace: TypeAlias = EventTrace | WireTrace
 
 def read_traces(path: Path) -> Iterator[Trace | BrokenTrace]:
     """The traces of a file in order. Raises ``OSError`` if the file cannot be opened."""
-    reader = _Reader(str(path))
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+    with path.open("rb") as stream:
+        yield from read_stream(str(path), stream)
+
+
+def read_stream(path: str, source: IO[bytes]) -> Iterator[Trace | BrokenTrace]:
+    """The traces in the bytes of a file of that name, which says whether they are gzip."""
+    reader = _Reader(path)
+    with gzip.open(source, "rb") if path.endswith(".gz") else source as stream:
         number = 0
         try:
             for number, raw in enumerate(stream, 1):
                 if raw.strip():
                     yield from reader.line(number, raw)
         except (EOFError, zlib.error, gzip.BadGzipFile) as broken:
-            yield BrokenTrace(str(path), number + 1, f"the gzip data is damaged: {broken}")
+            yield BrokenTrace(path, number + 1, f"the gzip data is damaged: {broken}")
             return
     yield from reader.end(number)
 

@@ -124,16 +124,22 @@ def check_python(
 
 
 def check_spark(
-    entry: Entry, session: SparkSession, *, workers: int, watch: Callable[[int, int], None] | None = None
+    entry: Entry,
+    session: SparkSession,
+    *,
+    workers: int,
+    copies: int = 1,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Row:
-    """Explore spread over Spark; ``watch`` gets (states, depth). Liveness is not checked this way: ValueError."""
+    """Explore spread over Spark; ``watch`` gets (states, depth); ``copies``: executors that hold each part of what was
+    seen. Liveness is not checked this way: ValueError."""
     from .spread import spread  # noqa: PLC0415 — needs nothing of Spark, but only this engine needs it
 
     problem = read_problem(entry)
     if problem.fair:
         raise ValueError(f"{entry.name} is about liveness, which the Spark engine does not check")
     began = time.monotonic()
-    found = spread(session, problem, partitions=2 * workers, watch=watch)
+    found = spread(session, problem, partitions=2 * workers, copies=copies, watch=watch)
     seconds = time.monotonic() - began
     row = Row(
         *(entry.name, "spark", entry.expected, entry.breaks),

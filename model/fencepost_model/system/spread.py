@@ -209,9 +209,16 @@ def spread(
     problem: Problem,
     *,
     partitions: int,
+    copies: int = 1,
     watch: Callable[[int, int], None] | None = None,
 ) -> Spread:
-    """Explore on the session's cores; ``watch`` gets (states, depth) after each level."""
+    """Explore on the session's cores; ``watch`` gets (states, depth) after each level.
+
+    What was seen is held by ``copies`` executors (1 or 2): with two, one that is lost costs its tasks only.
+    """
+    from pyspark import StorageLevel  # noqa: PLC0415 — Spark is optional
+
+    held = StorageLevel.MEMORY_AND_DISK_2 if copies > 1 else StorageLevel.MEMORY_ONLY
     context = session.sparkContext
     with mutated(*problem.mutants):
         first, known = Worker(problem).initial()
@@ -235,14 +242,14 @@ def spread(
                 rows, report = _worker(problem).expand(frontier, catalogue.value)
             return [(-1, report), *split(rows, partitions)]
 
-        expanded = state.flatMap(expand).persist()
+        expanded = state.flatMap(expand).persist(held)
         for report in expanded.filter(lambda each: each[0] < 0).values().collect():
             known |= report.values
             found.generated += report.generated
             for name in report.broken:
                 found.broken.setdefault(name, found.depth)
         arrived = expanded.filter(lambda each: each[0] >= 0).groupByKey(partitions)
-        following = state.leftOuterJoin(arrived, partitions).mapValues(_merge).persist()
+        following = state.leftOuterJoin(arrived, partitions).mapValues(_merge).persist(held)
         if found.depth % 8 == 0:
             following.localCheckpoint()
         fresh = following.map(lambda each: len(each[1][1])).sum()

@@ -57,8 +57,8 @@ def test_a_missing_component_is_told_before_any_engine_starts(engine: str, monke
     monkeypatch.setattr(harness, "command", missing)
     monkeypatch.setattr("fencepost_conformance.pipeline.engines.run_local", started)
     if engine == "spark":
-        spark = pytest.importorskip("fencepost_conformance.pipeline.spark", reason="needs PySpark")
-        monkeypatch.setattr(spark, "spark_session", started)
+        pytest.importorskip("pyspark", reason="needs PySpark")
+        monkeypatch.setattr("fencepost_conformance.cluster.session.spark_session", started)
     with pytest.raises(CannotRun, match=r"install what runs Kafka 4\.3\.1"):
         ENGINES[engine](Plan(Job("kafka:4.3.1", "kafka-4.3", 10, False), 0, 4), 2, None, lambda _: None)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fencepost_conformance.cluster.folder import LocalFolder
+from fencepost_conformance.cluster.session import cause
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.local import run_local
 from fencepost_conformance.pipeline.plan import Plan, claim
-from fencepost_conformance.spark_session import _cause
 
 JOB = Job("core", "kafka-4.3", 40)
 
@@ -33,20 +34,22 @@ def test_two_processes_make_the_rows_of_one() -> None:
 
 def test_a_directory_belongs_to_one_plan(tmp_path: Path) -> None:
     plan = Plan(JOB, 0, 10)
-    claim(tmp_path, plan)
-    claim(tmp_path, plan)
-    claim(tmp_path, Plan(JOB, 0, 10, chunk=3))  # chunks decide nothing
+    folder = LocalFolder(tmp_path)
+    assert claim(folder, plan) == plan
+    assert claim(folder, plan) == plan
+    claim(folder, Plan(JOB, 0, 10, chunk=3))  # chunks decide nothing
+    assert claim(folder, Plan(JOB, 0, 10, wave=3)) == plan  # a run goes on in the waves that it has begun
     for other in (Plan(JOB, 1, 10), Plan(JOB, 0, 11), Plan(Job("core", "intended", 40), 0, 10)):
         with pytest.raises(CannotRun, match="holds another run"):
-            claim(tmp_path, other)
+            claim(folder, other)
     held = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps({**held, "code": "older"}))
     with pytest.raises(CannotRun, match="its code differs"):
-        claim(tmp_path, plan)
+        claim(folder, plan)
 
 
 def test_the_cause_of_a_spark_error_is_one_line() -> None:
     trouble = "Job aborted\nTraceback:\n  File x\nfencepost_conformance.console.CannotRun: no jar\n\tat java.base"
-    assert _cause(Exception(trouble)) == "fencepost_conformance.console.CannotRun: no jar"
-    assert _cause(Exception("\n gone \n at x")) == "gone"
-    assert _cause(Exception()) == "Exception"
+    assert cause(Exception(trouble)) == "fencepost_conformance.console.CannotRun: no jar"
+    assert cause(Exception("\n gone \n at x")) == "gone"
+    assert cause(Exception()) == "Exception"

@@ -1,0 +1,265 @@
+"""A Spark session for one command, and what to say where there can be none."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..console import CannotRun
+from ..jvm.builds import Build
+from ..jvm.jars import cache_root
+from .needs import Found, Look
+from .place import Place, driver_address, is_cluster, require_reachable, submitted
+from .shipping import Kit, ship
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: how often to look whether executors have come
+_LOOK_S = 0.2
+#: executors come one by one: when so many seconds bring no other, those that are there are taken for all
+_SETTLED_S = 1.0
+_QUIET = """\
+status = error
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A session, a folder of the driver's that goes with it, and what its Python workers open first. ``master``: where
+    it really is, whoever said so."""
+
+    session: SparkSession
+    scratch: Path
+    kit: Kit
+    master: str
+
+    @property
+    def cluster(self) -> bool:
+        """Whether the executors may be on other machines."""
+        return is_cluster(self.master)
+
+    @property
+    def cores(self) -> int:
+        """Of all executors that there are now."""
+        return self.session.sparkContext.defaultParallelism
+
+
+@contextmanager
+def started(place: Place, packages: dict[str, str], builds: Sequence[Build] = ()) -> Iterator[Running]:
+    """A session for work that imports these packages (``needs``) and runs these builds of Kafka.
+
+    Executors of a cluster are given this project's code and Kafka's, and are looked at before this returns. Raises
+    ``CannotRun`` if Spark is not installed, finds no JDK, no cluster or no executor that can do the work, or gives up
+    within the block.
+    """
+    try:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
+        from pyspark.errors import PySparkException  # noqa: PLC0415 — Spark is optional, and slow to import
+    except ModuleNotFoundError as missing:
+        raise CannotRun(
+            f"the Spark engine needs {missing.name}; install it, in the checkout: pip install -e '.[spark]'"
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="fencepost-spark-", ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder)
+        session = spark_session(place, scratch)
+        try:
+            kit, master = Kit(), session.sparkContext.master or ""
+            if is_cluster(master):
+                _await_executors(session, place.wait_s)
+                kit = ship(session.sparkContext, scratch, builds)
+                _require_ready(session, Look(packages, java=bool(builds)))
+            yield Running(session, scratch, kit, master)
+        except (PySparkException, Py4JError) as broken:
+            raise CannotRun(f"Spark gave up: {cause(broken)}") from None
+        finally:
+            session.stop()
+
+
+def spark_session(place: Place, scratch: Path) -> SparkSession:
+    """A quiet session: no web pages unless asked for, nothing that listens beyond loopback unless told.
+
+    Raises ``CannotRun`` if there can be none.
+    """
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    # only map and read are used, none of which concerns the version of pandas
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    scratch.mkdir(parents=True, exist_ok=True)
+    if place.master and is_cluster(place.master):
+        require_reachable(place.master)
+    words = scratch / "start.log"
+    late = threading.Event()
+    try:
+        with _words_kept_in(words), _given_up_after(place.wait_s, late):
+            return _session(_settings(place, scratch))
+    except (PySparkException, Py4JError, OSError) as broken:
+        told = _kept_log(words)
+        if late.is_set():
+            raise CannotRun(f"{place.master} gave no session within {place.wait_s} s (--wait){told}") from None
+        if place.master and is_cluster(place.master):
+            raise CannotRun(f"no session at {place.master}: {cause(broken)}{told}") from None
+        raise CannotRun(
+            f"Spark does not start; it needs a JDK of version 17 or later ({cause(broken)}){told}"
+        ) from None
+
+
+def _settings(place: Place, scratch: Path) -> dict[str, str]:
+    """What the session is to be started with: ours, over them what spark-submit was told, over all the user's own."""
+    settings = {
+        "spark.app.name": "fencepost",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": str((scratch / "warehouse").resolve()),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a batch is one chunk of the plan
+        "spark.python.worker.reuse": "true",
+        "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",  # rows of a task appear at once
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",  # tells a whole wave
+    }
+    if submitted():
+        return settings | _decided() | dict(place.conf) | ({"spark.master": place.master} if place.master else {})
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_QUIET)
+    own = dict(place.conf).get("spark.driver.extraJavaOptions", "")
+    settings["spark.local.dir"] = str((scratch / "spark").resolve())
+    if not (place.master and is_cluster(place.master)):
+        settings["spark.sql.shuffle.partitions"] = str(place.cores or os.cpu_count() or 1)
+    settings |= driver_address(place) | dict(place.conf)
+    settings["spark.master"] = place.master or place.here
+    settings["spark.driver.extraJavaOptions"] = (
+        f"-Dlog4j2.configurationFile={logging.resolve().as_uri()} {own}".rstrip()
+    )
+    _choose_python(place)
+    return settings
+
+
+def _choose_python(place: Place) -> None:
+    """Which Python the workers run: this one where they share its machine, else what the user says, else ``python3``.
+
+    PySpark reads it from the environment, and only spark-submit puts the setting of that name there.
+    """
+    named = dict(place.conf).get("spark.pyspark.python")
+    if named:
+        os.environ["PYSPARK_PYTHON"] = named
+    elif not (place.master and is_cluster(place.master)):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _decided() -> dict[str, str]:
+    """What spark-submit was told, which nothing here is to change."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def _session(settings: dict[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 — Spark is optional, and slow to import
+
+    builder: Any = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+@contextmanager
+def _given_up_after(seconds: int, late: threading.Event) -> Iterator[None]:
+    """End the JVM of a session that has not started by then, which would go on trying; ``late`` says that it was so."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    def give_up() -> None:
+        late.set()
+        program = getattr(SparkContext._gateway, "proc", None)
+        if program is not None:
+            program.kill()
+
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _words_kept_in(file: Path) -> Iterator[None]:
+    """What this process and its children write on standard error goes to a file."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with file.open("wb") as stream:
+        os.dup2(stream.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _kept_log(words: Path) -> str:
+    """Keep what Spark said while it did not start, and say where."""
+    try:
+        log = cache_root() / "spark.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(words.read_bytes())
+    except OSError:
+        return ""
+    return f"; what Spark said is in {log}"
+
+
+def _await_executors(session: SparkSession, wait_s: int) -> None:
+    """Until there is one, and a moment brings no other. Raises ``CannotRun``."""
+    context = session.sparkContext
+    assert context._jsc is not None
+    deadline = time.monotonic() + wait_s
+    known, since = 0, time.monotonic()
+    while not known or time.monotonic() - since < _SETTLED_S:
+        time.sleep(_LOOK_S)
+        there = context._jsc.sc().getExecutorMemoryStatus().size() - 1  # the driver is counted too
+        if there != known:
+            known, since = there, time.monotonic()
+        if not known and time.monotonic() > deadline:
+            conf = context.getConf()
+            wanted = f"{conf.get('spark.executor.cores', 'all')} cores, {conf.get('spark.executor.memory', '1g')}"
+            raise CannotRun(
+                f"{context.master} gave no executor within {wait_s} s (--wait): it has no machine with enough room "
+                f"left for one (asked for: {wanted}), or its executors cannot reach this process"
+            )
+
+
+def _require_ready(session: SparkSession, look: Look) -> None:
+    """Raises ``CannotRun`` if what the work needs is missing on an executor, and says what and where."""
+    context = session.sparkContext
+    tasks = context.defaultParallelism * 2
+    found: list[Found] = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+    complaints = sorted(filter(None, {each.complaint() for each in found}))
+    if complaints:
+        raise CannotRun("; ".join(complaints))
+
+
+def cause(broken: Exception) -> str:
+    """The one line of a Spark error that says what was wrong in a worker, or its first line."""
+    lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith(("fencepost_conformance.", "ModuleNotFoundError:"))]
+    return (named or lines or [type(broken).__name__])[-1 if named else 0]
