@@ -16,7 +16,7 @@ from ..nearest import unknown
 from ..targets.base import Observation
 from ..targets.core import Core
 from ..targets.kafka_jvm import KafkaJvm
-from ..targets.registry import parse_target
+from ..targets.registry import parse_target, profile_for, tell_build
 from .catalogue import Finding
 from .judge import Judged
 from .play import RunMany, play
@@ -44,7 +44,7 @@ def judge_all(
 
 @contextmanager
 def opened(target: str) -> Iterator[RunMany]:
-    """The target by its name: ``kafka:RELEASE``, or the core (``core:PROFILE``; ``intended`` if none is named).
+    """The target by its name: a build of Kafka, or the core (``core:PROFILE``; ``intended`` if none is named).
 
     Raises ``CannotRun`` if there is no such target, or it cannot be started, or ends on its own."""
     head, _, tail = target.partition(":")
@@ -56,9 +56,10 @@ def opened(target: str) -> Iterator[RunMany]:
         return
     named = parse_target(target)
     if named.kind != "kafka":
-        raise CannotRun(f"{target}: findings are traces of events; use --target kafka:RELEASE or core:PROFILE")
+        raise CannotRun(f"{target}: findings are traces of events; use kafka:RELEASE, kafka:DIR or core:PROFILE")
+    tell_build(named, profile_for(named, None))
     try:
-        with KafkaJvm(named.release) as kafka:
+        with KafkaJvm(named.build) as kafka:
             yield kafka.run_many
     except ProcessFault as fault:
         raise CannotRun(str(fault)) from None

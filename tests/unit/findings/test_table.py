@@ -83,6 +83,7 @@ def test_another_verdict_than_the_pinned_one_is_found(
         (("--target", "core:kafka-4.9"), "no profile 'kafka-4.9'"),
         (("--target", "broker:4.3.1"), "findings are traces of events"),
         (("wedged-group", "--pin"), "leave out their names"),
+        (("--pin", "--target", "core"), "core cannot be pinned"),
     ],
 )
 def test_what_cannot_be_run_is_told(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str) -> None:
@@ -95,3 +96,34 @@ def test_the_terminal_shows_the_table_in_eighty_columns(capsys: pytest.CaptureFi
     _, out, _ = run(capsys, "--target", "core", "--target", "core:kafka-4.3")
     assert all(name in out for name in NAMES)
     assert max(map(len, out.splitlines())) <= 80
+
+
+def _verdicts(verdict: Verdict) -> dict[str, Judged]:
+    return {each.name: Judged(verdict) for each in FINDINGS}
+
+
+def test_pinning_one_release_leaves_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pinned(tmp_path, {"4.0.2": {"wedged-group": Verdict.PRESENT}, "4.4.0": {"wedged-group": Verdict.PRESENT}})
+    monkeypatch.setattr(command, "read_pinned", lambda _: read_pinned(tmp_path))
+    monkeypatch.setattr(command, "write_pinned", lambda _, pinned: write_pinned(tmp_path, pinned))
+    monkeypatch.setattr(command, "_played", lambda *_: {"kafka:4.4.0": _verdicts(Verdict.GONE)})
+    code, _, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--json")
+    assert code == 0
+    pinned = read_pinned(tmp_path)
+    assert pinned["4.0.2"] == {"wedged-group": Verdict.PRESENT}
+    assert pinned["4.4.0"] == dict.fromkeys(NAMES, Verdict.GONE)
+
+
+def test_a_build_of_ones_own_is_told_against_the_newest_release(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned = read_pinned(FOLDER)
+    mine = {name: Judged(verdict) for name, verdict in pinned[RELEASES[-1]].items()} | {
+        "starving": Judged(Verdict.GONE)
+    }
+    monkeypatch.setattr(command, "_played", lambda *_: {"kafka:/a/build/of/my/own": mine})
+    code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
+    assert code == 0
+    assert f"nothing is pinned to hold it to; it is as {RELEASES[-1]}, but starving is gone" in " ".join(out.split())

@@ -1,0 +1,127 @@
+"""What came of playing findings on targets, against what is pinned: as JSON, and on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Group
+from rich.table import Column, Table
+from rich.text import Text
+
+from ..console import Result
+from .catalogue import Finding
+from .judge import Judged, Verdict
+from .table import MARKS, Pinned, Tickets, changed
+
+_STYLES: Final = {Verdict.PRESENT: "red", Verdict.GONE: "green", Verdict.DIFFERENT: "yellow"}
+#: characters of a column's heading; of a longer name the end is shown
+_HEADING: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``found``: the verdicts by target and finding. ``explained``: say on the terminal what each judge saw."""
+
+    chosen: Sequence[Finding]
+    found: Mapping[str, Mapping[str, Judged]]
+    pinned: Pinned
+    tickets: Tickets
+    explained: bool = False
+
+    def changed(self, target: str) -> list[str]:
+        """The findings that are not as pinned for the target; none where nothing is pinned for it."""
+        pinned = self.pinned.get(release_of(target))
+        return [] if pinned is None else changed(pinned, self.found[target])
+
+    def unlike(self, target: str) -> tuple[str, list[str]] | None:
+        """Of a build of Kafka for which nothing is pinned: the newest release that is pinned, and the findings that are
+        otherwise in it."""
+        newest = next(reversed(self.pinned), None)
+        if newest is None or release_of(target) in self.pinned or not target.startswith("kafka:"):
+            return None
+        return newest, changed(self.pinned[newest], self.found[target])
+
+    def result(self) -> Result:
+        """For ``console.finish``."""
+        verdicts = [row.verdict for rows in self.found.values() for row in rows.values()]
+        differing = [(target, name) for target in self.found for name in self.changed(target)]
+        counts: dict[str, int | float] = {"findings": len(self.chosen), "targets": len(self.found)}
+        counts |= {each.value: verdicts.count(each) for each in Verdict}
+        counts["changed"] = len(differing)
+        details = {
+            "findings": [self._row(each) for each in self.chosen],
+            "looked_up": self.tickets.looked_up,
+            "changed": [
+                {
+                    "target": target,
+                    "finding": name,
+                    "pinned": self.pinned[release_of(target)].get(name),
+                    "verdict": self.found[target][name].verdict,
+                }
+                for target, name in differing
+            ],
+            "not_pinned": [target for target in self.found if release_of(target) not in self.pinned],
+        }
+        return Result("findings", not differing, counts, details)
+
+    def _row(self, finding: Finding) -> dict[str, Any]:
+        verdicts = {
+            target: {"verdict": rows[finding.name].verdict, "why": rows[finding.name].why}
+            for target, rows in self.found.items()
+        }
+        public = self.tickets.of(finding.name).model_dump()
+        trace = f"docs/findings/{finding.path}.jsonl"
+        return {"name": finding.name, "trace": trace, **public, "verdicts": verdicts}
+
+    def shown(self) -> Group:
+        """The table, what its marks mean, and what is to be said of the targets."""
+        marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+        return Group(self._table(), Text(f"\n{marks}", style="dim"), *self._notes())
+
+    def _table(self) -> Table:
+        columns = [Column(_heading(target), justify="center") for target in self.found]
+        table = Table(Column("finding", no_wrap=True), *columns, Column("public", no_wrap=True), box=None)
+        differing = {target: self.changed(target) for target in self.found}
+        for each in self.chosen:
+            cells = []
+            for target, rows in self.found.items():
+                verdict = rows[each.name].verdict
+                mark = MARKS[verdict] + ("!" if each.name in differing[target] else "")
+                cells.append(Text(mark, style=_STYLES[verdict]))
+            table.add_row(each.name, *cells, self.tickets.of(each.name).words)
+        return table
+
+    def _notes(self) -> list[Text]:
+        notes = []
+        for target, rows in self.found.items():
+            pinned = self.pinned.get(release_of(target))
+            for name in self.changed(target):
+                was = pinned.get(name) if pinned else None
+                told = f"{target} {name}: {rows[name].verdict}, pinned {was or 'nothing'}. {rows[name].why}"
+                notes.append(Text(told, style="red"))
+            for name, row in rows.items():
+                if row.why and (self.explained or (pinned is None and row.verdict is Verdict.DIFFERENT)):
+                    notes.append(Text(f"{target} {name}: {row.why}"))
+            if pinned is None:
+                notes.append(Text(f"{target}: nothing is pinned to hold it to{self._beside(target)}"))
+        return notes
+
+    def _beside(self, target: str) -> str:
+        unlike = self.unlike(target)
+        if unlike is None:
+            return ""
+        rows = self.found[target]
+        others = ", ".join(f"{name} is {rows[name].verdict}" for name in unlike[1])
+        return f"; it is as {unlike[0]}" + (f", but {others}" if others else "")
+
+
+def release_of(target: str) -> str:
+    """The release that a target's name means, as it is pinned; of other targets the name."""
+    return target.removeprefix("kafka:")
+
+
+def _heading(target: str) -> str:
+    name = release_of(target)
+    return name if len(name) <= _HEADING else f"…{name[1 - _HEADING :]}"
