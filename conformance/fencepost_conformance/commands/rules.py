@@ -1,31 +1,55 @@
-"""``fencepost rules``: where each rule of the rule book stands."""
+"""``fencepost rules``: what the rules of the rule book say, and where each of them stands."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, NoReturn
 
 import typer
-from rich.console import Group
-from rich.table import Column, Table
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
 
-from .. import repository
 from ..console import CannotRun, Result, finish
+from ..counting import counted
+from ..listing import Listing
+from ..rulebook.book import Rule
+from ..rulebook.scope import out_of_scope
 from ..rulebook.standing import COLUMNS, Standing, read_standings
+from ..rulebook.texts import chosen, rule_book, source
+
+#: as many rules are shown with their texts, more as a table
+_WHOLE: Final = 12
+#: as many places of a kind are shown; JSON has all
+_PLACES: Final = 6
+_HEADINGS: Final = ("spec", "model", "core", "tests", "Kafka", "wire")
+_WORDS: Final = "an id (c-join-43), a range (C-JOIN-40..43) or a beginning (C-JOIN)"
+_NO_SOURCE: Final = (
+    "where a rule is specified, modelled, implemented, tested and compared stands in the source; run this in a checkout"
+)
 
 
 def rules(
-    prefix: Annotated[list[str] | None, typer.Argument(help="only rules whose id starts so, e.g. C-JOIN")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RULE]...", help=_WORDS),
+    ] = None,
     missing: Annotated[bool, typer.Option("--missing", help="only rules in scope that nothing realises")] = False,
     everything: Annotated[bool, typer.Option("--all", help="each rule on a line, also those out of scope")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """For each rule: specified, modelled, implemented, tested, compared with Kafka, seen on the wire."""
-    standings = read_standings(repository.root())
-    if prefix:
-        standings = [each for each in standings if each.rule.id.startswith(tuple(prefix))]
-        if not standings:
-            raise CannotRun(f"no rule starts with {' or '.join(prefix)}; docs/rules/README.md lists the prefixes")
+    """What rules say, and where each stands: specified, modelled, implemented, tested, compared with Kafka, seen on the
+    wire."""
+    wanted = list(dict.fromkeys(rule.id for word in words or () for rule in chosen(word))) or list(rule_book())
+    root = source()
+    if root is None:
+        _without_source(
+            [rule_book()[rule_id] for rule_id in wanted], as_json=as_json, named=bool(words), missing=missing
+        )
+    known = {standing.rule.id: standing for standing in read_standings(root)}
+    standings = [known[rule_id] for rule_id in wanted]
     in_scope = [each for each in standings if each.excused is None]
     unrealised = [each for each in in_scope if each.missing]
     counts: dict[str, int | float] = {
@@ -35,46 +59,109 @@ def rules(
         "missing": len(unrealised),
     }
     counts |= {column: sum(each.has(column) for each in in_scope) for column in COLUMNS}
-    listed = unrealised if missing else standings if everything or prefix else []
     rows = unrealised if missing else standings
-    result = Result("rules", held=not unrealised, counts=counts, details={"rules": [_as_json(each) for each in rows]})
-    finish(result, as_json=as_json, table=_by_rule(listed) if listed else _summary(standings))
+    shown: RenderableType
+    if words and len(rows) <= _WHOLE:
+        shown = Group(*(part for each in rows for part in whole(each)))
+    else:
+        shown = by_rule(rows) if missing or everything or words else summary(standings)
+    held = False if unrealised else None if words else True  # what was only asked for is shown, not judged
+    result = Result("rules", held, counts=counts, details={"rules": [_as_json(each) for each in rows]})
+    finish(result, as_json=as_json, table=shown)
 
 
 def _as_json(standing: Standing) -> dict[str, object]:
     return {
-        "id": standing.rule.id,
-        "file": standing.rule.file,
-        "kafka_fault": standing.rule.kafka_fault,
-        "out_of_scope": standing.excused,
+        **_text_as_json(standing.rule),
         **{column: list(standing.places.get(column, ())) for column in COLUMNS[:4]},
         **{column: standing.observed.get(column, 0) for column in COLUMNS[4:]},
     }
 
 
-def _by_rule(standings: list[Standing]) -> Table:
-    table = Table(Column("rule", no_wrap=True), *COLUMNS, "note")
+def _text_as_json(rule: Rule) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "file": rule.file,
+        "text": rule.plain,
+        "kafka_fault": rule.kafka_fault,
+        "out_of_scope": out_of_scope(rule),
+    }
+
+
+def _without_source(found: list[Rule], *, as_json: bool, named: bool, missing: bool) -> NoReturn:
+    """The texts alone."""
+    if missing:
+        raise CannotRun(_NO_SOURCE)
+    details = {"rules": [_text_as_json(rule) for rule in found], "note": _NO_SOURCE}
+    shown: RenderableType
+    if named:
+        shown = Group(*(part for rule in found for part in said(rule)), Text(_NO_SOURCE, style="dim"))
+    else:
+        shown = Listing(("rules", "how many"), caption=f"fencepost rules C-JOIN-43 shows one; {_NO_SOURCE}")
+        for name, many in Counter(rule.id.rpartition("-")[0] for rule in found).items():
+            shown.add(f"{name}-*", str(many))
+    finish(Result("rules", None, {"rules": len(found)}, details), as_json=as_json, table=shown)
+
+
+def said(rule: Rule) -> Iterator[RenderableType]:
+    """A rule's id, where it stands in the book, and its text."""
+    yield Text.assemble((rule.id, "bold"), (f"  docs/rules/{rule.file}", "dim"))
+    yield Padding(Text(rule.plain), (0, 0, 0, 2))
+
+
+def whole(standing: Standing) -> Iterator[RenderableType]:
+    """A rule with all that is known of it."""
+    yield from said(standing.rule)
+    listing = Listing(("", ""))
+    for column in COLUMNS[:4]:
+        listing.add(column, _some(standing.places.get(column, ())))
+    for column, words in zip(COLUMNS[4:], ("compared with Kafka", "seen on the wire"), strict=True):
+        times = standing.observed.get(column, 0)
+        listing.add(words, f"decided in {counted(times, 'steps')} that agreed" if times else "no")
+    if standing.excused is not None:
+        listing.add("out of scope", escape(standing.excused))
+    elif standing.missing:
+        listing.add("[red]missing[/]", "in scope, and nothing realises it")
+    for name, cell in listing.rows:
+        yield Padding(Text.from_markup(f"[dim]{name}:[/] {cell}"), (0, 0, 0, 2))
+    yield ""
+
+
+def _some(places: Iterable[str]) -> str:
+    """The first of the places, lines of one file together."""
+    lines: dict[str, list[str]] = {}
+    for place in places:
+        file, _, line = place.rpartition(":")
+        lines.setdefault(file, []).append(line)
+    shown = [f"{file}:{','.join(numbers)}" for file, numbers in lines.items()]
+    more = f" and {counted(len(shown) - _PLACES, 'more files')}" if len(shown) > _PLACES else ""
+    return escape(", ".join(shown[:_PLACES])) + more if shown else "no"
+
+
+def by_rule(standings: list[Standing]) -> Listing:
+    """Each rule on a row, with a tick for each kind of evidence."""
+    table = Listing(("rule", *_HEADINGS, "note"), caption="fencepost rules ID shows a rule's text and its places.")
     for each in standings:
         marks = ["✓" if each.has(column) else "" for column in COLUMNS]
-        table.add_row(each.rule.id, *marks, each.excused or ("missing" if each.missing else ""))
+        table.add(each.rule.id, *marks, escape(each.excused or ("missing" if each.missing else "")))
     return table
 
 
-def _summary(standings: list[Standing]) -> Group:
+def summary(standings: list[Standing]) -> Group:
+    """Each prefix on a row, and why rules are out of scope."""
     reasons = Counter(each.excused for each in standings if each.excused is not None)
-    excused = Table("rules", "out of scope, because")
+    excused = Listing(("rules", "out of scope, because"), numbers=frozenset(("rules",)))
     for reason, count in reasons.most_common():
-        excused.add_row(str(count), reason)
+        excused.add(str(count), escape(reason))
     return Group(_by_prefix(standings), excused)
 
 
-def _by_prefix(standings: list[Standing]) -> Table:
-    table = Table(
-        Column("rules", no_wrap=True),
-        "in scope",
-        *COLUMNS,
-        "missing",
+def _by_prefix(standings: list[Standing]) -> Listing:
+    table = Listing(
+        ("rules", "in scope", *_HEADINGS, "missing"),
         title="How many rules in scope have each kind of evidence",
+        numbers=frozenset(("in scope", *_HEADINGS, "missing")),
+        caption="core: implemented; Kafka: decided where Kafka's coordinator did the same; wire: in recorded traces.",
     )
     groups: dict[str, list[Standing]] = {}
     for each in standings:
@@ -83,5 +170,5 @@ def _by_prefix(standings: list[Standing]) -> Table:
         scope = [each for each in members if each.excused is None]
         if scope:
             cells = [str(sum(each.has(column) for each in scope)) for column in COLUMNS]
-            table.add_row(f"{name}-*", f"{len(scope)}/{len(members)}", *cells, str(sum(e.missing for e in scope)))
+            table.add(f"{name}-*", f"{len(scope)}/{len(members)}", *cells, str(sum(e.missing for e in scope)))
     return table

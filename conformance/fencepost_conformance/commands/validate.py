@@ -14,6 +14,7 @@ from ..cluster.folder import is_url
 from ..console import Result, finish
 from ..counting import counted
 from ..listing import Listing
+from ..rulebook.texts import told
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 
@@ -29,7 +30,7 @@ def table(verdicts: list[Verdict]) -> Listing | None:
             listing.add(escape(verdict.path), str(verdict.line), "", why, "", "")
         for refusal in verdict.refusals:
             allowed = "\n".join(map(escape, refusal.allowed))
-            rules = ", ".join(refusal.rules)
+            rules = "\n".join(map(escape, told(refusal.rules)))
             line, group = str(refusal.line), escape(refusal.group_id)
             listing.add(escape(verdict.path), line, group, escape(refusal.seen), allowed, rules)
     return listing

@@ -6,8 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from ..pipeline.check import Examined
+from ..pipeline.job import Verdict
 from ..report.chart import Chart
 from ..report.steps import Teller
+from ..rulebook import texts
 from ..trace import EventTrace, WireTrace
 from .decided import rules_of_steps
 from .load import Loaded
@@ -36,14 +38,15 @@ def notes(found: Examined) -> tuple[str, ...]:
     """What there is to say about the whole trace."""
     if found.difference is None:
         return ()
+    other = "model" if found.other is None or found.verdict is Verdict.REFUSED else "target"
     told = [
         f"{found.verdict.value}{f' ({found.divergence})' if found.divergence else ''} "
         f"at event {found.difference.event}, {found.difference.field}",
         f"core: {found.difference.left}",
-        f"other: {found.difference.right}",
+        f"{other}: {found.difference.right}",
     ]
     if found.rules:
-        told.append(f"rules: {', '.join(found.rules)}")
+        told += ["rules:", *texts.told(found.rules)]
     return tuple(told)
 
 

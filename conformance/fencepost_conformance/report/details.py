@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from ..rulebook.texts import brief
 from .holdings import GroupAt, MemberAt
 from .names import compact
 from .palette import swatch
@@ -23,7 +24,7 @@ def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str
     if step.error:
         parts.append(f'<p class="bad">raised inside: {escape(step.error)}</p>')
     if step.rules:
-        parts.append(_list("rules", [" ".join(step.rules)]))
+        parts.append(f"<h4>rules</h4><ul><li>{' '.join(map(_rule, step.rules))}</li></ul>")
     if step.append is not None:
         parts.append(_list(_heading(step.append), step.append.records, bad=step.append.failed))
     parts += [_list("timers", step.timers), _list("started beside", step.tasks)]
@@ -43,6 +44,11 @@ def _list(title: str, texts: Iterable[str], *, bad: bool = False) -> str:
     rows = "".join(f"<li>{escape(text)}</li>" for text in texts)
     kind = ' class="bad"' if bad else ""
     return f"<h4{kind}>{escape(title)}</h4><ul>{rows}</ul>" if rows else ""
+
+
+def _rule(rule_id: str) -> str:
+    """A rule's id; what it says is shown where the pointer rests."""
+    return f'<abbr title="{escape(brief(rule_id))}">{escape(rule_id)}</abbr>'
 
 
 def _group(group: GroupAt, colours: Mapping[str, int], *, changed: bool) -> str:

@@ -29,6 +29,12 @@ class Rule:
     text: str
 
     @property
+    def plain(self) -> str:
+        """The text in one line without marks of type; what were cells of a table are parted by dashes."""
+        cells = re.split(r"(?<!\\)\|", self.text)
+        return " — ".join(cell.strip().replace("**", "").replace("\\|", "|") for cell in cells if cell.strip())
+
+    @property
     def dropped(self) -> bool:
         return "dropped:" in self.text
 
@@ -56,16 +62,29 @@ def read_book(folder: Path) -> dict[str, Rule]:
 def citations(text: str, known: Mapping[str, Rule]) -> Iterator[str]:
     """Ids cited in ``text`` that the book knows, ranges and lists written out."""
     for match in _CITATION.finditer(text):
-        prefix, number, letter, more = match[1], int(match[2]), match[3], match[4]
-        yield from _known(prefix, number, letter, known)
-        last = number
-        for joint, digits, suffix in _MORE.findall(more):
-            if joint[0] in "…–" or joint.startswith(".."):
-                for each in range(last + 1, int(digits) + 1):
-                    yield from _known(prefix, each, "", known)
-            else:
-                yield from _known(prefix, int(digits), suffix, known)
-            last = int(digits)
+        yield from _cited(match, known)
+
+
+def cited_lines(text: str, known: Mapping[str, Rule]) -> Iterator[tuple[str, int]]:
+    """The same ids, each with the number of the line that cites it."""
+    line, end = 1, 0
+    for match in _CITATION.finditer(text):
+        line += text.count("\n", end, match.start())
+        end = match.start()
+        yield from ((rule_id, line) for rule_id in _cited(match, known))
+
+
+def _cited(match: re.Match[str], known: Mapping[str, Rule]) -> Iterator[str]:
+    prefix, number, letter, more = match[1], int(match[2]), match[3], match[4]
+    yield from _known(prefix, number, letter, known)
+    last = number
+    for joint, digits, suffix in _MORE.findall(more):
+        if joint[0] in "…–" or joint.startswith(".."):
+            for each in range(last + 1, int(digits) + 1):
+                yield from _known(prefix, each, "", known)
+        else:
+            yield from _known(prefix, int(digits), suffix, known)
+        last = int(digits)
 
 
 def _known(prefix: str, number: int, letter: str, known: Mapping[str, Rule]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..console import CannotRun
-from .book import Rule, citations, read_book
+from .book import Rule, cited_lines, read_book
 from .scope import out_of_scope
 
 #: Evidence by citation: column, folder below the repository, file endings.
@@ -23,13 +23,16 @@ CITED = (
     ("implemented", ("impl",), (".py",)),
     ("tested", ("tests", "conformance/fencepost_conformance/simulate"), (".py",)),
 )
+#: these test the tools that speak of rules: what they name they do not test
+NOT_OF_RULES = ("tests/unit/cli/", "tests/unit/report/", "tests/unit/rulebook/")
 OBSERVED = (("compared", "lockstep.json"), ("wire", "wire.json"))
 COLUMNS = tuple(name for name, *_ in CITED) + tuple(name for name, _ in OBSERVED)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule and the places that realise it: column to files (citations) or to the count of steps (observed)."""
+    """A rule and what realises it: column to places, as ``file:line`` (citations), or to the count of steps
+    (observed)."""
 
     rule: Rule
     places: Mapping[str, tuple[str, ...]]
@@ -61,8 +64,10 @@ def read_standings(root: Path) -> list[Standing]:
             for path in sorted((root / folder).rglob("*")):
                 if path.suffix in endings and path.is_file():
                     name = path.relative_to(root).as_posix()
-                    for rule_id in dict.fromkeys(citations(path.read_text(encoding="utf-8"), book)):
-                        cited.setdefault(rule_id, {}).setdefault(column, []).append(name)
+                    if name.startswith(NOT_OF_RULES):
+                        continue
+                    for rule_id, line in dict.fromkeys(cited_lines(path.read_text(encoding="utf-8"), book)):
+                        cited.setdefault(rule_id, {}).setdefault(column, []).append(f"{name}:{line}")
     observed: dict[str, dict[str, int]] = {}
     for column, file in OBSERVED:
         path = evidence_folder(root) / file

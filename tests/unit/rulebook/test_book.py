@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.rulebook.book import citations, read_book
+from fencepost_conformance.rulebook.book import citations, cited_lines, read_book
 from fencepost_conformance.rulebook.scope import OFFSETS, REASONS, TRANSACTIONS, out_of_scope
 from fencepost_conformance.rulebook.standing import Standing, evidence_folder, read_standings
 
@@ -40,6 +40,27 @@ def test_citations(text: str, ids: list[str]) -> None:
 
 def test_a_number_without_its_own_row_cites_its_lettered_parts() -> None:
     assert list(citations("C-JOIN-38", BOOK)) == [f"C-JOIN-38{part}" for part in "abcdefgh"]
+
+
+def test_each_citation_is_found_on_its_line() -> None:
+    text = "C-JOIN-43\n\nM-REC-04…06, C-HB-11/12\nnothing\n# C-JOIN-43"
+    assert list(cited_lines(text, BOOK)) == [
+        ("C-JOIN-43", 1), ("M-REC-04", 3), ("M-REC-05", 3), ("M-REC-06", 3), ("C-HB-11", 3), ("C-HB-12", 3),
+        ("C-JOIN-43", 5),
+    ]  # fmt: skip
+
+
+def test_the_places_of_a_rule_are_lines_that_cite_it() -> None:
+    root = Path(__file__).parents[3]
+    standings = {standing.rule.id: standing for standing in read_standings(root)}
+    places = standings["C-JOIN-43"].places
+    for column in ("specified", "modelled", "implemented", "tested"):
+        assert places[column]
+        for place in places[column]:
+            file, _, line = place.rpartition(":")
+            assert "C-JOIN-" in (root / file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+    named = {place.rpartition(":")[0] for standing in standings.values() for place in standing.places.get("tested", ())}
+    assert "tests/unit/rulebook/test_book.py" not in named
 
 
 def test_scope_takes_the_longest_prefix() -> None:

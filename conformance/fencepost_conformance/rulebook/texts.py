@@ -1,0 +1,68 @@
+"""The rule book wherever the program runs: of the checkout, or as the installed package brings it along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from .. import repository
+from ..console import CannotRun
+from ..nearest import nearest
+from .book import Rule, citations, read_book
+
+#: where a wheel has ``docs/rules``
+PACKED: Final = Path(__file__).with_name("text")
+_BRIEF: Final = 240
+
+
+def source() -> Path | None:
+    """The checkout, None where there is only the installed package."""
+    try:
+        return repository.root()
+    except CannotRun:
+        return None
+
+
+@cache
+def rule_book() -> dict[str, Rule]:
+    """All rules by id. Raises ``CannotRun`` if there is no rule book anywhere."""
+    root = source()
+    rules = read_book(PACKED if root is None else root / "docs" / "rules")
+    if not rules:
+        raise CannotRun(f"there is no rule book in {PACKED}; install the package again, or run this in a checkout")
+    return rules
+
+
+def brief(rule_id: str) -> str:
+    """The text of a rule in one line, cut where it is long; empty for an id that the book does not have."""
+    try:
+        rule = rule_book().get(rule_id)
+    except CannotRun:
+        return ""
+    if rule is None:
+        return ""
+    return rule.plain if len(rule.plain) <= _BRIEF else f"{rule.plain[:_BRIEF].rsplit(' ', 1)[0]} …"
+
+
+def told(rule_ids: Iterable[str]) -> list[str]:
+    """Each rule on a line, its text after its id."""
+    return [f"{rule_id}: {text}" if (text := brief(rule_id)) else rule_id for rule_id in rule_ids]
+
+
+def chosen(word: str) -> list[Rule]:
+    """The rules that a word of the command line stands for, upper or lower case: one id, a range (``C-JOIN-40..43``),
+    several (``C-HB-11/12``), or a beginning (``C-JOIN``). Raises ``CannotRun`` if there are none."""
+    book = rule_book()
+    by_folded = {rule_id.casefold(): rule_id for rule_id in book}
+    folded = word.casefold()
+    if folded in by_folded:
+        return [book[by_folded[folded]]]
+    cited = [book[rule_id] for rule_id in dict.fromkeys(citations(word.upper(), book))]
+    begun = [rule for rule_id, rule in book.items() if rule_id.casefold().startswith(folded)]
+    if found := cited or begun:
+        return found
+    like = nearest(word, book)
+    guess = f"the nearest are {', '.join(like)}" if like else "docs/rules/README.md lists the prefixes"
+    raise CannotRun(f"no rule {word!r}, nor one that starts so; {guess}")

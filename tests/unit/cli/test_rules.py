@@ -1,0 +1,152 @@
+"""``fencepost rules`` says what a rule says and where it stands, in a checkout and where only the package is installed;
+what speaks of a rule elsewhere brings its text."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.checker.verdict import Refusal, Verdict
+from fencepost_conformance.cli import main
+from fencepost_conformance.commands import validate
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.report.details import panel
+from fencepost_conformance.report.steps import Kind, StepWords
+from fencepost_conformance.rulebook.texts import brief, chosen, rule_book, told
+
+ROOT = Path(__file__).parents[3]
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(["rules", *words])
+    assert ended.value.code == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("word", ["C-JOIN-43", "c-join-43", "C-Join-43"])
+def test_a_rule_is_shown_with_its_text_and_its_places(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = said(capsys, word)
+    assert "docs/rules/02-classic.md" in shown
+    assert "the phase ends after the first quiet window of length D" in shown
+    assert "specified: spec/ClassicCoordinator.tla:" in shown
+    assert "modelled: model/fencepost_model/classic/" in shown
+    assert "implemented: impl/fencepost/coordinator/rebalance.py:" in shown
+    assert "tested: tests/" in shown
+    assert "compared with Kafka: decided in" in shown
+    assert "seen on the wire:" in shown
+
+
+@pytest.mark.parametrize(
+    ("word", "first", "many"),
+    [
+        ("c-join-40..43", "C-JOIN-40", 4),
+        ("M-REC-04…06", "M-REC-04", 3),
+        ("C-HB-11/12", "C-HB-11", 2),
+        ("c-join-38", "C-JOIN-38a", 8),
+        ("c-sync-20B", "C-SYNC-20b", 1),
+        ("c-hb", "C-HB-01", 14),
+    ],
+)
+def test_ranges_and_beginnings_of_either_case(word: str, first: str, many: int) -> None:
+    found = chosen(word)
+    assert (found[0].id, len(found)) == (first, many)
+
+
+@pytest.mark.parametrize(
+    ("word", "like"), [("C-JOIN-430", "C-JOIN-43"), ("c-jion-43", "C-JOIN-43"), ("zzz", "prefixes")]
+)
+def test_an_id_that_is_none_brings_the_nearest(word: str, like: str) -> None:
+    with pytest.raises(CannotRun, match=like):
+        chosen(word)
+
+
+def test_a_text_is_one_line_without_marks_of_type() -> None:
+    assert all("**" not in rule.plain and "\n" not in rule.plain for rule in rule_book().values())
+    assert rule_book()["C-ST-10"].plain.startswith("Empty → Preparing — a member is added (C-JOIN-40).")
+    assert brief("C-JOIN-43").endswith(" …")
+    assert brief("no rule") == ""
+
+
+def test_a_refusal_and_a_page_bring_the_text_of_the_rules_they_name() -> None:
+    assert told(["C-ST-04", "C-NONE-01"]) == [f"C-ST-04: {brief('C-ST-04')}", "C-NONE-01"]
+    refusal = Refusal("g", 3, 5, "seen", ("allowed",), ("C-ST-04",))
+    listing = validate.table([Verdict("a.jsonl", "t", "refused", refusals=(refusal,))])
+    assert listing is not None
+    assert brief("C-ST-04") in listing.rows[0][-1]
+    step = StepWords(0, 0, Kind.REQUEST, "", "", "what", "what", rules=("C-ST-04",))
+    assert f'<abbr title="{brief("C-ST-04")}">C-ST-04</abbr>' in panel(step, {}, {})
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the project, unpacked where no checkout is near."""
+    try:
+        recent = int(version("setuptools").partition(".")[0]) >= 77
+        version("wheel")
+    except PackageNotFoundError:
+        recent = False
+    if not recent:
+        pytest.skip("building a wheel offline needs setuptools 77 and wheel: pip install -e '.[dev]'")
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "source"
+    for part in ("impl", "model", "conformance", "docs/rules"):
+        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for file in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, copy)
+    words = (
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(folder),
+        str(copy),
+    )
+    built = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=300, check=False)
+    assert built.returncode == 0, built.stderr
+    shutil.rmtree(copy)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder / "installed")
+    return folder / "installed"
+
+
+def test_a_wheel_holds_the_rule_book_and_the_licence(installed: Path) -> None:
+    packed = installed / "fencepost_conformance" / "rulebook" / "text"
+    assert {path.name for path in packed.iterdir()} == {path.name for path in (ROOT / "docs" / "rules").glob("*.md")}
+    (about,) = installed.glob("*.dist-info")
+    assert "License-Expression: Apache-2.0" in (about / "METADATA").read_text(encoding="utf-8")
+    assert (about / "licenses" / "LICENSE").is_file()
+
+
+@pytest.mark.parametrize("words", [("c-join-43",), ()])
+def test_without_the_source_the_texts_are_shown_and_the_rest_is_said_to_need_it(
+    words: tuple[str, ...], installed: Path, tmp_path: Path
+) -> None:
+    program = "from fencepost_conformance.cli import main; main()"
+
+    def run(*more: str) -> str:
+        ran = subprocess.run(
+            [sys.executable, "-c", program, "rules", *words, *more],
+            cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(installed)}, capture_output=True, text=True, timeout=60,
+            check=True,
+        )  # fmt: skip
+        return ran.stdout
+
+    shown = " ".join(run().split())
+    assert "run this in a checkout" in shown
+    if words:
+        assert "the phase ends after the first quiet window of length D" in shown
+    found = json.loads(run("--json"))
+    assert {rule["id"]: rule["text"] for rule in found["rules"]}["C-JOIN-43"] == rule_book()["C-JOIN-43"].plain
