@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from .interruption import listen_to_sigterm
 from .nearest import unknown
 from .stdout import survive_closed_pipe
 
@@ -49,7 +50,8 @@ def usage() -> str:
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command; what ends it from outside is told in a line: Ctrl-C, a full disk, a file that it may not read."""
+    """The command; what ends it from outside is told in a line: Ctrl-C, SIGTERM, a full disk, a file that it may not
+    read."""
 
     @functools.wraps(command)
     def guarded(*values: object, **options: object) -> None:
@@ -70,6 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``fencepost``. Exit status 0 held, 1 found something, 2 could not run."""
     if arguments is None:
         survive_closed_pipe()
+        listen_to_sigterm()
     words = sys.argv[1:] if arguments is None else arguments
     if len(words) > 1 and words[0] in _FOR_SHELLS:
         os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"  # so that typer takes the shell's name

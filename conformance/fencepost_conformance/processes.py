@@ -1,8 +1,9 @@
 """Work spread over processes that end with the command.
 
-Ctrl-C reaches every process of a terminal. The workers leave it to the one that started them, which ends them: each may
-be minutes from the end of what it is at, and nobody waits for that any more. They begin with the signal blocked, since
-much of a worker's life is its imports, when nothing of ours could say so yet.
+Ctrl-C reaches every process of a terminal, SIGTERM often only the one that was started by hand. The workers leave
+Ctrl-C to the one that started them, which ends them at either: each may be minutes from the end of what it is at, and
+nobody waits for that any more. They begin with the signal blocked, since much of a worker's life is its imports, when
+nothing of ours could say so yet.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ class _Context(SpawnContext):
 
 
 #: As ``multiprocessing.get_context("spawn")``; its processes do not hear Ctrl-C.
-WORKERS = _Context()
+_WORKERS = _Context()
 
 
 @contextmanager
-def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
+def worker_processes(count: int, *, tasks_each: int | None = None) -> Iterator[ProcessPoolExecutor]:
     """A pool of ``count`` processes. If the block ends by an exception they are ended, whatever they are at.
 
-    Raises ``CannotRun`` if one of them was ended from outside, as it is where memory runs out.
+    ``tasks_each``: a process is replaced by a new one after so many tasks. Raises ``CannotRun`` if one of them was
+    ended from outside, as it is where memory runs out.
     """
-    pool = ProcessPoolExecutor(count, mp_context=WORKERS)
+    pool = ProcessPoolExecutor(count, mp_context=_WORKERS, max_tasks_per_child=tasks_each)
     try:
         yield pool
     except BaseException as reason:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -14,10 +15,13 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile, Settings
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
+from ..trace.lines import Setting
+from ..wire.settings import changed
 from .consumer.topics import TopicEvent, topic_events
 from .consumer.watch import first_consumer_event, watch
 from .door import while_loading
 from .history import Event, History, histories
+from .instead import Instead, instead
 from .search import Exhausted, Limits, Search
 from .text import answer_text, request_text
 from .verdict import Outcome, Refusal, Verdict
@@ -144,6 +148,37 @@ def check_consumer_history(
     return Refusal(history.group_id, event.line, event.at_ms, seen, (wrong.allowed,), wrong.rules), steps
 
 
+def _check_group(
+    history: History, topics: list[TopicEvent], profile: Profile, settings: Settings, limits: Limits
+) -> tuple[Refusal | None, int]:
+    """As ``check_history`` or ``check_consumer_history``, whichever the group calls for."""
+    if first_consumer_event(history) is None:
+        return check_history(history, settings, profile, limits)
+    return check_consumer_history(history, topics, settings, profile, limits)
+
+
+def _brief(limits: Limits) -> Limits:
+    """For looks at a group that was refused already."""
+    return replace(limits, steps=limits.detail)
+
+
+def _instead(
+    history: History,
+    refusal: Refusal,
+    settings: Settings,
+    assumed: list[str],
+    check: Callable[[Settings], tuple[Refusal | None, int]],
+) -> Instead | None:
+    def refused_at(other: Settings) -> int | None:
+        try:
+            found, _ = check(other)
+        except Exhausted:
+            return 0  # not known to be any better
+        return None if found is None else found.line
+
+    return instead(history, refusal.line, settings, assumed, refused_at) if assumed else None
+
+
 def _line(trace: WireTrace, number: int) -> int:
     """The line in the file of the ``number``-th line after the header, or of the header (0)."""
     return trace.numbers[number] if trace.numbers else number
@@ -155,18 +190,29 @@ def check_trace(
     *,
     limits: Limits | None = None,
     profile: Profile | None = None,
+    given: Mapping[str, Setting] | None = None,
 ) -> Verdict:
-    """The verdict about one wire trace; ``profile`` replaces the one that the trace names.
+    """The verdict about one wire trace; ``profile`` replaces the one that the trace names, ``given`` (by field) the
+    settings in its header.
 
     Lines are those of the file; of a trace that comes from no file, those after its header, counted from 1.
     """
-    limits, profile = limits or Limits(), profile or trace.profile
+    limits, profile, given = limits or Limits(), profile or trace.profile, given or {}
+    try:
+        settings = changed(trace.settings, given)
+    except ValueError as contradiction:
+        reason = f"these settings do not go together: {contradiction}"
+        return Verdict(path, trace.name, "broken", _line(trace, 0), reason)
+    assumed = [field for field in trace.assumed if field not in given]
     began = time.perf_counter()
     refusals: list[Refusal] = []
     steps = events = 0
     outcome: Outcome = "accepted"
     line, reason = 0, ""
     groups = histories(trace)
+    if not groups:
+        nothing = "no request about a group" if trace.lines else "no events"
+        return Verdict(path, trace.name, "undecided", _line(trace, 0), f"it holds {nothing}: there is nothing to check")
     topics = topic_events(trace)
     for history in groups.values():
         events += len(history.events)
@@ -175,11 +221,9 @@ def check_trace(
             at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
             outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"
             continue
+        check = partial(_check_group, history, topics, profile)
         try:
-            if first_consumer_event(history) is None:
-                refusal, cost = check_history(history, trace.settings, profile, limits)
-            else:
-                refusal, cost = check_consumer_history(history, topics, trace.settings, profile, limits)
+            refusal, cost = check(settings, limits)
         except Exhausted as given_up:
             outcome, line, reason = "undecided", _line(trace, 0), f"group {history.group_id!r}: {given_up}"
             continue
@@ -188,7 +232,10 @@ def check_trace(
             outcome, line = "undecided", _line(trace, perhaps_alive.line)
             reason = f"group {history.group_id!r} seems to have been alive before the trace began"
         elif refusal is not None:
-            refusals.append(replace(refusal, line=_line(trace, refusal.line)))
+            other = _instead(history, refusal, settings, assumed, partial(check, limits=_brief(limits)))
+            if other is not None and other.line is not None:
+                other = replace(other, line=_line(trace, other.line))
+            refusals.append(replace(refusal, line=_line(trace, refusal.line), instead=other))
     if refusals:
         outcome = "refused"
     return Verdict(
@@ -205,17 +252,26 @@ def check_trace(
     )
 
 
-def check_file(path: Path, limits: Limits | None = None, profile: Profile | None = None) -> Iterator[Verdict]:
+def check_file(
+    path: Path,
+    limits: Limits | None = None,
+    profile: Profile | None = None,
+    given: Mapping[str, Setting] | None = None,
+) -> Iterator[Verdict]:
     """The verdict about each trace of a file. Never raises for what the file holds, or for a file that is not there."""
     try:
         with path.open("rb") as stream:
-            yield from check_stream(str(path), stream, limits, profile)
+            yield from check_stream(str(path), stream, limits, profile, given)
     except OSError as error:
         yield Verdict(str(path), "", "broken", 0, error.strerror or str(error))
 
 
 def check_stream(
-    path: str, stream: IO[bytes], limits: Limits | None = None, profile: Profile | None = None
+    path: str,
+    stream: IO[bytes],
+    limits: Limits | None = None,
+    profile: Profile | None = None,
+    given: Mapping[str, Setting] | None = None,
 ) -> Iterator[Verdict]:
     """The verdict about each trace in the bytes of the file at ``path``. Never raises for what they hold."""
     for trace in read_stream(path, stream):
@@ -225,4 +281,4 @@ def check_stream(
             reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
             yield Verdict(path, trace.name, "broken", 1, reason)
         else:
-            yield check_trace(trace, path, limits=limits, profile=profile)
+            yield check_trace(trace, path, limits=limits, profile=profile, given=given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from .run import PATTERNS, check_one, profile_named
 from .search import Limits
 
 if TYPE_CHECKING:
+    from ..trace.lines import Setting
     from .run import Plan
     from .verdict import Verdict
 
@@ -30,13 +31,14 @@ class _Check:
 
     limits: Limits
     profile: str
+    given: Mapping[str, Setting]
 
     def at(self, path: str) -> list[Verdict]:
-        return check_one(Path(path), self.limits, self.profile)
+        return check_one(Path(path), self.limits, self.profile, self.given)
 
     def of(self, file: tuple[str, bytes]) -> list[Verdict]:
         name, content = file
-        return list(check_stream(name, io.BytesIO(content), self.limits, profile_named(self.profile)))
+        return list(check_stream(name, io.BytesIO(content), self.limits, profile_named(self.profile), self.given))
 
     def of_row(self, row: Any) -> tuple[str, list[Verdict]]:
         """As Spark reads a file: the verdicts with its path, since files come in any order."""
@@ -46,7 +48,7 @@ class _Check:
 def on_spark(plan: Plan, advance: Callable[[int], None]) -> Iterator[list[Verdict]]:
     """The verdicts of each file, in the order of the files, then of each URL. ``advance`` is told of files as they are
     done. Raises CannotRun."""
-    check = _Check(plan.limits, plan.profile)
+    check = _Check(plan.limits, plan.profile, dict(plan.given))
     with started(plan.place, needs.FILES) as running:
         if running.cluster:
             for batch in _in_memory(plan.files):

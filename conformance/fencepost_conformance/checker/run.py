@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,10 @@ from fencepost.protocol.settings import PROFILES, Profile
 
 from ..cluster.place import Place
 from ..console import CannotRun, progress
+from ..interruption import interruptible
 from ..nearest import unknown
 from ..processes import worker_processes
+from ..trace.lines import Setting
 from .check import check_file
 from .search import Limits
 from .verdict import Verdict
@@ -29,7 +31,7 @@ _WORTH_PROCESSES = 400_000
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core; ``urls``: traces that
-    Spark reads, ``place``: where it is."""
+    Spark reads, ``place``: where it is; ``given``: settings (by field) over those of the headers."""
 
     files: tuple[Path, ...]
     engine: str = "local"
@@ -38,6 +40,7 @@ class Plan:
     workers: int = 0
     urls: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
+    given: Mapping[str, Setting] = field(default_factory=dict)
 
 
 def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
@@ -59,8 +62,8 @@ def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def check_one(path: Path, limits: Limits, profile: str) -> list[Verdict]:
-    return list(check_file(path, limits, profile_named(profile)))
+def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Setting]) -> list[Verdict]:
+    return list(check_file(path, limits, profile_named(profile), given))
 
 
 def profile_named(name: str) -> Profile | None:
@@ -69,7 +72,7 @@ def profile_named(name: str) -> Profile | None:
 
 
 def _local(plan: Plan) -> Iterator[list[Verdict]]:
-    work = partial(check_one, limits=plan.limits, profile=plan.profile)
+    work = partial(check_one, limits=plan.limits, profile=plan.profile, given=plan.given)
     size = sum(path.stat().st_size for path in plan.files if path.is_file())
     workers = min(plan.workers or os.cpu_count() or 1, len(plan.files))
     if workers == 1 or size < _WORTH_PROCESSES:
@@ -79,8 +82,9 @@ def _local(plan: Plan) -> Iterator[list[Verdict]]:
         yield from pool.map(work, plan.files, chunksize=max(1, len(plan.files) // (workers * 8)))
 
 
-def validate_traces(plan: Plan) -> tuple[list[Verdict], float]:
-    """The verdicts in the order of the files, and the seconds it took. Raises CannotRun."""
+def validate_traces(plan: Plan) -> tuple[list[Verdict], float, bool]:
+    """The verdicts in the order of the files, the seconds it took, and whether it was interrupted, so that the verdicts
+    are those of the first files only. Raises CannotRun."""
     if plan.profile and plan.profile not in PROFILES:
         raise CannotRun(unknown("profile", plan.profile, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
     if plan.engine not in ("local", "spark"):
@@ -89,7 +93,7 @@ def validate_traces(plan: Plan) -> tuple[list[Verdict], float]:
         raise CannotRun(f"{plan.urls[0]} is for Spark to read: --engine spark")
     began = time.perf_counter()
     verdicts: list[Verdict] = []
-    with progress("validating", len(plan.files) if not plan.urls else None) as meter:
+    with progress("validating", len(plan.files) if not plan.urls else None) as meter, interruptible() as cut:
         if plan.engine == "spark":
             from .on_spark import on_spark  # noqa: PLC0415
 
@@ -99,4 +103,4 @@ def validate_traces(plan: Plan) -> tuple[list[Verdict], float]:
             for batch in _local(plan):
                 verdicts.extend(batch)
                 meter.advance()
-    return verdicts, time.perf_counter() - began
+    return verdicts, time.perf_counter() - began, cut.happened

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from .instead import Instead
+
 Outcome: TypeAlias = Literal["accepted", "refused", "broken", "undecided"]
 
 
@@ -13,7 +15,7 @@ class Refusal:
     """``line`` is the line of the file with the first event that no run of the model explains.
 
     ``seen`` is that event, ``allowed`` what could have been seen there instead, ``rules`` the ids of the rules that
-    say so.
+    say so. ``instead``: settings that were assumed, and with which there would be no refusal, or a later one.
     """
 
     group_id: str
@@ -22,6 +24,12 @@ class Refusal:
     seen: str
     allowed: tuple[str, ...]
     rules: tuple[str, ...]
+    instead: Instead | None = None
+
+    @property
+    def hint(self) -> str:
+        """What the refusal may come from instead of the broker; empty if nothing is known."""
+        return "" if self.instead is None else str(self.instead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,7 @@ class Verdict:
                     "seen": refusal.seen,
                     "allowed": list(refusal.allowed),
                     "rules": list(refusal.rules),
+                    "hint": refusal.hint,
                 }
                 for refusal in self.refusals
             ],

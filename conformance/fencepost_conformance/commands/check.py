@@ -23,6 +23,7 @@ from ..cluster.place import Place
 from ..cluster.session import started
 from ..console import CannotRun, Meter, Result, finish, progress
 from ..counting import counted
+from ..interruption import interruptible
 from ..nearest import unknown
 from ..processes import worker_processes
 from ..report.checked import catalogue, entry_as_json, table
@@ -68,20 +69,16 @@ def check(  # noqa: PLR0917
         )
     cores = workers or os.cpu_count() or 1
     rows: list[Row] = []
-    interrupted = False
-    with progress("checking", len(entries)) as meter:
-        try:
-            explorer = partial(check_python, profile=chosen, symmetry=symmetry)
-            work: Iterable[Row]
-            if engine is Engine.python:
-                work = explore_all(entries, explorer, cores, meter)
-            elif engine is Engine.tlc:
-                work = tlc_all(entries, cores, meter)
-            else:
-                work = spread_all(entries, place, meter)
-            rows.extend(run(work))
-        except KeyboardInterrupt:
-            interrupted = True  # what was explored until then is told
+    with progress("checking", len(entries)) as meter, interruptible() as cut:
+        explorer = partial(check_python, profile=chosen, symmetry=symmetry)
+        work: Iterable[Row]
+        if engine is Engine.python:
+            work = explore_all(entries, explorer, cores, meter)
+        elif engine is Engine.tlc:
+            work = tlc_all(entries, cores, meter)
+        else:
+            work = spread_all(entries, place, meter)
+        rows.extend(run(work))
     rows.sort(key=lambda row: [entry.name for entry in entries].index(row.name))
     counts: dict[str, int | float] = {
         "configurations": len(rows),
@@ -90,11 +87,11 @@ def check(  # noqa: PLR0917
         "graphs_compared": sum(row.compared for row in rows),
     }
     details = {"engine": engine.value, "configurations": [row.as_json() for row in rows]}
-    held = not interrupted and all(row.held for row in rows)
+    held = not cut.happened and all(row.held for row in rows)
     result = Result("check", held=held, counts=counts, details=details)
     if not as_json:
         explain(rows, named=bool(configs))
-    missing = f"interrupted; {len(rows)} of {counted(len(entries), 'configurations')} checked" if interrupted else None
+    missing = cut.told(f"{len(rows)} of {counted(len(entries), 'configurations')} checked")
     shown = table(rows, {entry.name: entry for entry in entries}, each=each or bool(configs))
     finish(result, as_json=as_json, table=shown, incomplete=missing)
 

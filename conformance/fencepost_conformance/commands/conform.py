@@ -14,7 +14,9 @@ from rich.console import Group, RenderableType
 from fencepost.protocol.settings import PROFILES
 
 from ..console import CannotRun, Result, finish, progress
+from ..counting import counted
 from ..generate.plan import GroupProtocol
+from ..interruption import interruptible
 from ..jvm.process import ProcessFault
 from ..nearest import unknown
 from ..pipeline.engines import Engine, opened
@@ -25,6 +27,7 @@ from ..report.files import write_report
 from ..report.terminal import counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import absolute, parse_target, profiles_for, tell_build
+from ..wire.settings import OPTION_HELP, given
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: counts that mean the same for every protocol
@@ -55,6 +58,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     ] = None,
     wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
+    setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="directory for rows, report.html, junit.xml, failures")
@@ -67,26 +71,36 @@ def conform(  # noqa: PLR0917 — options of a command line
     protocols = protocols_of(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
         raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")
+    settings = given(setting)
+    if settings and named.kind != "broker":
+        raise CannotRun("--setting is for a broker; the other targets have the settings that each trace draws")
     if out is not None:
         require_folder(out)
     profiles = profiles_for(named, profile)
     tell_build(named, profiles[0])
-    unwritten: str | None = None
+    missing: list[str] = []
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
+    plans = list(product(profiles, protocols))
+    planned = counted(traces * len(plans), "traces")
     with opened(engine, named, place, rows) as run:
-        for name, each in product(profiles, protocols):
-            plan = Plan(Job(target, name, steps_per_trace, model, each), seed, traces)
+        for name, each in plans:
+            plan = Plan(Job(target, name, steps_per_trace, model, each, tuple(settings.items())), seed, traces)
             own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
             summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
+            if summary.stopped:
+                missing.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
             if own is not None:
-                unwritten = _report(own, summary, seconds) or unwritten
-            result = Result("conform", summary.held, counts(summary, seconds), details(summary))
+                missing += _report(own, summary, seconds)
+            held = summary.held and not summary.stopped
+            result = Result("conform", held, counts(summary, seconds), details(summary))
             found.setdefault(name, {})[each] = result
             title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
             shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
+            if summary.stopped:
+                break
     result = _together("profiles", {name: _together("protocols", results) for name, results in found.items()})
-    finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete=unwritten)
+    finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete="; ".join(missing) or None)
 
 
 def require_folder(out: Path) -> None:
@@ -99,13 +113,20 @@ def require_folder(out: Path) -> None:
         raise CannotRun(f"cannot write into {out}")
 
 
-def _report(out: Path, summary: Summary, seconds: float) -> str | None:
+def _done(before: dict[str, dict[str, Result]], summary: Summary) -> str:
+    """How many traces were done, those of earlier plans and those of the last one."""
+    traces = sum(result.counts["traces"] for results in before.values() for result in results.values())
+    return f"{traces + summary.traces:,}"
+
+
+def _report(out: Path, summary: Summary, seconds: float) -> list[str]:
     """Write the report; why it could not be written, if so: what was found is told all the same."""
     try:
-        write_report(out, summary, seconds)
+        with interruptible() as cut:
+            write_report(out, summary, seconds)
     except (OSError, ProcessFault, BrokerFault) as reason:
-        return f"the report could not be written: {reason}"
-    return None
+        return [f"the report could not be written: {reason}"]
+    return ["the report was interrupted, and is not whole"] if cut.happened else []
 
 
 def protocols_of(name: str) -> list[GroupProtocol]:

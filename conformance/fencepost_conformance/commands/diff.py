@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 
 from ..console import CannotRun, Result, finish, progress
+from ..counting import counted
 from ..diff.groups import Groups
 from ..diff.job import Job, Side, parse_side
 from ..diff.known import Known, read_known
 from ..diff.run import run
 from ..diff.tell import details, tables
+from ..interruption import Interruption, interruptible
 from ..jvm import harness
 from ..jvm.process import ProcessFault
 from ..targets.registry import tell_build
@@ -49,26 +51,32 @@ def diff(  # noqa: PLR0917 — options of a command line
             harness.command(side.target.build)
     jobs = [Job(*sides, steps_per_trace, each) for each in protocols]
     began = time.monotonic()
-    found = _run(jobs, range(seed, seed + traces), workers or os.cpu_count() or 1)
+    found, interrupted = _run(jobs, range(seed, seed + traces), workers or os.cpu_count() or 1)
     seconds = time.monotonic() - began
+    planned = counted(traces * len(jobs), "traces")
+    result = _result(sides, found, accepted, seconds)
+    result.held = result.held and not interrupted.happened
     finish(
-        _result(sides, found, accepted, seconds),
+        result,
         as_json=as_json,
         table=None if as_json else tables(sides, found, accepted),
+        incomplete=interrupted.told(f"{found.traces:,} of {planned} done"),
     )
 
 
-def _run(jobs: list[Job], seeds: range, workers: int) -> Groups:
+def _run(jobs: list[Job], seeds: range, workers: int) -> tuple[Groups, Interruption]:
+    """What was found, and whether that was cut short."""
     found = Groups()
     try:
-        for job in jobs:
-            with progress(f"{job.one.name}, {job.other.name}, {job.protocol}", total=len(seeds)) as meter:
-                for rows in run(job, seeds, workers):
-                    found.add_all(rows)
-                    meter.advance(len(rows))
+        with interruptible() as cut:
+            for job in jobs:
+                with progress(f"{job.one.name}, {job.other.name}, {job.protocol}", total=len(seeds)) as meter:
+                    for rows in run(job, seeds, workers):
+                        found.add_all(rows)
+                        meter.advance(len(rows))
     except ProcessFault as fault:
         raise CannotRun(str(fault)) from None
-    return found
+    return found, cut
 
 
 def _result(sides: tuple[Side, Side], found: Groups, accepted: dict[str, Known], seconds: float) -> Result:

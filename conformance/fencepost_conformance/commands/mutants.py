@@ -10,6 +10,8 @@ import typer
 from rich.markup import escape
 
 from ..console import CannotRun, Result, finish, progress
+from ..counting import counted
+from ..interruption import interruptible
 from ..listing import Listing
 from ..mutants import suite
 from ..mutants.catalogue import MUTANTS
@@ -33,15 +35,16 @@ def mutants(  # noqa: PLR0917 — options of a command line
     if list_only:
         _list(as_json=as_json)
     began = time.monotonic()
-    with progress("mutants", total=len(chosen) + 1) as meter:
+    false_alarms: list[suite.Kill] = []
+    verdicts: list[suite.Verdict] = []
+    with progress("mutants", total=len(chosen) + 1) as meter, interruptible() as cut:
         false_alarms = suite.control()
         meter.advance()
-        verdicts = []
         for verdict in suite.run_all(chosen, quick=quick, workers=workers or os.cpu_count() or 1):
             meter.update(description=verdict.mutant)
             verdicts.append(verdict)
             meter.advance()
-    if markdown:
+    if markdown and not cut.happened:
         print(as_markdown(verdicts))
         raise typer.Exit(0 if all(verdict.killed for verdict in verdicts) else 1)
     survivors = [verdict.mutant for verdict in verdicts if not verdict.killed]
@@ -54,9 +57,10 @@ def mutants(  # noqa: PLR0917 — options of a command line
         "false_alarms": len(false_alarms),
         "seconds": round(time.monotonic() - began, 1),
     }
-    held = not survivors and not false_alarms
+    held = not survivors and not false_alarms and not cut.happened
+    missing = cut.told(f"{len(verdicts)} of {counted(len(chosen), 'mutants')} tried")
     result = Result("mutants", held, counts, {"survivors": survivors, **details(verdicts, false_alarms)})
-    finish(result, as_json=as_json, table=None if as_json else table)
+    finish(result, as_json=as_json, table=None if as_json else table, incomplete=missing)
 
 
 def _list(*, as_json: bool) -> None:

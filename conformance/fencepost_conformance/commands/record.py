@@ -9,6 +9,7 @@ import typer
 
 from ..console import Result, finish
 from ..record.run import parse_address, record_until_stopped
+from ..wire.settings import OPTION_HELP, given, settings_json
 
 
 def record(  # noqa: PLR0917
@@ -16,6 +17,8 @@ def record(  # noqa: PLR0917
     upstream: Annotated[str, typer.Option(help="HOST:PORT of the broker")],
     output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
     group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
+    setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
+    force: Annotated[bool, typer.Option("--force", help="write over a trace that is there already")] = False,
     broker_version: Annotated[str, typer.Option(help="the broker's release, kept with the trace")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
@@ -26,6 +29,8 @@ def record(  # noqa: PLR0917
         output,
         groups=frozenset(group or ()),
         provenance={"broker": broker_version} if broker_version else {},
+        settings=given(setting),
+        replace=force,
     )
     finish(
         Result(
@@ -36,7 +41,7 @@ def record(  # noqa: PLR0917
                 "connections": summary.connections,
                 "malformed": summary.malformed,
             },
-            details={"trace": str(output)},
+            details={"trace": str(output), **settings_json(summary.known)},
             done=f"wrote {output}",
         ),
         as_json=as_json,

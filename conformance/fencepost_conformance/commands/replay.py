@@ -10,19 +10,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from ..checker.check import check_trace
 from ..compare.lockstep import first_difference
 from ..console import CannotRun
+from ..counting import counted
 from ..generate.plan import GroupProtocol
+from ..interruption import interruptible
 from ..jvm.process import ProcessFault
 from ..pipeline.check import Checker, Examined
 from ..pipeline.job import Job, Verdict
 from ..replay.graph import WIDTH, text_chart
 from ..replay.load import Loaded, load
 from ..replay.show import as_json as json_of
-from ..replay.show import chart_of, failing_trace, wire_as_json
+from ..replay.show import chart_of, chart_of_wire, failing_trace, wire_as_json
 from ..report.chart import Chart, chart_html, chart_svg
 from ..report.page import page
-from ..report.wire_words import wire_lanes, wire_steps
 from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import absolute, build_found, parse_target, profile_for, tell_build
 from ..trace import BrokenTrace, EventTrace, itf, write_traces
@@ -60,27 +62,37 @@ def replay(  # noqa: PLR0917 — options of a command line
     broken: list[str] = []
     held = True
     checker = Checker(job)
+    items = load(trace, job.profile, steps, protocol)
     try:
-        for item in load(trace, job.profile, steps, protocol):
-            if isinstance(item, BrokenTrace):
-                broken.append(str(item))
-                continue
-            if isinstance(item, Loaded):
-                shown, found = _examine(checker, item, shortest=shortest)
-                held &= found.verdict.held
-                chart = chart_of(shown.name, shown, found, model=model)
-                told.append(json_of(shown, found, chart))
-                kept.append(failing_trace(shown, found))
-            else:
-                chart = Chart(item.name or trace, (), wire_lanes(item), wire_steps(item))
-                told.append(wire_as_json(item, chart))
-            charts.append(chart)
-            if not as_json:
-                _print(chart)
+        with interruptible() as cut:
+            for item in items:
+                if isinstance(item, BrokenTrace):
+                    broken.append(str(item))
+                    continue
+                if isinstance(item, Loaded):
+                    shown, found, cut.happened = _examine(checker, item, shortest=shortest)
+                    held &= found.verdict.held
+                    chart = chart_of(shown.name, shown, found, model=model)
+                    told.append(json_of(shown, found, chart))
+                    kept.append(failing_trace(shown, found))
+                else:
+                    verdict = check_trace(item, trace) if model else None
+                    chart = chart_of_wire(item, trace, verdict)
+                    told.append(wire_as_json(item, chart, verdict))
+                    if verdict is not None and verdict.outcome != "accepted":
+                        held &= verdict.outcome != "refused"
+                        broken += [f"{trace}:{verdict.line}: {verdict.reason}"] * (verdict.outcome != "refused")
+                charts.append(chart)
+                if not as_json:
+                    _print(chart)
+                if cut.happened:
+                    break
     except ProcessFault as fault:
         raise CannotRun(str(fault)) from None
     finally:
         checker.close()
+    if cut.happened:
+        broken.append(f"interrupted; {len(charts)} of {counted(len(items), 'traces')} shown")
     if broken and not charts:
         raise CannotRun("; ".join(broken))
     if html is not None:
@@ -122,15 +134,16 @@ def _write(path: Path, traces: list[EventTrace]) -> None:
         raise CannotRun(f"{path}: an ITF file holds one trace of events; there are {len(traces)}")
 
 
-def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded, Examined]:
-    """What becomes of the trace on the target, or of its shortest form; and against what its file recorded."""
+def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded, Examined, bool]:
+    """What becomes of the trace on the target, or of its shortest form; and against what its file recorded. And whether
+    shrinking was interrupted."""
     found = checker.examine([shown.trace])[0]
     if shortest and kind_of(found) is not None:
         small = shrink(shown.trace, lambda candidate: checker.examine([candidate])[0])
-        return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found
+        return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found, small.interrupted
     if found.verdict.held and shown.recorded and None not in shown.recorded:
         recorded = [seen for seen in shown.recorded if seen is not None]
         difference = first_difference(found.ours, recorded)
         if difference is not None:
-            return shown, Examined(Verdict.DIFFERED, difference.event, difference, "", found.ours, recorded, 0)
-    return shown, found
+            return shown, Examined(Verdict.DIFFERED, difference.event, difference, "", found.ours, recorded, 0), False
+    return shown, found, False

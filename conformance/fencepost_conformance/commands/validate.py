@@ -15,6 +15,7 @@ from ..console import Result, finish
 from ..counting import counted
 from ..listing import Listing
 from ..rulebook.texts import told
+from ..wire.settings import given
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 
@@ -30,6 +31,8 @@ def table(verdicts: list[Verdict]) -> Listing | None:
             listing.add(escape(verdict.path), str(verdict.line), "", why, "", "")
         for refusal in verdict.refusals:
             allowed = "\n".join(map(escape, refusal.allowed))
+            if refusal.hint:
+                allowed += f"\n[yellow]{escape(refusal.hint)}[/]"
             rules = "\n".join(map(escape, told(refusal.rules)))
             line, group = str(refusal.line), escape(refusal.group_id)
             listing.add(escape(verdict.path), line, group, escape(refusal.seen), allowed, rules)
@@ -46,6 +49,9 @@ def validate(  # noqa: PLR0917
     master: Master = None,
     conf: Conf = None,
     wait: Wait = USUAL_WAIT,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE: a broker setting by Kafka's name, over the trace's header")
+    ] = None,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
@@ -53,14 +59,14 @@ def validate(  # noqa: PLR0917
     place = place_for(engine, master, conf, workers, wait)
     files = find_traces([name for name in traces if not is_url(name)])
     urls = tuple(filter(is_url, traces))
-    plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place)
-    verdicts, seconds = validate_traces(plan)
+    plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place, given(setting))
+    verdicts, seconds, interrupted = validate_traces(plan)
     outcomes = [verdict.outcome for verdict in verdicts]
     events = sum(verdict.events for verdict in verdicts)
     unread = [verdict for verdict in verdicts if verdict.outcome in ("broken", "undecided")]
     result = Result(
         "validate",
-        held=not any(outcome != "accepted" for outcome in outcomes),
+        held=not interrupted and not any(outcome != "accepted" for outcome in outcomes),
         counts={
             "traces": len(verdicts),
             "accepted": outcomes.count("accepted"),
@@ -72,8 +78,8 @@ def validate(  # noqa: PLR0917
         },
         details={"verdicts": [verdict.as_json() for verdict in verdicts]},
     )
-    unsure = None
-    if unread and "refused" not in outcomes:
+    unsure = f"interrupted; {len(verdicts)} traces looked at" if interrupted else None
+    if not interrupted and unread and "refused" not in outcomes:
         # Nothing was found wrong, but not everything could be looked at: that is neither 0 nor 1.
         first = unread[0]
         unsure = (

@@ -100,6 +100,7 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
             name=take.name,
             ready=ready.put_nowait,
             watch=stage.watch,
+            replace=True,
         )
     )
     stage.bootstrap = str(await ready.get())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +12,7 @@ from fencepost.protocol.settings import PROFILES, Profile, Settings
 from ..generate.generator import Generated, generate
 from ..generate.plan import GroupProtocol
 from ..generate.world import World
-from ..processes import WORKERS
+from ..processes import worker_processes
 from ..targets.kafka_jvm import KafkaJvm
 from .job import Found, Job, Row
 from .job import Side as SideName
@@ -103,18 +104,15 @@ def run(job: Job, seeds: range, workers: int) -> Iterator[list[Row]]:
             for chunk in chunks:
                 yield [runner.row(seed) for seed in chunk]
         return
-    with WORKERS.Pool(min(workers, len(chunks)), _start, (job,)) as pool:
-        yield from pool.imap(_rows, chunks)
+    with worker_processes(min(workers, len(chunks))) as pool:
+        yield from pool.map(partial(_rows, job), chunks)
 
 
-_runner: Runner | None = None
+_runners: dict[Job, Runner] = {}
 
 
-def _start(job: Job) -> None:
-    global _runner  # noqa: PLW0603 — one a worker process, which lives as long as the pool
-    _runner = Runner(job)
-
-
-def _rows(chunk: range) -> list[Row]:
-    assert _runner is not None
-    return [_runner.row(seed) for seed in chunk]
+def _rows(job: Job, chunk: range) -> list[Row]:
+    """In a worker, which keeps its runner (and with it its JVMs) as long as it lives."""
+    if job not in _runners:
+        _runners[job] = Runner(job)
+    return [_runners[job].row(seed) for seed in chunk]

@@ -48,7 +48,18 @@ class LineProcess:
         return self.exchange(b"", count)
 
     def exchange(self, data: bytes, count: int) -> list[bytes]:
-        """Write all data while reading ``count`` lines, so that neither side can block the other."""
+        """Write all data while reading ``count`` lines, so that neither side can block the other.
+
+        Interrupted, the process is ended: what it was about to say would be taken for the answer to the next question.
+        """
+        try:
+            return self._exchange(data, count)
+        except KeyboardInterrupt:
+            self._child.kill()
+            self.close()
+            raise
+
+    def _exchange(self, data: bytes, count: int) -> list[bytes]:
         unsent = memoryview(data)
         chunks = [self._rest]
         missing = count - self._rest.count(b"\n")

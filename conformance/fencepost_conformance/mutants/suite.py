@@ -24,7 +24,7 @@ from fencepost.protocol.settings import INTENDED, Settings
 from ..compare.model import follow
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
-from ..processes import WORKERS
+from ..processes import worker_processes
 from ..simulate import Broken, draw_plan, simulate
 from ..simulate.beside import Disagreement, Input
 from ..simulate.cooperative import GradualAssignor
@@ -92,8 +92,8 @@ def run_all(mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1)
     if workers < 2 or len(names) < 2:
         yield from map(one, names)
         return
-    with WORKERS.Pool(min(workers, len(names)), maxtasksperchild=4) as pool:
-        yield from pool.imap(one, names)
+    with worker_processes(min(workers, len(names)), tasks_each=4) as pool:
+        yield from pool.map(one, names)
 
 
 def _run_named(name: str, *, quick: bool) -> Verdict:

@@ -9,24 +9,28 @@ from typing import Any
 from fencepost.protocol.messages import RequestBody, ResponseBody
 
 from ..trace.convert import wire_body
-from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
+from ..trace.lines import API_OF_TYPE, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
 from ..wire.convert import to_response
 from ..wire.frames import (
-    MAX_RESPONSE_BYTES,
     MalformedFrame,
     RequestHeader,
+    connect,
     framed,
-    read_frame,
+    read_answer,
     read_response,
     write_request,
 )
 from .encode import api_key, to_entity
 
+#: seconds for which a broker may be late with an answer
+LATE_S = 25.0
+
 
 class Notes:
-    """The lines of one trace, with times from its beginning."""
+    """The lines of one trace, with times from its beginning; ``patience_s``: how long an answer may take."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = LATE_S) -> None:
+        self.patience_s = patience_s
         self._began = time.monotonic()
         self.lines: list[WireLine] = []
         self.connections = 0
@@ -54,10 +58,11 @@ class Connection:
     @classmethod
     async def open(cls, notes: Notes, host: str, port: int) -> Connection:
         """Raises ``OSError``."""
-        return cls(notes, *await asyncio.open_connection(host, port))
+        return cls(notes, *await connect(host, port))
 
     async def ask(self, version: int, body: RequestBody, client_id: str) -> ResponseBody:
-        """Send a request and wait for its answer. Raises ``MalformedFrame``, also for a connection that is closed."""
+        """Send a request and wait for its answer. Raises ``MalformedFrame``, also for a connection that is closed, and
+        ``NoAnswer`` if none comes within the patience of the notes."""
         self._asked += 1
         header = RequestHeader(api_key(body), version, self._asked, client_id)
         frame = write_request(header, to_entity(body, version))
@@ -70,9 +75,10 @@ class Connection:
         self._notes.lines.append(SentLine(at_ms=self._notes.now(), client_id=client_id, body=wire_body(body), **about))
         self._writer.write(framed(frame))
         await self._writer.drain()
-        answer = await read_frame(self._reader, MAX_RESPONSE_BYTES)
+        said = f"{API_OF_TYPE[type(body)]} v{version} on connection {self._number}"
+        answer = await read_answer(self._reader, said, self._notes.patience_s)
         if answer is None:
-            raise MalformedFrame(f"the broker closed the connection instead of answering {header.api} v{version}")
+            raise MalformedFrame(f"the broker closed the connection instead of answering {said}")
         told = to_response(header.api, read_response(header.api, version, answer))
         self._notes.lines.append(ReceivedLine(at_ms=self._notes.now(), body=wire_body(told), **about))
         return told

@@ -12,9 +12,11 @@ from ..cluster.folder import folder_of, is_url
 from ..cluster.place import Place, is_cluster
 from ..cluster.session import started
 from ..console import CannotRun
+from ..interruption import INTERRUPTED, interruptible
 from ..jvm import harness
 from ..nearest import unknown
 from ..targets.registry import TargetName, parse_target
+from ..wire.settings import spelled
 from .local import run_local
 from .plan import Plan
 from .summary import Summary
@@ -22,7 +24,8 @@ from .summary import Summary
 #: initial rebalance delay of a broker that is started for a run: half a second spares every trace some of its waiting
 _DELAY_MS = 500
 
-#: plan, workers, directory for what is kept (None: nothing is), told of traces as they are done
+#: plan, workers, directory for what is kept (None: nothing is), told of traces as they are done. Ctrl-C or SIGTERM ends
+#: it with the summary of what was done, which says so (``Summary.stopped``)
 Engine = Callable[[Plan, int, Path | None, Callable[[int], None]], Summary]
 
 
@@ -33,9 +36,11 @@ def _local(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
     _require_harness(target)
     del out  # rows are not kept: a local run is quick to do again
     summary = Summary(plan.job)
-    for rows in run_local(plan, workers):
-        summary.add_all(rows)
-        advance(len(rows))
+    with interruptible() as cut:
+        for rows in run_local(plan, workers):
+            summary.add_all(rows)
+            advance(len(rows))
+    summary.stopped = INTERRUPTED if cut.happened else summary.stopped
     return summary
 
 
@@ -43,10 +48,16 @@ def _broker(plan: Plan, target: TargetName, advance: Callable[[int], None]) -> S
     from ..targets.broker import Broker  # noqa: PLC0415 — these and kio are of no use to the other targets
     from .over_wire import run_over_wire  # noqa: PLC0415
 
-    if not target.release:
-        return run_over_wire(plan, target, advance)
-    with Broker(target.release, initial_rebalance_delay_ms=_DELAY_MS) as broker:
-        return run_over_wire(plan, TargetName("broker", host="127.0.0.1", port=broker.port), advance)
+    summary = Summary(plan.job)
+    with interruptible() as cut:
+        if target.release:
+            own = dict(spelled(field, value).split("=", 1) for field, value in plan.job.given)
+            with Broker(target.release, initial_rebalance_delay_ms=_DELAY_MS, settings=own) as broker:
+                run_over_wire(plan, TargetName("broker", host="127.0.0.1", port=broker.port), summary, advance)
+        else:
+            run_over_wire(plan, target, summary, advance)
+    summary.stopped = INTERRUPTED if cut.happened else summary.stopped
+    return summary
 
 
 def _require_harness(target: TargetName) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..generate.plan import GroupProtocol
+from ..trace.lines import Setting
 
 
 class Verdict(StrEnum):
@@ -28,16 +29,19 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Job:
     """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too; ``protocol``: what
-    the clients of the traces speak."""
+    the clients of the traces speak; ``given``: settings of a broker (by field) over what it tells."""
 
     target: str
     profile: str
     steps: int
     model: bool = True
     protocol: GroupProtocol = GroupProtocol.CLASSIC
+    given: tuple[tuple[str, Setting], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON data."""
+        given = {field: list(value) if isinstance(value, tuple) else value for field, value in self.given}
+        return {**asdict(self), "given": given}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from ..processes import WORKERS
+from ..processes import worker_processes
 from .check import Checker
 from .job import Job, Row
 from .plan import Plan
 
-_checker: Checker | None = None
+_checkers: dict[Job, Checker] = {}
 
 
 def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
-    """The rows of each chunk, in order of seeds."""
+    """The rows of each chunk, in order of seeds. Raises ``CannotRun`` if a worker was ended from outside."""
     chunks = plan.chunks(range(plan.first, plan.first + plan.count))
     if workers < 2 or len(chunks) < 2:
         checker = Checker(plan.job)
@@ -23,15 +24,12 @@ def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
         finally:
             checker.close()
         return
-    with WORKERS.Pool(min(workers, len(chunks)), _start, (plan.job,)) as pool:
-        yield from pool.imap(_check, chunks)
+    with worker_processes(min(workers, len(chunks))) as pool:
+        yield from pool.map(partial(_check, plan.job), chunks)
 
 
-def _start(job: Job) -> None:
-    global _checker  # noqa: PLW0603 — one checker a worker process, which lives as long as the pool
-    _checker = Checker(job)
-
-
-def _check(chunk: range) -> list[Row]:
-    assert _checker is not None
-    return _checker.check(chunk)
+def _check(job: Job, chunk: range) -> list[Row]:
+    """In a worker, which keeps its checker (and with it its JVM) as long as it lives."""
+    if job not in _checkers:
+        _checkers[job] = Checker(job)
+    return _checkers[job].check(chunk)

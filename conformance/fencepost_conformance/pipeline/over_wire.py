@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
+from threading import Thread
 from typing import Any
 
 from kio.index import load_request_schema
@@ -18,13 +21,14 @@ from kio.schema.types import GroupId
 from kio.static.primitive import i8
 
 from fencepost.protocol import messages as m
-from fencepost.protocol.settings import PROFILES, Settings
+from fencepost.protocol.settings import PROFILES
 from fencepost.protocol.view import GroupView
 
 from ..checker.check import check_trace
 from ..console import CannotRun
 from ..coverage.catalogue import PLACE, bitmap
 from ..coverage.features import errors_of
+from ..coverage.wire import visible
 from ..generate import hostile
 from ..generate.clients import Client
 from ..generate.plan import Plan as TracePlan
@@ -37,18 +41,21 @@ from ..trace.convert import wire_request, wire_response
 from ..trace.lines import API_OF_KEY, ReceivedLine, SentLine
 from ..wire.frames import (
     API_KEYS,
-    MAX_RESPONSE_BYTES,
+    ASK_S,
     MalformedFrame,
+    NoAnswer,
     RequestHeader,
+    connect,
     framed,
-    read_frame,
+    read_answer,
     read_response,
     write_request,
 )
-from .connection import Connection, Notes
+from ..wire.settings import OF_CLASSIC, Known, settle
+from .connection import LATE_S, Connection, Notes
 from .job import Job, Row, Verdict
 from .plan import Plan
-from .summary import Summary
+from .summary import Judged, Summary
 
 #: traces at a time; most of their time is waiting for the broker's timers
 _TOGETHER = 12
@@ -71,50 +78,77 @@ class _Scene:
         self.groups: dict[str, GroupView] = {}
 
 
-def run_over_wire(plan: Plan, target: TargetName, advance: Callable[[int], None]) -> Summary:
-    """Play and check every trace of the plan. Raises ``CannotRun`` if the broker cannot be spoken to."""
+def run_over_wire(plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None]) -> None:
+    """Play and check every trace of the plan, into the summary.
+
+    A broker that goes away ends the run, as the summary then says. Raises ``CannotRun`` if it cannot be spoken to.
+    """
     require_open(target)
-    summary = Summary(plan.job)
     try:
         asyncio.run(_all(plan, target, summary, advance))
     except SeveralBrokers as several:
         raise CannotRun(str(several)) from None
     except (OSError, MalformedFrame) as broken:
-        raise CannotRun(f"{target.host}:{target.port}: {broken}") from None
-    return summary
+        told = f"{target.host}:{target.port}: {getattr(broken, 'strerror', None) or broken}"
+        if not summary.traces:
+            raise CannotRun(told) from None
+        summary.stopped = told
 
 
 async def _all(plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None]) -> None:
-    upstream = await inspect(Address(target.host, target.port))
-    settings = Settings(**upstream.settings)  # type: ignore[arg-type]  # those that are numbers
+    try:
+        upstream = await inspect(Address(target.host, target.port))
+    except NoAnswer as mute:
+        raise MalformedFrame(f"{mute}; is this a Kafka broker?") from None
+    known = summary.known = settle(upstream.settings, dict(plan.job.given), OF_CLASSIC)
     ranges = await _versions(target)
+    summary.visible = visible({API_OF_KEY[key]: bounds for key, bounds in ranges.items()})
     run = os.urandom(4).hex()
     gate = asyncio.Semaphore(_TOGETHER)
 
-    async def one(seed: int) -> tuple[Row, WireTrace]:
+    async def one(seed: int) -> Judged:
         async with gate:
-            trace = await play(target, seed, plan.job, settings, prefix=f"fencepost-{run}-{seed}", ranges=ranges)
+            prefix = f"fencepost-{run}-{seed}"
+            trace, fault = await play(target, seed, plan.job, known, prefix=prefix, ranges=ranges)
         # the search is in Python: another thread keeps the connections of other traces served
-        return await asyncio.to_thread(judge, plan.job, seed, trace), trace
+        return await _beside(partial(judge, plan.job, seed, trace, fault))
 
     for done in asyncio.as_completed([one(seed) for seed in range(plan.first, plan.first + plan.count)]):
-        row, trace = await done
-        summary.add(row)
-        if not row.held:
-            summary.recorded[row.seed] = trace
+        summary.add_judged(await done)
         advance(1)
+
+
+async def _beside(work: Callable[[], Judged]) -> Judged:
+    """The work in a thread that nobody waits for when the run is interrupted: a search can take a minute."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Judged] = loop.create_future()
+
+    def settle_with(set_: Callable[[Any], None], value: Any) -> None:
+        if not result.done():
+            set_(value)
+
+    def thread() -> None:
+        try:
+            done = partial(settle_with, result.set_result, work())
+        except Exception as reason:
+            done = partial(settle_with, result.set_exception, reason)
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(done)
+
+    Thread(target=thread, daemon=True).start()
+    return await result
 
 
 async def _ask(target: TargetName, api: str, version: int, **fields: Any) -> Any:
     """One question on a connection of its own. Raises ``MalformedFrame`` for whoever is no Kafka broker."""
-    reader, writer = await asyncio.open_connection(target.host, target.port)
+    reader, writer = await connect(target.host, target.port)
     try:
         header = RequestHeader(API_KEYS[api], version, 1, "fencepost")
         writer.write(framed(write_request(header, load_request_schema(API_KEYS[api], version)(**fields))))
         await writer.drain()
-        frame = await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), _PATIENCE)
-    except TimeoutError:
-        raise MalformedFrame(f"no answer to {api}; is this a Kafka broker?") from None
+        frame = await read_answer(reader, api, ASK_S)
+    except NoAnswer as mute:
+        raise MalformedFrame(f"{mute}; is this a Kafka broker?") from None
     finally:
         writer.close()
     if frame is None:
@@ -176,14 +210,17 @@ class _Stage:
 
 
 async def play(
-    target: TargetName, seed: int, job: Job, settings: Settings, *, prefix: str, ranges: Ranges
-) -> WireTrace:
-    """One trace: clients join, sync, beat, leave and restart, and somebody forges requests in between."""
+    target: TargetName, seed: int, job: Job, known: Known, *, prefix: str, ranges: Ranges
+) -> tuple[WireTrace, str]:
+    """One trace: clients join, sync, beat, leave and restart, and somebody forges requests in between. And what broke
+    it off, if so: a request that was not answered in time, or not with an answer that can be read."""
     rng = Random(seed)
     plan = _for_the_wire(draw_plan(rng), rng, prefix, ranges)
     clients = [Client(client) for client in plan.clients]
     await _coordinator_ready(target, plan.groups)
-    stage = _Stage(target, ranges, _Scene(plan, clients), Notes(), job.steps)
+    # nobody is kept waiting for longer than a rebalance timeout, or the initial delay (C-JOIN-43)
+    longest = max(known.settings.group_initial_rebalance_delay_ms, *_REBALANCE_TIMEOUTS) / 1_000
+    stage = _Stage(target, ranges, _Scene(plan, clients), Notes(longest + LATE_S), job.steps)
     tasks = [asyncio.create_task(_client(stage, client, Random(rng.random()))) for client in clients]
     tasks.append(asyncio.create_task(_forger(stage, Random(rng.random()))))
     waiting = set(tasks)
@@ -193,11 +230,17 @@ async def play(
         _, waiting = await asyncio.wait(waiting, timeout=_PATIENCE)
     for task in waiting:
         task.cancel()
+    fault = ""
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, MalformedFrame):
+            fault = fault or str(outcome)
+        elif isinstance(outcome, Exception):
             raise outcome
-    provenance = (("target", job.target),)
-    return WireTrace(settings, PROFILES[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}", provenance)
+    trace = WireTrace(
+        known.settings, PROFILES[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}",
+        (("target", job.target),), known.assumed,
+    )  # fmt: skip
+    return trace, fault
 
 
 async def _client(stage: _Stage, client: Client, rng: Random) -> None:
@@ -272,20 +315,26 @@ def _for_the_wire(plan: TracePlan, rng: Random, prefix: str, ranges: Ranges) -> 
     return replace(plan, groups=tuple(names.values()), clients=clients)
 
 
-def judge(job: Job, seed: int, trace: WireTrace) -> Row:
-    """The checker's word on a trace, as a row."""
+def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
+    """The checker's word on a trace, as a row; a trace that broke off by a ``fault`` of the broker is refused."""
     told = check_trace(trace)
     verdict = {"accepted": Verdict.AGREED, "refused": Verdict.REFUSED}.get(told.outcome, Verdict.UNDECIDED)
-    refusal = told.refusals[0] if told.refusals else None
     received = [line for line in trace.lines if isinstance(line, ReceivedLine)]
-    return Row(
+    event, field, left, right, hint = -1, "", told.reason, "", ""
+    if told.refusals:
+        refusal = told.refusals[0]
+        event, left, right, hint = refusal.line, refusal.seen, " or ".join(refusal.allowed), refusal.hint
+        field = f"rules {', '.join(refusal.rules)}" if refusal.rules else ""
+    elif fault:
+        verdict, event, field, left, right = Verdict.REFUSED, len(trace.lines), "no answer", fault, "an answer"
+    row = Row(
         seed=seed,
         verdict=verdict.value,
         divergence="",
-        event=refusal.line if refusal else -1,
-        field=f"rules {', '.join(refusal.rules)}" if refusal else "",
-        left=refusal.seen if refusal else told.reason,
-        right=" or ".join(refusal.allowed) if refusal else "",
+        event=event,
+        field=field,
+        left=left,
+        right=right,
         steps=sum(isinstance(line, SentLine) for line in trace.lines),
         replies=len(received),
         records=0,
@@ -294,6 +343,7 @@ def judge(job: Job, seed: int, trace: WireTrace) -> Row:
         coverage=bitmap(name for name in _features(trace) if name in PLACE),
         digest="",
     )
+    return Judged(row, trace, hint)
 
 
 def _features(trace: WireTrace) -> set[str]:

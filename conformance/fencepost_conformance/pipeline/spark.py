@@ -21,6 +21,7 @@ from ..cluster.shipping import Kit
 from ..cluster.telling import told
 from ..console import CannotRun
 from ..coverage import catalogue
+from ..interruption import INTERRUPTED, interruptible
 from ..targets.registry import TargetName, parse_target
 from .check import Checker
 from .job import Job, Row, Verdict
@@ -56,19 +57,29 @@ _ARROW = pa.schema(
 def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[int], None] = lambda _: None) -> Summary:
     """Run what of the plan is not committed yet, and sum up everything. ``advance`` is told of traces as they are done.
 
-    Raises ``CannotRun`` if the folder holds another run, or does not hold one row for each trace at the end."""
+    Interrupted, it sums up the waves that are committed. Raises ``CannotRun`` if the folder holds another run, or does
+    not hold one row for each trace at the end."""
     session = running.session
     if running.cluster:
         plan = replace(plan, wave=max(plan.wave, _WAVE * running.cores))
     plan = claim(folder, plan)
-    for seeds in plan.waves():
-        target = wave_folder(seeds)
-        if folder.exists(f"{target}/{_COMMITTED}"):
-            advance(len(seeds))
-            continue
-        with told(session, len(seeds), _tasks(session, plan, seeds), advance):
-            check_wave(running, plan, seeds).write.mode("overwrite").parquet(folder.for_spark(target))
-    return summarise(plan, all_rows(session, plan, folder), folder.name)
+    done = 0
+    with interruptible() as cut:
+        for seeds in plan.waves():
+            target = wave_folder(seeds)
+            if folder.exists(f"{target}/{_COMMITTED}"):
+                advance(len(seeds))
+            else:
+                with told(session, len(seeds), _tasks(session, plan, seeds), advance):
+                    check_wave(running, plan, seeds).write.mode("overwrite").parquet(folder.for_spark(target))
+            done += len(seeds)
+    if not cut.happened:
+        return summarise(plan, all_rows(session, plan, folder), folder.name)
+    session.sparkContext.cancelAllJobs()  # SIGTERM leaves the last one running
+    part = replace(plan, count=done)
+    summary = summarise(part, all_rows(session, part, folder), folder.name) if done else Summary(plan.job)
+    summary.stopped = INTERRUPTED
+    return summary
 
 
 def wave_folder(seeds: range) -> str:

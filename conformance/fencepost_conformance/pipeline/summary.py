@@ -7,12 +7,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..coverage import catalogue
+from ..coverage import catalogue, wire
 from ..trace import WireTrace
+from ..wire.settings import Known
 from .job import Job, Row, Verdict
 
 #: how many failures are kept with their details
 KEPT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A trace that was played against a broker, and the checker's word on it. ``hint``: what a refusal may come from
+    instead of the broker."""
+
+    row: Row
+    trace: WireTrace
+    hint: str = ""
 
 
 @dataclass(slots=True)
@@ -31,9 +42,15 @@ class Summary:
     failures: list[Row] = field(default_factory=list)
     failed: int = 0
     undecided: int = 0
+    stopped: str = (
+        ""  #: why not every trace of the plan was done, such as "interrupted"; the rows are of those that were
+    )
     recorded: dict[int, WireTrace] = field(
         default_factory=dict
     )  #: refused traces of a broker, which no seed makes again
+    hints: dict[int, str] = field(default_factory=dict)  #: of those, what the refusal may come from instead
+    known: Known | None = None  #: the settings of a broker, as far as it told them
+    visible: tuple[str, ...] | None = None  #: the features that a run over the wire can see; None: all
 
     def add(self, row: Row) -> None:
         self.traces += 1
@@ -51,6 +68,14 @@ class Summary:
             self.failed += 1
             self.failures = sorted([*self.failures, row], key=lambda kept: kept.seed)[:KEPT]
 
+    def add_judged(self, judged: Judged) -> None:
+        """A row that is about a trace of a broker."""
+        self.add(judged.row)
+        if not judged.row.held:
+            self.recorded[judged.row.seed] = judged.trace
+            if judged.hint:
+                self.hints[judged.row.seed] = judged.hint
+
     def add_all(self, rows: Iterable[Row]) -> None:
         for row in rows:
             self.add(row)
@@ -62,6 +87,8 @@ class Summary:
     def coverage(self) -> dict[str, Any]:
         """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
         features, reasons = catalogue.OF_PROTOCOL[self.job.protocol], catalogue.REASONS[self.job.protocol]
+        if self.visible is not None:
+            features, reasons = self.visible, wire.reasons(self.visible)
         reached = set(catalogue.names(self.reached)) & set(features)
         missing = [name for name in features if name not in reached]
         kinds: dict[str, list[int]] = {}

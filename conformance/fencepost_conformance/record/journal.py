@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from ..trace.lines import Setting
+from fencepost.protocol.settings import PROFILES
+
+from ..trace import convert
 from ..wire.convert import GROUP_APIS, ForeignErrorCode, plain, to_request, to_response
 from ..wire.frames import RequestHeader
+from ..wire.settings import Known
 
 #: APIs that are decoded and written down; all others pass unseen.
 RECORDED = frozenset(GROUP_APIS) | {
@@ -48,14 +51,15 @@ def groups_of(api: str, entity: Any) -> frozenset[str] | None:
 class Journal:
     """Writes the header at once, then each event as it comes. Times count from the making of the journal.
 
-    ``watch`` is told of each request and answer when it is written down, which is before it is passed on.
+    ``known``: the broker's settings, for the header. ``watch`` is told of each request and answer when it is written
+    down, which is before it is passed on.
     """
 
     def __init__(
         self,
         write: Callable[[str], None],
         *,
-        settings: Mapping[str, Setting],
+        known: Known,
         provenance: Mapping[str, str],
         name: str = "",
         profile: str = "kafka-4.3",
@@ -71,7 +75,8 @@ class Journal:
             kind="wire",
             name=name,
             profile=profile,
-            settings=dict(settings),
+            settings=convert.header("wire", known.settings, PROFILES[profile]).settings,
+            assumed=known.assumed,
             provenance={"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **provenance},
         )
 

@@ -22,21 +22,29 @@ def part_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz") + ".part") if path.suffix == ".gz" else path
 
 
+def require_free(path: Path, *, replace: bool) -> None:
+    """Raises CannotRun if a trace of that name is there and is not to be replaced."""
+    if not replace and path.exists() and not path.is_dir():
+        raise CannotRun(f"{path} is there already; give another name, or --force to write over it")
+
+
 class Output:
     """Appends lines to a new file. A name that ends in ``.gz`` is compressed when it is closed.
 
     While recording, such a file is plain text beside it (``part_of``). One that is there already is all that a recorder
-    which crashed has left, and is not written over. Raises CannotRun where nothing can be written.
+    which crashed has left, and is not written over. Nor is a finished trace, unless ``replace``. Raises CannotRun where
+    nothing can be written.
     """
 
-    def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, complain: Callable[[str], None], *, replace: bool = False) -> None:
+        require_free(path, replace=replace)
         self.path = path
         self.written = 0  #: bytes of complete lines in the file
         self._complain = complain
         self._waiting: list[bytes] = []
         self._troubled = False
         self._plain = part_of(path)
-        fresh = os.O_EXCL if self._plain != path else os.O_TRUNC
+        fresh = os.O_TRUNC if replace and self._plain == path else os.O_EXCL
         try:
             if self._plain != path and path.is_dir():
                 raise IsADirectoryError(f"{path} is a directory")

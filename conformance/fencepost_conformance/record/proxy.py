@@ -24,6 +24,7 @@ from ..wire.frames import (
     MalformedFrame,
     RequestHeader,
     close,
+    connect,
     framed,
     read_correlation_id,
     read_frame,
@@ -121,7 +122,7 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            server = await asyncio.open_connection(self._upstream.host, self._upstream.port)
+            server = await connect(self._upstream.host, self._upstream.port)
         except OSError as error:
             await close(writer)
             self._fail(UpstreamClosed(f"the broker at {self._upstream} refuses connections: {error.strerror or error}"))
@@ -167,7 +168,7 @@ class Proxy:
     async def _probe(self) -> None:
         """The broker closed a connection: was it that one (idle, refused), or is the broker gone?"""
         try:
-            _, writer = await asyncio.open_connection(self._upstream.host, self._upstream.port)
+            _, writer = await connect(self._upstream.host, self._upstream.port)
             await close(writer)
         except OSError:
             self._fail(UpstreamClosed(f"the broker at {self._upstream} is gone"))

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from ..console import CannotRun
 from ..counting import counted
+from ..trace.lines import Setting
 from ..wire.frames import MalformedFrame
+from ..wire.settings import Known, assumed_words, settle
 from .addresses import Address, SeveralBrokers
 from .journal import Journal, Watch
-from .output import Output
+from .output import Output, require_free
 from .proxy import Proxy, UpstreamClosed
 from .upstream import inspect
 
@@ -24,6 +26,7 @@ class Summary:
     events: int
     connections: int
     malformed: int
+    known: Known
 
 
 def parse_address(text: str, option: str) -> Address:
@@ -51,24 +54,29 @@ async def record(
     ready: Callable[[Address], None] = lambda _: None,
     complain: Callable[[str], None] = _say,
     watch: Watch | None = None,
+    settings: Mapping[str, Setting] | None = None,
+    replace: bool = False,
 ) -> Summary:
-    """Record until the event is set; ``ready`` is told the address that clients use.
+    """Record until the event is set; ``ready`` is told the address that clients use. ``settings``, by field, go over
+    what the broker tells; ``replace``: a trace that is there already is written over.
 
     Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address cannot be
     listened on, the file cannot be written. What was seen until then is in the file.
     """
+    require_free(path, replace=replace)
     try:
         broker = await inspect(upstream)
     except OSError as error:
         raise CannotRun(f"no broker at {upstream}: {error.strerror or error}") from None
     except (MalformedFrame, SeveralBrokers) as error:
         raise CannotRun(f"cannot record {upstream}: {error}") from None
-    if not broker.known:
-        complain("the broker does not tell its settings; the trace claims Kafka's defaults")
-    output = Output(path, complain)
+    known = settle(broker.settings, settings or {})
+    if known.assumed:
+        complain(assumed_words(known))
+    output = Output(path, complain, replace=replace)
     journal = Journal(
         output.write,
-        settings=broker.settings,
+        known=known,
         provenance={"recorder": "fencepost record", **(provenance or {})},
         name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
         watch=watch,
@@ -91,9 +99,12 @@ async def record(
     finally:
         await proxy.stop()
         output.close()
+    if trouble is not None and not journal.events:
+        output.path.unlink()
+        raise CannotRun(trouble)
     if trouble is not None:
         raise CannotRun(f"{trouble}; what was recorded until then ({counted(journal.events, 'events')}) is in {path}")
-    return Summary(journal.events, proxy.connections, proxy.malformed)
+    return Summary(journal.events, proxy.connections, proxy.malformed, known)
 
 
 def record_until_stopped(
@@ -103,6 +114,8 @@ def record_until_stopped(
     *,
     groups: frozenset[str] = frozenset(),
     provenance: Mapping[str, str] | None = None,
+    settings: Mapping[str, Setting] | None = None,
+    replace: bool = False,
 ) -> Summary:
     """Record until SIGINT or SIGTERM."""
 
@@ -115,6 +128,9 @@ def record_until_stopped(
         def ready(here: Address) -> None:
             _say(f"clients connect to {here}; Ctrl-C ends the recording")
 
-        return await record(listen, upstream, path, until, groups=groups, provenance=provenance, ready=ready)
+        return await record(
+            listen, upstream, path, until,
+            groups=groups, provenance=provenance, ready=ready, settings=settings, replace=replace,
+        )  # fmt: skip
 
     return asyncio.run(run())

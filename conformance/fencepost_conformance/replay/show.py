@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ..checker.verdict import Verdict as WireVerdict
 from ..pipeline.check import Examined
 from ..pipeline.job import Verdict
 from ..report.chart import Chart
 from ..report.steps import Teller
+from ..report.wire_words import wire_lanes, wire_steps
 from ..rulebook import texts
 from ..trace import EventTrace, WireTrace
 from .decided import rules_of_steps
@@ -64,5 +66,48 @@ def as_json(shown: Loaded, found: Examined, chart: Chart) -> dict[str, Any]:
     }
 
 
-def wire_as_json(trace: WireTrace, chart: Chart) -> dict[str, Any]:
-    return {"name": trace.name, "profile": trace.profile.name, "steps": [asdict(step) for step in chart.steps]}
+def chart_of_wire(trace: WireTrace, name: str, verdict: WireVerdict | None) -> Chart:
+    """The chart of a wire trace with the checker's word on it, marked where it was refused; None: nobody checked it.
+
+    ``name``: of a trace that has none of its own."""
+    told: tuple[str, ...] = ()
+    marked = None
+    if verdict is not None:
+        told = wire_notes(verdict)
+        if verdict.refusals:
+            marked = step_of_line(trace, verdict.refusals[0].line)
+    return Chart(trace.name or name, told, wire_lanes(trace), wire_steps(trace), marked)
+
+
+def step_of_line(trace: WireTrace, line: int) -> int:
+    """The index of the step that a verdict's line means: a line of the file, or, of a trace that comes from none, one
+    of those after its header, counted from 1."""
+    return (trace.numbers.index(line) if trace.numbers else line) - 1
+
+
+def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
+    """What the checker says about a trace, a line for each thing."""
+    if verdict.reason:
+        return (f"{verdict.outcome}: line {verdict.line}: {verdict.reason}",)
+    told: list[str] = []
+    for refusal in verdict.refusals:
+        told += [
+            f"refused at line {refusal.line}, group {refusal.group_id}: {refusal.seen}",
+            f"could have been: {' or '.join(refusal.allowed)}",
+        ]
+        if refusal.rules:
+            told.append(f"rules: {', '.join(refusal.rules)}")
+        if refusal.hint:
+            told.append(refusal.hint)
+    return tuple(told)
+
+
+def wire_as_json(trace: WireTrace, chart: Chart, verdict: WireVerdict | None) -> dict[str, Any]:
+    """The trace and the checker's word on it, as JSON data; ``marked``: the index of the refused step."""
+    return {
+        "name": trace.name,
+        "profile": trace.profile.name,
+        "verdict": None if verdict is None else verdict.as_json(),
+        "marked": chart.marked,
+        "steps": [asdict(step) for step in chart.steps],
+    }

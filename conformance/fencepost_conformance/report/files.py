@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+from fencepost.protocol.settings import PROFILES
+
+from ..compare.difference import Difference
 from ..counting import counted
 from ..generate.generator import generate
-from ..pipeline.check import Checker
+from ..pipeline.check import Checker, Examined
+from ..pipeline.job import Job, Row, Verdict
 from ..pipeline.summary import Summary
 from ..replay.load import Loaded
-from ..replay.show import chart_of, failing_trace
+from ..replay.show import chart_of, failing_trace, step_of_line
 from ..shrink.shrinker import shrink
 from ..trace import write_traces
 from .chart import Chart
@@ -24,20 +29,27 @@ _SHOWN = 5
 
 
 def write_report(directory: Path, summary: Summary, seconds: float) -> None:
-    """Write ``summary.json``, ``report.html``, ``junit.xml`` and ``failures/seed-N.jsonl`` (shrunk)."""
+    """Write ``summary.json``, ``report.html``, ``junit.xml`` and ``failures/seed-N.jsonl`` (shrunk, until
+    somebody interrupts that)."""
     directory.mkdir(parents=True, exist_ok=True)
-    charts = _shrunk_failures(directory, summary)
+    charts = _failures(directory, summary)
     told = {"counts": counts(summary, seconds), **details(summary)}
     (directory / "summary.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     (directory / "report.html").write_text(report_page(summary, seconds, charts), encoding="utf-8")
     (directory / "junit.xml").write_text(junit(summary, seconds), encoding="utf-8")
 
 
-def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
+def _failures(directory: Path, summary: Summary) -> list[Chart]:
     if not summary.failures:
         return []
     if summary.recorded:
         return _recorded_failures(directory, summary)
+    if summary.stopped:
+        return _whole_failures(directory, summary.job, summary.failures[:_SHOWN])
+    return _shrunk_failures(directory, summary)
+
+
+def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
     job = summary.job
     checker = Checker(job)
     charts: list[Chart] = []
@@ -51,12 +63,33 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
             whole = generate(row.seed, checker.profile, job.steps, job.protocol)
             small = shrink(whole, lambda trace: checker.examine([trace])[0])
             shown = Loaded(f"seed {row.seed}, shrunk to {counted(len(small.trace.events), 'events')}", small.trace, ())
-            charts.append(chart_of(shown.name, shown, small.found, model=job.model))
-            (directory / "failures").mkdir(exist_ok=True)
-            write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [failing_trace(shown, small.found)])
+            charts.append(_kept(directory, row, shown, small.found, model=job.model))
+            if small.interrupted:
+                rest = [other for other in summary.failures if other.kind not in seen]
+                return charts + _whole_failures(directory, job, rest[: _SHOWN - len(charts)])
     finally:
         checker.close()
     return charts
+
+
+def _whole_failures(directory: Path, job: Job, rows: Sequence[Row]) -> list[Chart]:
+    """As they are: whoever interrupts does not wait for shrinking, and the target may be gone."""
+    charts = []
+    for row in rows:
+        whole = generate(row.seed, PROFILES[job.profile], job.steps, job.protocol)
+        found = Examined(
+            Verdict(row.verdict), row.steps, Difference(row.event, row.field, row.left, row.right), row.divergence,
+            whole.observations, None, row.followed,
+        )  # fmt: skip
+        charts.append(_kept(directory, row, Loaded(f"seed {row.seed}", whole, ()), found, model=False))
+    return charts
+
+
+def _kept(directory: Path, row: Row, shown: Loaded, found: Examined, *, model: bool) -> Chart:
+    """The chart of a failure, whose trace is written."""
+    (directory / "failures").mkdir(exist_ok=True)
+    write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [failing_trace(shown, found)])
+    return chart_of(shown.name, shown, found, model=model)
 
 
 def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
@@ -66,6 +99,10 @@ def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
     for row in summary.failures[:_SHOWN]:
         trace = summary.recorded[row.seed]
         write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [trace])
-        notes = (f"line {row.event}: {row.left}", f"allowed: {row.right}", row.field)
-        charts.append(Chart(f"seed {row.seed}", notes, wire_lanes(trace), wire_steps(trace), row.event - 2))
+        # the row counts the lines after the header from 1, the file that is written has the header before them
+        notes: tuple[str, ...] = (f"line {row.event + 1}: {row.left}", f"could have been: {row.right}", row.field)
+        if hint := summary.hints.get(row.seed):
+            notes += (hint,)
+        marked = step_of_line(trace, row.event)
+        charts.append(Chart(f"seed {row.seed}", notes, wire_lanes(trace), wire_steps(trace), marked))
     return charts

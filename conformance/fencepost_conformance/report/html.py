@@ -7,15 +7,18 @@ from html import escape
 
 from ..counting import counted
 from ..pipeline.summary import Summary
+from ..wire.settings import assumed_words
 from .chart import Chart, chart_html
 from .page import page
-from .terminal import counts
+from .terminal import counts, hint_words, sides_of
 
 
 def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> str:
     """The page; ``charts`` show failures, shrunk."""
     job = summary.job
     verdict = '<b class="held">held</b>' if summary.held else '<b class="broken">does not hold</b>'
+    if summary.stopped:
+        verdict += ' of what was done; <b class="broken">not all was</b>: ' + escape(summary.stopped)
     body = [
         f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
         f"{job.protocol} groups, {counted(job.steps, 'events')} a trace, "
@@ -26,12 +29,19 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
             for name, value in counts(summary, seconds).items()
         ),
         "</table>",
+        *(f"<p>{escape(words)}.</p>" for words in _assumptions(summary)),
         *_divergences(summary),
         *_failures(summary),
         *(chart_html(chart) for chart in charts),
         *_coverage(summary),
     ]
     return page("Fencepost conformance run", "\n".join(body))
+
+
+def _assumptions(summary: Summary) -> list[str]:
+    if summary.known is None or not summary.known.assumed:
+        return []
+    return [assumed_words(summary.known), *hint_words(summary)]
 
 
 def _divergences(summary: Summary) -> list[str]:
@@ -52,7 +62,9 @@ def _failures(summary: Summary) -> list[str]:
         f"<td>{escape(row.field)}</td><td><code>{escape(row.left)}</code></td><td><code>{escape(row.right)}</code></td></tr>"
         for row in summary.failures
     )
-    head = "<tr><th>seed</th><th>verdict</th><th>event</th><th>field</th><th>core</th><th>other</th></tr>"
+    head = "<tr><th>seed</th><th>verdict</th><th>event</th><th>field</th>"
+    sides = sides_of(summary)
+    head += f"<th>{sides[0]}</th><th>{sides[1]}</th></tr>"
     return [f"<h2>Failures ({summary.failed:,})</h2><table>{head}", *rows, "</table>"]
 
 

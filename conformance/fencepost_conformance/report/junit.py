@@ -15,9 +15,9 @@ def junit(summary: Summary, seconds: float) -> str:
     suite = ET.Element(
         "testsuite",
         name=name,
-        tests=str(len(summary.failures) + 1),
+        tests=str(len(summary.failures) + 1 + bool(summary.stopped)),
         failures=str(len(summary.failures)),
-        errors="0",
+        errors=str(int(bool(summary.stopped))),
         skipped="0",
         time=f"{seconds:.3f}",
     )
@@ -27,6 +27,9 @@ def junit(summary: Summary, seconds: float) -> str:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
         text = f"event {row.event}, {row.field}: {row.left} / {row.right}"
         ET.SubElement(case, "failure", type=row.verdict, message=_printable(text))
+    if summary.stopped:
+        case = ET.SubElement(suite, "testcase", classname=name, name="the whole run")
+        ET.SubElement(case, "error", type="incomplete", message=_printable(f"{summary.stopped}; the rest was not done"))
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)

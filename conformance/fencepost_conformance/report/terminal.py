@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from ..counting import counted
@@ -12,6 +13,7 @@ from ..listing import Listing
 from ..pipeline.job import Job
 from ..pipeline.summary import Summary
 from ..targets.registry import build_found, parse_target
+from ..wire.settings import assumed_words, settings_json
 
 _SHOWN = 15
 
@@ -40,11 +42,17 @@ def details(summary: Summary) -> dict[str, Any]:
         "model": summary.job.model,
         "protocol": summary.job.protocol.value,
         **build_found(parse_target(summary.job.target), summary.job.profile),
+        "stopped": summary.stopped,
         "divergences": dict(sorted(summary.divergences.items())),
+        "assumed": {} if summary.known is None else settings_json(summary.known)["assumed"],
         "coverage": summary.coverage(),
         "failures": [
             {name: getattr(row, name) for name in ("seed", "verdict", "event", "field", "left", "right", "digest")}
-            | ({} if summary.recorded else {"replay": replay_command(summary.job, row.seed)})
+            | (
+                {"hint": summary.hints.get(row.seed, "")}
+                if summary.recorded
+                else {"replay": replay_command(summary.job, row.seed)}
+            )
             for row in summary.failures
         ],
     }
@@ -60,12 +68,25 @@ def replay_command(job: Job, seed: int) -> str:
 
 def tables(summary: Summary) -> Group:
     """Coverage, divergences and the first failures."""
-    parts = [_coverage(summary)]
+    parts: list[RenderableType] = [_coverage(summary)]
     if summary.divergences:
         parts.append(_divergences(summary))
     if summary.failures:
         parts.append(_failures(summary))
+    if summary.known is not None and summary.known.assumed:
+        parts.append(f"[yellow]{escape(assumed_words(summary.known))}[/]")
+    parts += [f"[yellow]{escape(words)}[/]" for words in hint_words(summary)]
     return Group(*parts)
+
+
+def hint_words(summary: Summary) -> list[str]:
+    """What settings would explain of what was refused, one line for each cause."""
+    causes: dict[str, list[int]] = {}
+    for seed, hint in sorted(summary.hints.items()):
+        causes.setdefault(re.sub(r" up to line \d+", " further", hint), []).append(seed)
+    return [
+        f"{counted(len(seeds), 'refused traces')} (first: seed {seeds[0]}) {hint}" for hint, seeds in causes.items()
+    ]
 
 
 def _coverage(summary: Summary) -> Listing:
@@ -93,7 +114,7 @@ def _divergences(summary: Summary) -> Listing:
 
 def _failures(summary: Summary) -> Listing:
     listing = Listing(
-        ("seed", "event", "field", *_sides(summary)), title=f"what differs, in {counted(summary.failed, 'traces')}"
+        ("seed", "event", "field", *sides_of(summary)), title=f"what differs, in {counted(summary.failed, 'traces')}"
     )
     if not summary.recorded:  # over the wire a seed names no trace
         job = summary.job
@@ -107,7 +128,7 @@ def _failures(summary: Summary) -> Listing:
     return listing
 
 
-def _sides(summary: Summary) -> tuple[str, str]:
+def sides_of(summary: Summary) -> tuple[str, str]:
     """Whose a failure's two values are. Where the core runs beside Kafka, the field says if it is the model that
     refuses a step."""
     if summary.recorded:

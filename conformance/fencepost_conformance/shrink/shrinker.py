@@ -13,6 +13,7 @@ from fencepost.protocol.events import Event, Load
 from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.generator import Generated
+from ..interruption import interruptible
 from ..pipeline.check import Examined
 from ..pipeline.job import failure_kind
 from .references import References, Remade
@@ -23,11 +24,13 @@ Examine = Callable[[Generated], Examined]
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """The shortest trace found, what becomes of it, and how many candidates were tried."""
+    """The shortest trace found, what becomes of it, and how many candidates were tried; ``interrupted``: more could
+    have been."""
 
     trace: Generated
     found: Examined
     tried: int
+    interrupted: bool = False
 
 
 def kind_of(found: Examined) -> tuple[str, str] | None:
@@ -38,19 +41,21 @@ def kind_of(found: Examined) -> tuple[str, str] | None:
 
 
 def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
-    """The shortest trace that fails as ``trace`` does. Raises ``ValueError`` if that does not fail.
+    """The shortest trace that fails as ``trace`` does; the shortest so far, if it is interrupted. Raises ``ValueError``
+    if ``trace`` does not fail.
 
     ``most``: candidates to try at most."""
     found = examine(trace)
     if kind_of(found) is None:
         raise ValueError("the trace does not fail: there is nothing to shrink")
     work = _Shrinking(trace, found, examine, most)
-    work.cut()
-    while work.leave_out_events() or work.leave_out_records():
-        pass
-    work.plain_settings()
-    work.begin_at_zero()
-    return Shrunk(work.best, work.found, work.tried)
+    with interruptible() as cut:
+        work.cut()
+        while work.leave_out_events() or work.leave_out_records():
+            pass
+        work.plain_settings()
+        work.begin_at_zero()
+    return Shrunk(work.best, work.found, work.tried, cut.happened)
 
 
 def _settings() -> list[tuple[str, ...]]:

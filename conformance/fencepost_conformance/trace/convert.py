@@ -49,6 +49,7 @@ def header(
     seed: int | None = None,
     name: str = "",
     provenance: dict[str, str] | None = None,
+    assumed: tuple[str, ...] = (),
 ) -> ln.HeaderLine:
     """The header of a trace; only what differs from the defaults is written."""
     base = replace(PROFILES.get(profile.name, INTENDED), name=profile.name)
@@ -59,6 +60,7 @@ def header(
         profile=profile.name,
         switches={k: getattr(profile, k) for k in sorted(_SWITCHES) if getattr(profile, k) != getattr(base, k)},
         settings={k: _told(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)},
+        assumed=assumed,
         seed=seed,
         provenance=provenance or {},
     )
@@ -66,7 +68,7 @@ def header(
 
 def settings_of(line: ln.HeaderLine) -> Settings:
     """Raises ``ValueError`` for a setting that does not exist."""
-    if unknown := sorted(set(line.settings) - _SETTINGS):
+    if unknown := sorted({*line.settings, *line.assumed} - _SETTINGS):
         raise ValueError(f"unknown setting {unknown[0]!r}")
     try:
         return _SETTINGS_TYPE.validate_python(line.settings)

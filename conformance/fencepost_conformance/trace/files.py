@@ -36,6 +36,7 @@ class EventTrace:
 class WireTrace:
     """A trace of kind ``wire``: its lines in order, bodies as JSON data (``convert.wire_request`` types them).
 
+    ``assumed``: the settings (fields) whose value nobody told its writer, so that Kafka's default stands for them.
     ``numbers``: the line of the file that holds the header, then that of each line; empty if it was not read from one.
     """
 
@@ -45,6 +46,7 @@ class WireTrace:
     seed: int | None = None
     name: str = ""
     provenance: tuple[tuple[str, str], ...] = ()
+    assumed: tuple[str, ...] = ()
     numbers: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
@@ -97,7 +99,13 @@ def lines_of(trace: Trace) -> Iterator[Line]:
     """The lines of one trace, header first."""
     kind = "events" if isinstance(trace, EventTrace) else "wire"
     yield convert.header(
-        kind, trace.settings, trace.profile, seed=trace.seed, name=trace.name, provenance=dict(trace.provenance)
+        kind,
+        trace.settings,
+        trace.profile,
+        seed=trace.seed,
+        name=trace.name,
+        provenance=dict(trace.provenance),
+        assumed=trace.assumed if isinstance(trace, WireTrace) else (),
     )
     if isinstance(trace, WireTrace):
         yield from trace.lines
@@ -196,7 +204,7 @@ def _trace(header: HeaderLine, lines: list[Line], numbers: tuple[int, ...]) -> T
     provenance = tuple(header.provenance.items())
     if header.kind == "wire":
         wire = tuple(line for line in lines if isinstance(line, WireLine))
-        return WireTrace(settings, profile, wire, header.seed, header.name, provenance, numbers)
+        return WireTrace(settings, profile, wire, header.seed, header.name, provenance, header.assumed, numbers)
     events: list[Event] = []
     observations: list[Observation | None] = []
     for line in lines:

@@ -78,6 +78,7 @@ class HeaderLine(Line):
     profile: str = "kafka-4.3"
     switches: dict[str, bool] = {}
     settings: dict[str, Setting] = {}
+    assumed: tuple[str, ...] = ()
     seed: int | None = None
     provenance: dict[str, str] = {}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from dataclasses import dataclass
+from errno import ETIMEDOUT
 from functools import cache
 from io import BytesIO
 from typing import Any
@@ -23,11 +24,19 @@ from kio.static.constants import EntityType
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
 MAX_RESPONSE_BYTES = 2**31 - 1
 
+#: seconds for which a peer may keep a caller waiting: to take a connection, and to answer what is answered at once
+CONNECT_S = 10.0
+ASK_S = 10.0
+
 API_KEYS = {name: key for key, name in api_key_map.items()}
 
 
 class MalformedFrame(Exception):
     """The peer does not speak the Kafka protocol, or not a version of it that is known here."""
+
+
+class NoAnswer(MalformedFrame):
+    """The peer took a request and did not answer it in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,22 @@ async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
         if end.partial or end.expected != 4:
             raise MalformedFrame("the connection ends inside a frame") from None
         return None
+
+
+async def connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection. Raises ``OSError``, also if there is none within ``CONNECT_S``."""
+    try:
+        return await asyncio.wait_for(asyncio.open_connection(host, port), CONNECT_S)
+    except TimeoutError as late:
+        raise TimeoutError(late.errno or ETIMEDOUT, f"no connection within {CONNECT_S:g} s") from None
+
+
+async def read_answer(reader: asyncio.StreamReader, api: str, within_s: float) -> bytes | None:
+    """As ``read_frame``, of a peer that was asked something. Raises ``NoAnswer`` if nothing comes in time."""
+    try:
+        return await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), within_s)
+    except TimeoutError:
+        raise NoAnswer(f"no answer to {api} within {within_s:g} s") from None
 
 
 async def close(writer: asyncio.StreamWriter) -> None:

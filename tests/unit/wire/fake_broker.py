@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from collections.abc import Container
 from typing import Any
 
 from kio.index import load_response_schema
@@ -15,6 +16,8 @@ from kio.schema.metadata.v9.response import MetadataResponseBroker
 from kio.schema.types import BrokerId
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.jvm.settings import kafka_config
 from fencepost_conformance.wire.frames import (
     API_KEYS,
     close,
@@ -30,11 +33,20 @@ NOW = i32Timedelta.parse(datetime.timedelta(0))
 
 
 class FakeBroker:
-    """``nodes``: how many brokers its metadata names. ``port`` once it is entered."""
+    """``nodes``: how many brokers its metadata names. ``untold``: settings (Kafka's names) that it does not report.
+    ``mute``: APIs that it never answers. ``port`` once it is entered."""
 
-    def __init__(self, nodes: int = 1, initial_delay_ms: int = 777) -> None:
+    def __init__(
+        self,
+        nodes: int = 1,
+        initial_delay_ms: int = 777,
+        untold: Container[str] = (),
+        mute: Container[str] = (),
+    ) -> None:
         self.nodes = nodes
-        self.initial_delay_ms = initial_delay_ms
+        config = kafka_config(Settings(group_initial_rebalance_delay_ms=initial_delay_ms))
+        self.config = {name: str(value) for name, value in config.items() if name not in untold}
+        self.mute = mute
         self.port = 0
         self.writers: list[asyncio.StreamWriter] = []
 
@@ -55,6 +67,8 @@ class FakeBroker:
         self.writers.append(writer)
         while (frame := await read_frame(reader, 1 << 20)) is not None:
             header = read_request_header(frame)
+            if header.api in self.mute:
+                continue
             request = read_request(header, frame)
             schema: Any = load_response_schema(header.api_key, header.api_version)
             entity = schema(**getattr(self, header.api)(request))
@@ -74,20 +88,18 @@ class FakeBroker:
 
     def describe_configs(self, request: Any) -> dict[str, Any]:
         (resource,) = request.resources
-        row = DescribeConfigsResourceResult(
-            name="group.initial.rebalance.delay.ms",
-            value=str(self.initial_delay_ms),
-            read_only=True,
-            is_sensitive=False,
-            synonyms=(),
-            documentation=None,
+        rows = tuple(
+            DescribeConfigsResourceResult(
+                name=name, value=value, read_only=True, is_sensitive=False, synonyms=(), documentation=None
+            )
+            for name, value in self.config.items()
         )
         result = DescribeConfigsResult(
             error_code=ErrorCode.none,
             error_message=None,
             resource_type=i8(4),
             resource_name=resource.resource_name,
-            configs=(row,),
+            configs=rows,
         )
         return {"throttle_time": NOW, "results": (result,)}
 

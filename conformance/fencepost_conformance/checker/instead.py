@@ -1,0 +1,135 @@
+"""Would other settings explain a refusal? Asked of those that the broker did not tell, so that Kafka's default stands
+for them: nobody is to take the checker's guess for the broker's fault.
+
+The values that are tried are read off the trace, as far as it shows any: how long joins were kept waiting, which
+session timeouts were let in, which heartbeat interval was told, at how many members a group was full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.settings import Settings
+
+from ..trace.lines import Setting
+from ..wire.settings import changed, spelled
+from .history import History, Op, member_ids
+
+#: the line of the first impossible event with these settings (lines after the header); None: the group is accepted
+Check = Callable[[Settings], int | None]
+
+#: settings of which a trace shows only that they are another: values that are used
+_SESSIONS: Final = (10_000, 6_000, 30_000, 60_000, 1_000, 120_000, 300_000)
+_INTERVALS: Final = (0, 5_000, 15_000)
+#: joins are kept waiting for a while beyond the delay; delays are mostly set in steps like this
+_STEP_MS: Final = 100
+#: groups that are full are small in traces
+_FULL: Final = 20
+#: so many assumptions may be wrong at once
+_TOGETHER: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """``settings`` (field and value) with which the refused group would be accepted, or, with a ``line``, would be
+    refused only there."""
+
+    settings: tuple[tuple[str, Setting], ...]
+    line: int | None = None
+
+    def __str__(self) -> str:
+        told = " and ".join(spelled(field, value) for field, value in self.settings)
+        upto = "" if self.line is None else f" up to line {self.line}"
+        return f"would be accepted{upto} with {told}, which the broker did not tell; give it with --setting"
+
+
+def instead(history: History, line: int, settings: Settings, assumed: Iterable[str], check: Check) -> Instead | None:
+    """What of the ``assumed`` settings (fields) would explain the refusal at ``line``, or bring the trace further."""
+    tried = {field: list(_candidates(field, history, settings)) for field in assumed}
+    best: dict[str, Setting] = {}
+    furthest = line
+    for _ in range(_TOGETHER):
+        better: Mapping[str, Setting] | None = None
+        for field, values in tried.items():
+            for value in [] if field in best else values:
+                changes = {**best, field: value}
+                try:
+                    refused = check(changed(settings, changes))
+                except ValueError:  # no broker can have these together
+                    continue
+                if refused is None:
+                    return Instead(tuple(changes.items()))
+                if refused > furthest:
+                    furthest, better = refused, changes
+        if better is None:
+            break
+        best = dict(better)
+    return Instead(tuple(best.items()), furthest) if best else None
+
+
+def _candidates(field: str, history: History, settings: Settings) -> Iterable[Setting]:
+    """Other values than the one that was assumed, the likeliest first."""
+    ops = [event.op for event in history.events if event.answered]
+    found: Iterable[Setting]
+    match field:
+        case "group_initial_rebalance_delay_ms":
+            found = _delays(history)
+        case "group_min_session_timeout_ms":
+            found = [*_sessions(ops, let_in=True, pick=min), *(ms + 1 for ms in _sessions(ops, let_in=False, pick=max))]
+        case "group_max_session_timeout_ms":
+            found = [*_sessions(ops, let_in=True, pick=max), *(ms - 1 for ms in _sessions(ops, let_in=False, pick=min))]
+        case "group_max_size" | "group_consumer_max_size":
+            full = any(getattr(op.answer, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for op in ops)
+            found = range(1, min(len(member_ids(op.answer for op in ops)), _FULL) + 1) if full else ()
+        case "group_consumer_heartbeat_interval_ms":
+            beats = [op.answer for op in ops if isinstance(op.answer, ConsumerGroupHeartbeatResponse)]
+            found = [answer.heartbeat_interval_ms for answer in beats if answer.heartbeat_interval_ms]
+        case "group_consumer_session_timeout_ms":
+            found = _SESSIONS
+        case "group_consumer_assignment_interval_ms":
+            found = _INTERVALS
+        case "group_consumer_assignors":
+            found = _assignors(ops, settings)
+        case _:
+            found = ()
+    usual = getattr(settings, field)
+    return [value for value in dict.fromkeys(found) if value != usual]
+
+
+def _delays(history: History) -> list[Setting]:
+    """What the joins that were answered with a generation waited at least and at most, in round numbers."""
+    waits = [
+        event.at_ms - event.op.sent_ms
+        for event in history.events
+        if event.answered and isinstance(event.op.answer, JoinGroupResponse) and event.op.answer.generation_id >= 0
+    ]
+    return [*(wait - wait % _STEP_MS for wait in (min(waits), max(waits))), 0] if waits else []
+
+
+def _sessions(ops: Iterable[Op], *, let_in: bool, pick: Callable[[list[int]], int]) -> list[int]:
+    """The least or most session timeout of those that were let in, or of those that were not."""
+    found = [
+        op.body.session_timeout_ms
+        for op in ops
+        if isinstance(op.body, JoinGroupRequest) and isinstance(op.answer, JoinGroupResponse)
+        if (op.answer.error_code is not ErrorCode.INVALID_SESSION_TIMEOUT) is let_in
+    ]
+    return [pick(found)] if found else []
+
+
+def _assignors(ops: Iterable[Op], settings: Settings) -> list[Setting]:
+    """Those that members asked for and got, and without those that they did not get; and the other one first."""
+    named: dict[str, bool] = {}
+    for op in ops:
+        if isinstance(op.body, ConsumerGroupHeartbeatRequest) and op.body.server_assignor is not None:
+            named[op.body.server_assignor] = (
+                getattr(op.answer, "error_code", None) is not ErrorCode.UNSUPPORTED_ASSIGNOR
+            )
+    usual = settings.group_consumer_assignors
+    right = tuple(dict.fromkeys([*(name for name in usual if named.get(name, True)), *(n for n in named if named[n])]))
+    return [each for each in (right, right[::-1]) if each]

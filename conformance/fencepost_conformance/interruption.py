@@ -1,0 +1,75 @@
+"""Ctrl-C and SIGTERM: what was done until then is told, what was started is ended.
+
+SIGTERM (a time limit of a CI job, ``timeout``, ``docker stop``) is heard as Ctrl-C is: it raises ``Terminated``, a
+``KeyboardInterrupt``, so that every ``with`` and ``finally`` on the way out stops processes and removes folders.
+
+A command whose work can be told in part takes what it has at the first of the two::
+
+    with interruptible() as cut:
+        for rows in work():
+            summary.add(rows)
+    finish(result, incomplete=cut.told(f"{summary.traces} of {counted(plan.count, 'traces')} done"))
+
+A second Ctrl-C ends the command where it is. Both end with status 2 (``docs/conformance.md``).
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+#: seconds for which a SIGTERM that follows an interruption says nothing new: ``timeout`` and supervisors send it to a
+#: process and then to its group, while that is clearing up
+_DEAF_S = 10.0
+
+INTERRUPTED = "interrupted"
+
+_heard: float | None = None
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@dataclass(slots=True)
+class Interruption:
+    """Whether Ctrl-C or SIGTERM ended the block that this came with."""
+
+    happened: bool = False
+
+    def told(self, done: str) -> str | None:
+        """Why a result is incomplete, for ``finish``; ``done`` says what of the work was done. None if all was."""
+        return f"{INTERRUPTED}; {done}" if self.happened else None
+
+
+def listen_to_sigterm() -> None:
+    """From now on SIGTERM raises ``Terminated`` in the main thread. Of no effect in another thread."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Ctrl-C or SIGTERM ends the block, and not the command: the ``Interruption`` tells of it afterwards."""
+    cut = Interruption()
+    try:
+        yield cut
+    except KeyboardInterrupt:
+        cut.happened = True
+        _now_deaf()
+
+
+def _now_deaf() -> None:
+    global _heard  # noqa: PLW0603 — signals belong to the process
+    _heard = time.monotonic()
+
+
+def _terminate(*_: Any) -> None:
+    if _heard is None or time.monotonic() - _heard > _DEAF_S:
+        _now_deaf()
+        raise Terminated

@@ -1,0 +1,105 @@
+"""Broker settings that groups use, by Kafka's names: what a broker tells, what is said with ``--setting``, and what is
+left to be assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fencepost.protocol.settings import MigrationPolicy, Settings
+
+from ..console import CannotRun
+from ..jvm.settings import BROKER_NAMES
+from ..nearest import unknown
+from ..trace.lines import Setting
+
+#: Kafka's name of a broker setting -> field of ``Settings`` (G-CFG-01…04, 10…14, 25, 30, 31, 33)
+FIELDS = {name: field for field, name in BROKER_NAMES.items()}
+#: those that decide what clients of classic groups see
+OF_CLASSIC = frozenset(
+    FIELDS[name]
+    for name in (
+        "group.min.session.timeout.ms",
+        "group.max.session.timeout.ms",
+        "group.initial.rebalance.delay.ms",
+        "group.max.size",
+    )
+)
+
+#: help of the option
+OPTION_HELP = "NAME=VALUE: a broker setting by Kafka's name, over what the broker tells; may be repeated"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """``settings`` to check with. ``assumed``: fields that nobody told, so that Kafka's default was taken."""
+
+    settings: Settings
+    assumed: tuple[str, ...] = ()
+
+
+def value_of(name: str, text: str) -> Setting:
+    """The value of a setting (Kafka's name) that stands in a text, as a header holds it. Raises ``ValueError``."""
+    usual = getattr(Settings(), FIELDS[name])
+    if isinstance(usual, tuple):
+        return tuple(part.strip() for part in text.split(","))
+    if isinstance(usual, MigrationPolicy):
+        return MigrationPolicy(text.strip().lower()).value
+    return int(text)
+
+
+def given(options: Sequence[str] | None) -> dict[str, Setting]:
+    """Field to value of what was given as ``NAME=VALUE``, the last one of each name. Raises ``CannotRun``."""
+    found: dict[str, Setting] = {}
+    for option in options or ():
+        name, equals, text = option.partition("=")
+        name = name.strip()
+        if not equals:
+            raise CannotRun(f"--setting {option!r} is not NAME=VALUE, such as group.initial.rebalance.delay.ms=0")
+        if name not in FIELDS:
+            raise CannotRun(unknown("setting", name, FIELDS, f"known: {', '.join(FIELDS)}"))
+        try:
+            found[FIELDS[name]] = value_of(name, text)
+        except ValueError:
+            raise CannotRun(f"--setting {option!r}: {text!r} is no value of {name}") from None
+    return found
+
+
+def settle(
+    told: Mapping[str, Setting], wanted: Mapping[str, Setting], fields: Collection[str] = frozenset(BROKER_NAMES)
+) -> Known:
+    """What to check with; all by field. ``wanted`` goes over what the broker ``told``; ``fields``: those that matter.
+
+    Raises ``CannotRun`` for settings that contradict each other."""
+    missing = tuple(field for field in BROKER_NAMES if field in fields and field not in told and field not in wanted)
+    try:
+        return Known(changed(Settings(), {**told, **wanted}), missing)
+    except ValueError as contradiction:
+        raise CannotRun(f"these settings do not go together: {contradiction}") from None
+
+
+def changed(settings: Settings, changes: Mapping[str, Setting]) -> Settings:
+    """The settings with these changes, by field. Raises ``ValueError`` for settings that contradict each other."""
+    values: dict[str, Any] = dict(changes)
+    if "group_consumer_migration_policy" in values:
+        values["group_consumer_migration_policy"] = MigrationPolicy(values["group_consumer_migration_policy"])
+    return replace(settings, **values)
+
+
+def spelled(field: str, value: object) -> str:
+    """Such as ``group.max.size=3``, as ``--setting`` takes it."""
+    return f"{BROKER_NAMES[field]}={','.join(value) if isinstance(value, tuple) else value}"
+
+
+def assumed_words(known: Known) -> str:
+    """What was assumed and how to tell better, in a line; empty if nothing was."""
+    if not known.assumed:
+        return ""
+    told = ", ".join(spelled(field, getattr(known.settings, field)) for field in known.assumed)
+    return f"the broker does not tell all its settings; assumed: {told} (give what it has with --setting NAME=VALUE)"
+
+
+def settings_json(known: Known) -> dict[str, Any]:
+    """What was assumed, by Kafka's names, as JSON data."""
+    return {"assumed": {BROKER_NAMES[field]: getattr(known.settings, field) for field in known.assumed}}

@@ -1,0 +1,188 @@
+"""SIGTERM and Ctrl-C: nothing that was started stays, and what was done is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.commands import conform as conform_command
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.interruption import Interruption, interruptible
+from fencepost_conformance.jvm import jars
+from fencepost_conformance.pipeline import engines
+from fencepost_conformance.pipeline.job import Job
+from fencepost_conformance.pipeline.local import run_local
+from fencepost_conformance.pipeline.plan import Plan
+
+PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
+#: a shell that starts something in the background has it ignore Ctrl-C; this takes it back
+ATTENTIVE = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {PROGRAM}"
+
+
+def start(words: list[str], scratch: Path) -> subprocess.Popen[str]:
+    """The command in a session of its own, with a temporary folder of its own."""
+    scratch.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", ATTENTIVE, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+
+
+def of_session(leader: int) -> dict[int, str]:
+    """The processes that belong to the session and live: pid to command line."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                stat = (folder / "stat").read_text()
+                words = (folder / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue  # it has ended meanwhile
+            state, _, _, session = stat.rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found[int(folder.name)] = words
+    return found
+
+
+def until(wanted: Callable[[], object], within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if wanted():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def has_jars(artifact: str) -> bool:
+    return (jars.cache_root() / "jars" / artifact).is_dir()
+
+
+#: commands that start JVMs, how many, and the jars without which they would have to be fetched first
+WITH_JVM = {
+    "workers": (["conform", "--target", "kafka:4.3.1", "--traces", "100000", "--workers", "2"], 2,
+                "kafka-group-coordinator-4.3.1"),
+    "broker": (["conform", "--target", "broker:4.3.1", "--traces", "1000"], 1,
+               "kafka_2.13-4.3.1+slf4j-simple-1.7.36"),
+}  # fmt: skip
+
+
+@pytest.mark.jvm
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="counts processes in /proc")
+@pytest.mark.parametrize("kind", WITH_JVM)
+def test_sigterm_leaves_no_process_and_no_folder(kind: str, tmp_path: Path) -> None:
+    words, count, artifact = WITH_JVM[kind]
+    if not has_jars(artifact):
+        pytest.skip(f"needs {artifact} in the cache")
+    scratch = tmp_path / "scratch"
+    with start([*words, "--json"], scratch) as running:
+
+        def jvms() -> list[str]:
+            return [told for told in of_session(running.pid).values() if "java" in told.split(" ")[0]]
+
+        assert until(lambda: len(jvms()) >= count, 40), of_session(running.pid)
+        time.sleep(0.5)
+        os.kill(running.pid, signal.SIGTERM)
+        said, complained = running.communicate(timeout=40)
+        assert until(lambda: not of_session(running.pid), 10), of_session(running.pid)
+    assert running.returncode == 2
+    assert "Traceback" not in complained
+    assert re.search(r"interrupted; [\d,]+ of [\d,]+ traces done", complained + said)
+    assert not [each.name for each in scratch.iterdir() if each.name.startswith("fencepost")]
+
+
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, "2"), (signal.SIGTERM, "1")], ids=["SIGINT", "SIGTERM"]
+)
+def test_conform_tells_and_keeps_what_was_done(number: signal.Signals, workers: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["conform", "--profile", "intended", "--traces", "1000000", "--workers", workers, "-o", str(out), "--json"]
+    with start(words, tmp_path / "scratch") as running:
+        assert running.stderr is not None
+        for line in running.stderr:  # it speaks every few seconds
+            if re.search(r": [1-9][\d,]* of 1,000,000", line):
+                break
+        os.killpg(running.pid, number)
+        if number is signal.SIGTERM:  # as ``timeout`` does it
+            os.kill(running.pid, number)
+        said, complained = running.communicate(timeout=40)
+    assert running.returncode == 2, complained
+    told = re.search(r"interrupted; ([\d,]+) of 1,000,000 traces done", complained + said)
+    assert told, (said, complained)
+    result = json.loads(said.splitlines()[0])
+    done = result["counts"]["traces"]
+    assert done == int(told[1].replace(",", "")) > 0
+    assert (result["held"], result["stopped"]) == (False, "interrupted")
+    assert result["error"] == told[0]
+    kept = json.loads((out / "summary.json").read_text())
+    assert (kept["counts"]["traces"], kept["stopped"]) == (done, "interrupted")
+    assert "not all was</b>: interrupted" in (out / "report.html").read_text()
+    assert 'errors="1"' in (out / "junit.xml").read_text()
+
+
+def test_failures_that_were_found_are_kept_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that differs, and an interruption in the second chunk."""
+    plan = Plan(Job("core", "intended", 12), 0, 100)
+
+    def cut_short(plan: Plan, workers: int):  # type: ignore[no-untyped-def]
+        from dataclasses import replace  # noqa: PLC0415
+
+        rows = next(iter(run_local(plan, 1)))
+        yield [replace(row, verdict="differed", event=3, field="replies", left="a", right="b") for row in rows[:3]]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engines, "run_local", cut_short)
+    summary = engines.ENGINES["local"](plan, 1, None, lambda _: None)
+    assert (summary.traces, summary.failed, summary.stopped) == (3, 3, "interrupted")
+    conform_command.write_report(tmp_path, summary, 1.0)
+    assert sorted(path.name for path in (tmp_path / "failures").iterdir()) == [f"seed-{n}.jsonl" for n in range(3)]
+    assert (tmp_path / "report.html").read_text().count('class="trace"') == 3
+
+
+def test_the_block_ends_and_not_the_command() -> None:
+    with interruptible() as cut:
+        raise KeyboardInterrupt
+    assert cut.happened
+    assert cut.told("3 of 5 done") == "interrupted; 3 of 5 done"
+    assert Interruption().told("all") is None
+    with pytest.raises(CannotRun), interruptible():
+        raise CannotRun("another end")
+
+
+def test_validate_tells_what_it_had_looked_at(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fencepost_conformance.checker import run  # noqa: PLC0415
+    from fencepost_conformance.cli import main  # noqa: PLC0415
+
+    corpus = Path(__file__).parents[2] / "corpus"
+    files = [str(corpus / f"alone-{client}.jsonl.gz") for client in ("java", "aiokafka", "confluent-kafka")]
+    look = run.check_one
+    looked: list[Path] = []
+
+    def interrupted(path: Path, *rest: object, **more: object):  # type: ignore[no-untyped-def]
+        if len(looked) == 2:
+            raise KeyboardInterrupt
+        looked.append(path)
+        return look(path, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "check_one", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", *files, "--workers", "1", "--json"])
+    told = capsys.readouterr()
+    result = json.loads(told.out.splitlines()[0])
+    assert ended.value.code == 2
+    assert (result["counts"]["accepted"], result["held"]) == (2, False)
+    assert result["error"] == "interrupted; 2 traces looked at"
