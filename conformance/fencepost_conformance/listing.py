@@ -82,7 +82,8 @@ class Listing:
 
     def _blocks(self) -> Iterator[RenderableType]:
         for head, *cells in self.rows:
-            yield Text.from_markup(head, style="bold", overflow="fold")
+            number = f"{self.columns[0]}: " if self.columns[0] in self.numbers else ""
+            yield Text.from_markup(number + head, style="bold", overflow="fold")
             short: list[Text] = []
             for name, cell in zip(self.columns[1:], cells, strict=True):
                 text = Text.from_markup(cell)

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Group as Parts
 from rich.markup import escape
-from rich.table import Table
 
 from ..counting import counted
+from ..listing import Listing
 from ..targets.registry import build_found
 from .groups import Group, Groups
 from .job import Side
@@ -70,14 +70,12 @@ def tables(sides: tuple[Side, Side], found: Groups, accepted: Mapping[str, Known
     return Parts(*parts)
 
 
-def _table(sides: tuple[Side, Side], found: Groups, groups: list[Group], accepted: Mapping[str, Known]) -> Table:
+def _table(sides: tuple[Side, Side], found: Groups, groups: list[Group], accepted: Mapping[str, Known]) -> Listing:
     title = f"{sides[0].name} and {sides[1].name}: what differs, in {counted(found.differing, 'traces')}"
-    table = Table(title=title, width=80)
-    table.add_column("traces", justify="right", width=6)
-    table.add_column("what, where, how", overflow="fold", ratio=1)
+    listing = Listing(("traces", "what, where, how"), title=title, numbers=frozenset(("traces",)))
     for group in groups[:_SHOWN]:
-        table.add_row(f"{group.traces:,}", _words(group, accepted))
-    return table
+        listing.add(f"{group.traces:,}", _words(group, accepted))
+    return listing
 
 
 def _words(group: Group, accepted: Mapping[str, Known]) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.console import Group
-from rich.table import Column, Table
+from rich.markup import escape
 from rich.text import Text
 
 from ..console import Result
+from ..listing import Listing
 from .catalogue import Finding
 from .judge import Judged, Verdict
 from .table import MARKS, Pinned, Tickets, changed
@@ -80,17 +81,16 @@ class Outcome:
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
         return Group(self._table(), Text(f"\n{marks}", style="dim"), *self._notes())
 
-    def _table(self) -> Table:
-        columns = [Column(_heading(target), justify="center") for target in self.found]
-        table = Table(Column("finding", no_wrap=True), *columns, Column("public", no_wrap=True), box=None)
+    def _table(self) -> Listing:
+        table = Listing(("finding", *(_heading(target) for target in self.found), "public"))
         differing = {target: self.changed(target) for target in self.found}
         for each in self.chosen:
             cells = []
             for target, rows in self.found.items():
                 verdict = rows[each.name].verdict
                 mark = MARKS[verdict] + ("!" if each.name in differing[target] else "")
-                cells.append(Text(mark, style=_STYLES[verdict]))
-            table.add_row(each.name, *cells, self.tickets.of(each.name).words)
+                cells.append(f"[{_STYLES[verdict]}]{mark}[/]")
+            table.add(each.name, *cells, escape(self.tickets.of(each.name).words))
         return table
 
     def _notes(self) -> list[Text]:

@@ -145,6 +145,8 @@ def test_a_table_where_it_fits_and_blocks_where_it_does_not() -> None:
     assert table[1] == ["name", "verdict"]
     assert table[3:5] == [["one", "does", "not", "hold"], ["another", "held"]]
     assert lines(listing, 12) == ["one", "  verdict:", "  does not", "  hold", "another", "  verdict:", "  held"]
+    listing = Listing(("traces", "what"), [("13", "a word " * 9)], numbers=frozenset(("traces",)))
+    assert lines(listing, 20)[0] == "traces: 13"
 
 
 def test_brackets_of_a_value_are_no_markup() -> None:
