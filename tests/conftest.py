@@ -1,14 +1,42 @@
-"""What every test shares: a run ends by saying what it skipped, each reason once, and what it left to make test-all."""
+"""What every test shares: traces that are kept. A run ends by saying what it skipped, each reason once, and what it
+left to make test-all."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fencepost.protocol.settings import Profile
+from fencepost_conformance.generate.generator import Generated
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.trace import EventTrace, read_traces
+
 #: how many tests were left out that only ``make test-all`` runs
 LEFT = pytest.StashKey[int]()
+Kept = Callable[..., list[Generated]]
+
+
+@pytest.fixture(scope="session")
+def kept() -> Kept:
+    """The traces of ``tests/kept`` of that protocol and profile, run on the core; of all seeds, or of these."""
+
+    def traces(protocol: GroupProtocol, profile: Profile, *seeds: int) -> list[Generated]:
+        found = []
+        for trace in read_traces(Path(__file__).parent / "kept" / f"{protocol}.jsonl.gz"):
+            assert isinstance(trace, EventTrace)
+            if trace.profile != profile or (seeds and trace.seed not in seeds):
+                continue
+            seen, failure = Core().run_until_raised(trace.settings, profile, trace.events)
+            found.append(Generated(trace.seed or 0, trace.settings, profile, trace.events, tuple(seen), failure))
+        assert len(found) >= max(len(seeds), 1)
+        return found
+
+    return traces
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

@@ -27,6 +27,7 @@ from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.jvm import harness
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
@@ -50,8 +51,10 @@ def follow(trace: Generated, observations: list[Observation], profile: Profile) 
 
 
 @PROFILES
-def test_the_core_does_what_the_model_allows(profile: Profile) -> None:
+def test_the_core_does_what_the_model_allows(profile: Profile, kept: Callable[..., list[Generated]]) -> None:
     steps = 0
+    for trace in kept(GroupProtocol.CLASSIC, profile):
+        steps += follow(trace, list(trace.observations), profile)
     for seed in range(40):
         trace = generate(seed, profile, 120)
         steps += follow(trace, list(trace.observations), profile)
@@ -59,12 +62,12 @@ def test_the_core_does_what_the_model_allows(profile: Profile) -> None:
 
 
 @pytest.mark.jvm
-def test_kafka_does_what_the_model_allows() -> None:
+def test_kafka_does_what_the_model_allows(kept: Callable[..., list[Generated]]) -> None:
     try:
         harness.command("4.3.1")
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
-    traces = [generate(seed, KAFKA_4_3, 120) for seed in range(40)]
+    traces = [generate(seed, KAFKA_4_3, 120) for seed in range(40)] + kept(GroupProtocol.CLASSIC, KAFKA_4_3)
     with KafkaJvm() as kafka:
         steps = sum(follow(trace, kafka.run(trace.settings, KAFKA_4_3, trace.events), KAFKA_4_3) for trace in traces)
     assert steps > 3_000

@@ -25,21 +25,26 @@ from fencepost_model.trace import Follower
 
 PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3)
 MATCHER = KafkaFunctions().matcher
+Kept = Callable[..., list[Generated]]
+Traces = Callable[[Profile, int], Iterator[Generated]]
 
 
-#: members that failed appends touched, and one of them a later write, too (M-DESC-01)
-ODD = (14_732,)
+@pytest.fixture
+def traces(kept: Kept) -> Traces:
+    """So many traces of a profile, and those that are kept."""
 
+    def made(profile: Profile, count: int) -> Iterator[Generated]:
+        for seed in range(count):
+            yield generate(seed, profile, 60, GroupProtocol.CONSUMER)
+        yield from kept(GroupProtocol.CONSUMER, profile)
 
-def _traces(profile: Profile, count: int) -> Iterator[Generated]:
-    for seed in (*range(count), *ODD):
-        yield generate(seed, profile, 60, GroupProtocol.CONSUMER)
+    return made
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
-def test_core_is_followed(profile: Profile) -> None:
+def test_core_is_followed(profile: Profile, traces: Traces) -> None:
     """Every step of the core, of each profile, is one that the model allows."""
-    for trace in _traces(profile, 12):
+    for trace in traces(profile, 12):
         follower = Follower(trace.settings, profile, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             verdict = follower.feed(event, seen)
@@ -109,10 +114,10 @@ def _later(seen: Observation, rng: Random) -> Observation | None:
 
 
 @pytest.mark.parametrize("lie", [_epoch, _hash, _target, _no_record, _no_view, _no_task, _later])
-def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observation | None]) -> None:
+def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observation | None], traces: Traces) -> None:
     """One part of one observation made false: the follower refuses it there, and names rules."""
     tried = 0
-    for trace in _traces(INTENDED, 12):
+    for trace in traces(INTENDED, 12):
         follower = Follower(trace.settings, INTENDED, MATCHER)
         for at, (event, seen) in enumerate(zip(trace.events, trace.observations, strict=False)):
             false = lie(seen, Random(at))

@@ -36,7 +36,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.compaction.cleaner import while_read
+from fencepost_conformance.generate.cleaner import while_read
 from fencepost_conformance.targets.ids import member_id
 from fencepost_model.classic.load import load_groups
 from fencepost_model.machines import C_STABLE, STABLE

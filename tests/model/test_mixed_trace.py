@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,23 +27,26 @@ from fencepost_conformance.trace import EventTrace, read_traces
 from fencepost_model.trace import Follower
 
 MATCHER = KafkaFunctions().matcher
+Kept = Callable[..., list[Generated]]
+Traces = Callable[[Profile, int], Iterator[Generated]]
 
 
-#: what they hold is rare: a downgrade with a protocol that only seems to be everybody's (C-JOIN-72); an upgrade that
-#: fails for two reasons (X-UP-06, X-UP-07), or gives up at once what it brings (X-DOWN-30); two deletions tried at one
-#: place of the log (C-ADM-05); a vote that outlives the place it was given for (M-STATIC-15)
-ODD = (130, 512, 3_900, 4_976, 7_086, 902_445)
+@pytest.fixture
+def traces(kept: Kept) -> Traces:
+    """So many traces of a profile, and those that are kept."""
 
+    def made(profile: Profile, count: int) -> Iterator[Generated]:
+        for seed in range(count):
+            yield generate(seed, profile, 60, GroupProtocol.MIXED)
+        yield from kept(GroupProtocol.MIXED, profile)
 
-def _traces(profile: Profile, count: int) -> Iterator[Generated]:
-    for seed in (*range(count), *ODD):
-        yield generate(seed, profile, 60, GroupProtocol.MIXED)
+    return made
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3], ids=lambda profile: profile.name)
-def test_core_is_followed(profile: Profile) -> None:
+def test_core_is_followed(profile: Profile, traces: Traces) -> None:
     """Every step of the core is one that the model allows."""
-    for trace in _traces(profile, 12):
+    for trace in traces(profile, 12):
         follower = Follower(trace.settings, profile, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             verdict = follower.feed(event, seen)
@@ -96,10 +99,10 @@ class Turning:
         return replace(seen, replies=replies, records=tuple(self.record(record) for record in seen.records))
 
 
-def test_the_order_of_topics_does_not_count() -> None:
+def test_the_order_of_topics_does_not_count(traces: Traces) -> None:
     """X-SYNC-06, X-DOWN-04: a target takes them from hash maps."""
     turning = Turning(lie=False)
-    for trace in _traces(KAFKA_4_3, 25):
+    for trace in traces(KAFKA_4_3, 25):
         follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             verdict = follower.feed(event, turning.seen(seen))
@@ -107,10 +110,10 @@ def test_the_order_of_topics_does_not_count() -> None:
     assert turning.turned
 
 
-def test_a_topic_that_is_missing_does() -> None:
+def test_a_topic_that_is_missing_does(traces: Traces) -> None:
     """The same, with one topic less: refused at that event."""
     refused = 0
-    for trace in _traces(KAFKA_4_3, 25):
+    for trace in traces(KAFKA_4_3, 25):
         follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             turning = Turning(lie=True)

@@ -21,8 +21,8 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.events import AppendFailed, Load, Unload
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
-from fencepost_conformance.compaction.cleaner import Log, Reading, readings, while_read
 from fencepost_conformance.compaction.core import Checked, check, differences, fault, moments
+from fencepost_conformance.generate.cleaner import Log, Reading, readings, while_read
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol

@@ -8,9 +8,9 @@ import pytest
 from test_log import LOSSES, recorded
 
 from fencepost.protocol.settings import KAFKA_4_3
-from fencepost_conformance.compaction.cleaner import Reading
 from fencepost_conformance.compaction.kafka import check_on_kafka
 from fencepost_conformance.console import CannotRun
+from fencepost_conformance.generate.cleaner import Reading
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.jvm import harness

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,11 @@ from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupVi
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DescribeGroupsRequest, ListGroupsRequest, ListGroupsResponse, RequestBody
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, PROFILES, Settings
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.check import Checker
+from fencepost_conformance.pipeline.check import Checker, as_row
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.ids import MemberIds, kafka_uuid
@@ -369,19 +369,18 @@ def test_kafka_still_has_its_faults(path: Path, kafka: KafkaJvm) -> None:
     assert f"(findings/consumer/{path.name})" in (DOCS / "findings.md").read_text()
 
 
-#: Traces that came to topics of one bucket (A-UHOM-07), to topics and timers that a conversion leaves (X-DOWN-30,
-#: C-LEAVE-22) and to a member of another name (X-DOWN-20).
-_ODD = {GroupProtocol.CONSUMER: (11147, 40025), GroupProtocol.MIXED: (236, 1743, 1917, 3351)}
-
-
 @pytest.mark.parametrize(("release", "profile"), [("4.1.2", "kafka-4.1"), ("4.3.1", "kafka-4.3")])
 @pytest.mark.parametrize("protocol", [GroupProtocol.CONSUMER, GroupProtocol.MIXED])
-def test_the_core_does_what_kafka_does(release: str, profile: str, protocol: GroupProtocol) -> None:
-    """A few traces of those that ``fencepost conform`` runs by the million."""
+def test_the_core_does_what_kafka_does(
+    release: str, profile: str, protocol: GroupProtocol, kept: Callable[..., list[Generated]]
+) -> None:
+    """A few traces of those that ``fencepost conform`` runs by the million, and the ones that are kept."""
     require_harness(release)
     checker = Checker(Job(f"kafka:{release}", profile, 60, model=False, protocol=protocol))
     try:
-        rows = checker.check([*range(20), *_ODD[protocol]])
+        rows = checker.check(range(20))
+        odd = kept(protocol, PROFILES[profile])
+        rows += [as_row(trace, found) for trace, found in zip(odd, checker.examine(odd), strict=True)]
     finally:
         checker.close()
     assert [(row.seed, row.verdict, row.field) for row in rows if not row.held or row.divergence] == []

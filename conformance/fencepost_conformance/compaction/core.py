@@ -44,11 +44,11 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 
 from ..compare.divergences import SWITCHES
+from ..generate.cleaner import Log, Reading, readings
 from ..generate.generator import Generated, generate
 from ..generate.java_order import JavaOrder
 from ..generate.plan import GroupProtocol
 from ..targets.ids import MemberIds
-from .cleaner import Log, Reading, readings
 from .hard import AT_REST, Groups, lost
 
 STEPS = 60
@@ -159,9 +159,10 @@ def moments(trace: Generated, profile: Profile, *, own: bool = False) -> Iterato
     for place, (event, seen) in enumerate(zip(trace.events, trace.observations, strict=False)):
         if isinstance(event, TopicsChanged | GroupConfigChanged):
             outside = (*outside, event)
+        led = state.status is Status.ACTIVE
         if isinstance(event, AppendFailed):
             unwritten |= {record.key.group for record in log.last_batch}
-        elif isinstance(event, Load):
+        elif isinstance(event, Load) and not led:
             unwritten = frozenset()
         taken = replace(event, offset=state.end) if own and isinstance(event, Appended) else event
         written: tuple[Record, ...] = ()
@@ -176,7 +177,8 @@ def moments(trace: Generated, profile: Profile, *, own: bool = False) -> Iterato
             for command in outcome.timers:
                 (armed.add if isinstance(command, SetTimer) else armed.discard)(command.key)
             written = outcome.records if own else seen.records
-            log = log.after(event, written)
+            if not (isinstance(event, Load) and led):  # else it was none (F-LOAD-03)
+                log = log.after(event, written)
         unwritten -= {record.key.group for record in written}
         if state.status is Status.ACTIVE:
             yield Moment(place, event.at_ms, state, outside, log, unwritten)

@@ -24,13 +24,13 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 from ..compare.lockstep import compare
+from ..generate.cleaner import Reading, readings
 from ..generate.generator import Generated
 from ..generate.java_order import JavaOrder
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
 from ..targets.kafka_jvm import KafkaJvm
-from .cleaner import Reading, readings
 from .core import Checked, Moment, fault, groups_of, moments, questions
 from .hard import AT_REST, Groups, lost
 

@@ -79,6 +79,9 @@ class WatchedChoices:
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         return self._noted("topics", group_id, topic_ids, tuple(self._inner.topics(group_id, topic_ids)))
 
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return self._noted("table", group_id, keys, tuple(self._inner.table(group_id, keys)))
+
     def _noted(self, kind: str, group_id: str, among: Sequence[str] | Sequence[bytes], answer: _A) -> _A:
         number = sum(call.event == self.event for call in self.calls)
         given = self._given.get((self.event, number), answer)
@@ -102,7 +105,8 @@ def other_choice(calls: Sequence[Call], found: Difference, other: Observation) -
 def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[Place, Answer]:
     """Other answers to the choices at a step that no observation tells, under which the two coordinators agree; empty
     if there are none such. One is answered otherwise, then two, and so on: any other assignor of a tie (M-TGT-02); the
-    orders of a hash map that once held more than it does now, or was filled in another order (A-UHOM-07).
+    orders of a hash map that once held more than it does now, or was filled in another order (A-UHOM-07, C-TMR-11,
+    M-RX-03).
 
     An answer can bring choices that were not there before, as whose topics are taken for everybody's decides which of
     them share a bucket; so ``attempt`` tells the choices of each run, and what comes after the last one that was
@@ -145,6 +149,8 @@ def _others(call: Call) -> list[Answer]:
             (next(_filled(members, hashes, buckets)) for buckets in sizes),
             chain.from_iterable(_filled(members, hashes, buckets) for buckets in sizes),
         )
+    elif call.kind == "table":
+        orders = permutations(cast("tuple[str, ...]", call.among))
     elif call.kind == "topics":
         topic_ids = cast("tuple[bytes, ...]", call.among)
         orders = _filled(topic_ids, [of_uuid(topic_id) for topic_id in topic_ids], FEWEST)

@@ -184,7 +184,7 @@ def _takes_instance(s: S) -> bool:
 
 def _cannot_leave(s: S) -> bool:
     """A departure that would downgrade the group came to nothing."""
-    if s.before is None or s.seen.records or s.after is None:
+    if s.before is None or s.seen.records or s.after is None or not any(row.classic for row in s.before.members):
         return False
     if isinstance(s.event, ev.TimerFired):
         return s.event.key.kind in _CONSUMER_TIMERS and s.member is not None and s.now == s.member

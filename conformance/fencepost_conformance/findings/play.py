@@ -16,7 +16,7 @@ from fencepost.protocol.events import Event, Load, Request, TimerFired
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
-from ..compaction.cleaner import while_read
+from ..generate.cleaner import while_read
 from ..shrink.references import Around, References, renamed
 from ..targets.base import Observation
 from ..trace import EventTrace

@@ -80,8 +80,11 @@ class Client:
             group_instance_id=plan.instance_id if version >= 5 else None,
             protocol_type=plan.protocol_type,
             protocols=offered(plan, self.round),
-            reason="rebalance" if version >= 8 and self.round else None,
+            reason=self._reason("rebalance") if version >= 8 and (self.round or plan.reason) else None,
         )
+
+    def _reason(self, word: str) -> str:
+        return word if self.plan.reason is None else self.plan.reason
 
     def sync(self, rng: Random) -> tuple[int, m.RequestBody]:
         plan, version = self.plan, self.plan.sync_version
@@ -110,7 +113,7 @@ class Client:
     def leave(self) -> tuple[int, m.RequestBody]:
         plan, version = self.plan, self.plan.leave_version
         # C-LEAVE-26: a static member leaves with its id only
-        member = m.LeaveGroupMember(self.member_id, None, "closing" if version >= 5 else None)
+        member = m.LeaveGroupMember(self.member_id, None, self._reason("closing") if version >= 5 else None)
         return version, m.LeaveGroupRequest(plan.group_id, (member,))
 
     def sent(self, request_id: int, version: int, body: m.RequestBody) -> None:

@@ -94,7 +94,8 @@ class ConsumerClient:
         plan = self.plan
         if not self.member_id and plan.version >= 1:
             self.born += 1
-            self.member_id = f"{rng.randrange(16**6):06x}-{plan.client_host[-1]}-{self.born}"
+            made = f"{rng.randrange(16**6):06x}-{plan.client_host[-1]}-{self.born}"
+            self.member_id = rng.choice(plan.ids) if plan.ids else made
         self.owned, self.assigned = {}, None
         names = () if self.names is None and self.regex is None else self.names
         return plan.version, c.ConsumerGroupHeartbeatRequest(
@@ -116,7 +117,7 @@ class ConsumerClient:
     def _change(self, rng: Random) -> None:
         """Another subscription: other names, another regex, or from the one kind to the other."""
         if self.plan.version >= 1 and rng.random() < 0.35:
-            self.regex = rng.choice(("", *REGEXES))
+            self.regex = rng.choice(("", *(self.plan.regexes or REGEXES)))
             if rng.random() < 0.5:
                 self.names = ()
         else:

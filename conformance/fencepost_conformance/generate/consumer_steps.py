@@ -153,10 +153,20 @@ class ConsumerSteps(Steps):
         """The records of a step are one batch, and replication goes batch by batch."""
         return self._rng.choice([end for end in self._world.ends if end >= least])
 
+    def beside(self) -> None:
+        """Topics change, groups are configured, and work ends whose coordinator has lost the partition."""
+        world, rng = self._world, self._rng
+        if world.lost_tasks and rng.random() < world.plan.wide.late_tasks:
+            key = world.lost_tasks.pop(rng.randrange(len(world.lost_tasks)))
+            world.feed(TaskDone(world.now, key, rng.random() < 0.1))
+        else:
+            rng.choice((self._change_topics, self._configure, self._befalls))()
+
     def _task(self) -> None:
         """Work beside comes to its end, or to nothing (M-RX-04)."""
         world, rng = self._world, self._rng
-        if not world.tasks:
+        wait = world.plan.wide.late_tasks > 0 and rng.random() < 0.8
+        if wait or not world.tasks:
             self._client()
             return
         key = rng.choice(world.tasks)

@@ -26,6 +26,7 @@ from .java_order import JavaOrder
 from .mixed_clients import mixed_client
 from .plan import GroupProtocol, draw_plan
 from .steps import Steps
+from .wide import widened
 from .world import CoreRaised, Session, World
 
 DEFAULT_STEPS = 150
@@ -71,6 +72,7 @@ def generate(
     else:
         rng = Random(f"{protocol} {seed}")
         plan = draw_consumer_plan(rng, mixed=mixed)
+    plan = widened(plan, Random(f"wide {protocol} {seed}"))
     classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))

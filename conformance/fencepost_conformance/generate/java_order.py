@@ -82,3 +82,6 @@ class JavaOrder:
 
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         return topic_ids
+
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return timeline_order(keys)

@@ -58,8 +58,23 @@ class Mood:
 
 
 @dataclass(frozen=True, slots=True)
+class Wide:
+    """What a trace has besides its mood; 0: nothing of it. Each a probability of what it names."""
+
+    odd_epochs: float = 0.0  #: the partition is won or lost at an epoch that is old or known (F-LOAD-03, F-LOAD-08)
+    abrupt: float = 0.0  #: after any step whatever the partition is lost
+    late_tasks: float = 0.0  #: work beside takes long, and ends after its coordinator has lost the partition
+    cleaned: float = (
+        0.0  #: a load finds the log as a log cleaner leaves it, also in the midst of its work (F-REPLAY-18)
+    )
+    burst: float = 0.0  #: a failed append is followed by others, or by a loss
+    long_waits: float = 0.0  #: hours, days or weeks pass at once
+
+
+@dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """One client program. ``protocols`` are in order of preference."""
+    """One client program. ``protocols`` are in order of preference. ``reason``: what it gives as its reason; None: a
+    word."""
 
     group_id: str
     client_id: str
@@ -74,12 +89,14 @@ class ClientPlan:
     sync_version: int
     heartbeat_version: int
     leave_version: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPlan:
     """One client program that speaks the consumer protocol. ``names`` and ``regex`` are what it begins with; ``moods``
-    of its own: how likely it is to change them, and to report what it owns as it should."""
+    of its own: how likely it is to change them, and to report what it owns as it should. ``ids`` and ``regexes``: what
+    it takes its member id and its next regular expression from; none: fresh ids, and the usual ones."""
 
     group_id: str
     client_id: str
@@ -93,6 +110,8 @@ class ConsumerPlan:
     version: int
     fickle: float
     honest: float
+    ids: tuple[str, ...] = ()
+    regexes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +122,7 @@ class Plan:
     mood: Mood
     preloaded: bool  #: the log holds groups already when the first coordinator loads it
     consumers: tuple[ConsumerPlan, ...] = ()
+    wide: Wide = Wide()
 
 
 def draw_plan(rng: Random) -> Plan:

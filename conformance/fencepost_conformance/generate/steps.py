@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
-from fencepost.protocol.events import TimerFired
+from fencepost.protocol.events import AppendFailed, Load, TimerFired
 from fencepost.protocol.records import Record
 
+from .cleaner import Log, Reading, readings
 from .world import World
 
+#: more than any timeout and interval of a usual group; a day, and what a 32-bit number of ms holds (G-CFG-27)
+_LONG = (700_000, 3_600_000, 86_400_000, 2_147_483_647, 2_147_483_648, 5_000_000_000)
 #: how often a kind of step is drawn, and what it does
 Weighted = tuple[float, Callable[[], None]]
 
@@ -62,6 +65,7 @@ class Steps(ABC):
                 self._not_owned()
             else:
                 rng.choices(self._kinds, self._weights)[0]()
+            self._befalls()
 
     def _begin(self) -> None:
         world, rng = self._world, self._rng
@@ -76,6 +80,9 @@ class Steps(ABC):
         """Time passes: a little, to just before the next deadline, to it, or beyond it."""
         world, rng = self._world, self._rng
         deadline = world.next_deadline()
+        if world.plan.wide.long_waits and rng.random() < world.plan.wide.long_waits:
+            world.now += rng.choice(_LONG)
+            return
         draw = rng.random()
         if deadline is None or draw < 0.15:
             world.now += rng.choice((1, 10, 500, 1_000, 3_000))
@@ -98,11 +105,42 @@ class Steps(ABC):
         return self._rng.randint(least, len(self._world.log))
 
     def _fail_over(self) -> None:
-        self._world.lose(known_epoch=self._rng.random() < 0.8)
+        known = self._rng.random() < 0.8
+        self._world.lose(known_epoch=known, epoch=self._odd_epoch() if known else None)
+
+    def _befalls(self) -> None:
+        """What comes over a coordinator whatever it was about: the loss of the partition, and elections that are none,
+        since they are late or told twice."""
+        world, rng, wide = self._world, self._rng, self._world.plan.wide
+        if wide.abrupt and rng.random() < wide.abrupt:
+            self._fail_over()
+        if wide.burst and isinstance(world.events[-1], AppendFailed) and rng.random() < 0.25:
+            self._fail_over()
+        if wide.odd_epochs and rng.random() < 0.05:
+            epoch = self._odd_epoch()
+            if epoch is not None and rng.random() < 0.5:
+                world.load(self._surviving()[0], epoch)
+            else:
+                world.start_loading(epoch)
+
+    def _odd_epoch(self) -> int | None:
+        """An epoch that was there already; None: the next one."""
+        world, rng = self._world, self._rng
+        if world.plan.wide.odd_epochs and rng.random() < world.plan.wide.odd_epochs:
+            return max(0, world.epoch - rng.choice((0, 0, 0, 1, 1, 2, 5)))
+        return None
+
+    def beside(self) -> None:
+        """Something that has nothing to do with who leads."""
+        self._befalls()
 
     def _not_owned(self) -> None:
         """Between losing the partition and having loaded it again."""
         world, rng = self._world, self._rng
+        wide = world.plan.wide
+        if (wide.abrupt or wide.late_tasks) and rng.random() < 0.25:
+            self.beside()
+            return
         draw = rng.random()
         if draw < 0.3:
             self._client()
@@ -111,17 +149,23 @@ class Steps(ABC):
         elif draw < 0.45:
             self._admin()
         elif not world.loading and draw < 0.7:
-            world.start_loading()
+            world.start_loading(self._odd_epoch())
         elif world.loading and draw < 0.5:
             world.fail_loading()
         else:
+            epoch = None
             if not world.loading:
-                world.epoch += 1
-            world.load(self._surviving())
+                epoch = self._odd_epoch()
+                world.epoch += epoch is None
+            records, disk = self._surviving()
+            world.load(records, epoch, disk)
 
-    def _surviving(self) -> list[Record]:
-        """What the next coordinator finds: perhaps without what was not replicated, perhaps compacted."""
+    def _surviving(self) -> tuple[Sequence[Record], Log | None]:
+        """What the next coordinator finds: perhaps without what was not replicated, perhaps compacted; and what is on
+        the disk then, if that is something else."""
         world, rng = self._world, self._rng
+        if world.plan.wide.cleaned:
+            return self._cleaned()
         log = world.log[: self._some_end(world.replicated)] if rng.random() < 0.5 else list(world.log)
         if rng.random() < 0.5:
             last = {record.key: n for n, record in enumerate(log)}
@@ -131,4 +175,16 @@ class Steps(ABC):
                 for n, record in enumerate(log)
                 if last[record.key] == n and (keep_tombstones or record.value is not None)
             ]
-        return log
+        return log, None
+
+    def _cleaned(self) -> tuple[Sequence[Record], Log]:
+        """The same while a log cleaner is about."""
+        world, rng = self._world, self._rng
+        end = self._some_end(world.replicated) if rng.random() < 0.5 else len(world.log)
+        keep = len(world.disk.records) - (len(world.log) - end)
+        disk = world.disk._replace(records=world.disk.records[:keep], batches=world.disk.batches[:keep])
+        ways = readings(disk, rng)
+        way = rng.choice([*Reading]) if rng.random() < world.plan.wide.cleaned else Reading.WHOLE
+        # who read the beginning as it was finds it rewritten the next time
+        left = Reading.PARTLY if way is Reading.WHILE_READ else way
+        return ways[way], disk.after(Load(world.now, world.epoch, ways[left]), ())

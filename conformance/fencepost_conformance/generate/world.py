@@ -15,6 +15,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
+from .cleaner import Log
 from .plan import Plan
 
 #: what an append can fail with: each class of C-SYNC-30, and codes that it passes on
@@ -79,13 +80,21 @@ class World:
         #: the length of the log after each step that wrote, and when it was loaded
         self.ends: list[int] = [0]
         self.replicated = 0
+        #: the log on the disk, which a cleaner may have been over; kept up only where one is at work
+        self.disk = Log()
+        #: the newest leader epoch that there was, and the one that the coordinator knows; -1: none (F-LOAD-08)
         self.epoch = 0
+        self.known = -1
         self.owned = False
         self.loading = False
         #: every member id that an answer named, oldest first
         self.known_ids: list[str] = []
         #: work beside that has not ended
         self.tasks: list[ev.TaskKey] = []
+        #: work whose coordinator has lost the partition meanwhile, and which may end before the next one leads
+        self.lost_tasks: list[ev.TaskKey] = []
+        #: how many of the next appends are likely to fail
+        self._failing = 0
         self._next_request = 1
         self._asked: dict[int, Program] = {}
 
@@ -142,17 +151,30 @@ class World:
             if client := self._asked.pop(reply.request_id, None):
                 client.answered(reply.request_id, body)
         self.tasks.extend(seen.tasks)
+        if self.plan.wide.cleaned and not isinstance(event, ev.Load):
+            self.disk = self.disk.after(event, seen.records)
         if not seen.records:
             return
         self.log.extend(seen.records)
         self.ends.append(len(self.log))
         mood = self.plan.mood
-        if self._rng.random() < mood.append_fails and self._written_as_one(event):
+        if self._rng.random() < self._fails() and self._written_as_one(event):
             del self.log[len(self.log) - len(seen.records) :]
             self.ends.pop()
             self.feed(ev.AppendFailed(self.now, self._rng.choice(APPEND_ERRORS)))
         elif self._rng.random() < mood.prompt:
             self.replicate(len(self.log))
+
+    def _fails(self) -> float:
+        """How likely the next append fails. Failures come alone, or in bursts."""
+        mood, burst = self.plan.mood, self.plan.wide.burst
+        if not burst:
+            return mood.append_fails
+        if self._failing:
+            self._failing -= 1
+            return burst
+        self._failing = self._rng.choice((1, 2, 3)) if self._rng.random() < mood.append_fails else 0
+        return float(self._failing > 0)
 
     def _remember(self, member_id: str | None) -> None:
         if member_id and member_id not in self.known_ids:
@@ -171,27 +193,56 @@ class World:
         self.replicated = offset
         self.feed(ev.Appended(self.now, offset))
 
-    def load(self, records: list[Record]) -> None:
-        """Loading ends with these records."""
-        self.log, self.replicated, self.ends = list(records), len(records), [len(records)]
-        self.owned, self.loading = True, False
-        self.feed(ev.Load(self.now, self.epoch, tuple(records)))
+    def load(self, records: Sequence[Record], epoch: int | None = None, disk: Log | None = None) -> None:
+        """Loading ends with these records; if none goes on, it began at this epoch, by default the newest one.
+        ``disk``: the log as it is now, if not as it was read."""
+        epoch = self.epoch if epoch is None else epoch
+        event = ev.Load(self.now, epoch, tuple(records))
+        if self.loading or self._elected(epoch):
+            self.log, self.replicated, self.ends = list(records), len(records), [len(records)]
+            self.owned, self.loading = True, False
+            self.lost_tasks.clear()
+            self.disk = disk or self.disk.after(event, ())
+        self.feed(event)
+        if self.plan.wide.cleaned and self._load_failed(records):
+            self.owned = False
 
-    def start_loading(self) -> None:
-        self.epoch += 1
-        self.loading = True
-        self.feed(ev.LoadStarted(self.now, self.epoch))
+    def _load_failed(self, records: Sequence[Record]) -> bool:
+        """F-REPLAY-13: there is no group, though the records hold some."""
+        last = {record.key: record.value for record in records}
+        return not self.groups and not self.consumer_groups and any(value is not None for value in last.values())
+
+    def start_loading(self, epoch: int | None = None) -> None:
+        """The partition is won at this epoch, by default the next one."""
+        if epoch is None:
+            self.epoch += 1
+            epoch = self.epoch
+        self._elected(epoch)
+        self.feed(ev.LoadStarted(self.now, epoch))
+
+    def _elected(self, epoch: int) -> bool:
+        """Whether a load begins by that (F-LOAD-03): not at an epoch that is known, nor where the partition is led."""
+        if epoch <= self.known:
+            return False
+        self.known = epoch
+        self.loading = not self.owned
+        return self.loading
 
     def fail_loading(self) -> None:
         self.loading = False
         self.feed(ev.LoadFailed(self.now, self.epoch))
 
-    def lose(self, *, known_epoch: bool) -> None:
-        """The partition moves away; what was not replicated may be lost with it."""
-        self.owned = False
-        self.tasks.clear()
-        self.epoch += 1
-        self.feed(ev.Unload(self.now, self.epoch if known_epoch else None))
+    def lose(self, *, known_epoch: bool, epoch: int | None = None) -> None:
+        """The partition moves away, unless at an epoch that is known (F-LOAD-03); what was not replicated may be lost
+        with it. The epoch is the next one if it is not given."""
+        if epoch is None:
+            self.epoch += 1
+            epoch = self.epoch
+        if not known_epoch or epoch > self.known:
+            self.owned, self.loading, self.known = False, False, -1
+            self.lost_tasks.extend(self.tasks)
+            self.tasks.clear()
+        self.feed(ev.Unload(self.now, epoch if known_epoch else None))
 
 
 def timer_order(key: ev.TimerKey) -> tuple[str, str, str, int]:

@@ -35,6 +35,9 @@ class RandomChoices:
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         return topic_ids
 
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return keys
+
 
 class Smallest:
     """Numbered member ids, ``made`` of them so far; every other choice is the smallest."""
@@ -63,3 +66,6 @@ class Smallest:
 
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         return topic_ids
+
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return keys

@@ -60,6 +60,13 @@ def slot_of(key: TimerKey, profile: Profile) -> Slot:
     return f"{_NAMES[kind._value_]}-{key.group_id}-{key.member_id}"
 
 
+def may_meet(group_ids: Iterable[str]) -> bool:
+    """Whether timers of two of these groups can have one text: the name of one begins with that of the other, and goes
+    on with a hyphen."""
+    known = frozenset(group_ids)
+    return any(name[:at] in known for name in known for at, letter in enumerate(name) if letter == "-")
+
+
 def in_order(timers: Iterable[Armed]) -> list[Armed]:
     """As they fire, each on time."""
     return sorted(timers, key=_order)

@@ -34,6 +34,11 @@ class Choices(Protocol):
         """These topics in the order in which a hash table took them in (A-UHOM-07). Asked only where it decides: two of
         them share a bucket, and what a member gives up or gets may go by it."""
 
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        """These keys as a table of them shows them; they come in the order in which they were put in. Asked only where
+        it decides: all groups, with an empty ``group_id``, where a load arms timers that have one name (C-TMR-11); the
+        resolved regexes of a group where the time of the first one counts, and they have several (M-RX-03)."""
+
 
 class Functions(Protocol):
     """What the standard library does not have; pure functions that the host hands in."""

@@ -8,6 +8,7 @@ of the outcomes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -169,7 +170,7 @@ class CoordinatorModel:
             return (self._phase(state, event),)
         elif isinstance(event, Load) and load_groups(self.profile, event.records) is None:
             failed = state._replace(
-                phase=NOT_OWNED, leader_epoch=event.leader_epoch, handled=state.handled + 1, written=None
+                phase=NOT_OWNED, leader_epoch=_elected(state, event), handled=state.handled + 1, written=None
             )
             return (Step("", failed, Outcome(), ("F-LOAD-02",), failed=True),)
         elif not isinstance(event, Load) and not self._unloads(state, event):
@@ -261,7 +262,9 @@ class CoordinatorModel:
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
             side.around = forgotten(side.around)._replace(new_topics=side.around.image.version)
-            for group_id, group in (load_groups(self.profile, event.records) or {}).items():
+            groups = load_groups(self.profile, event.records) or {}
+            for group_id in self._load_order(groups, chooser):
+                group = groups[group_id]
                 work.slots[group_id] = Slot(group_id, group)
                 if isinstance(group, ConsumerGroup):
                     side.loaded(group_id, group)
@@ -273,6 +276,21 @@ class CoordinatorModel:
         go_on(work)
         return side
 
+    def _load_order(self, groups: Mapping[str, object], chooser: Chooser) -> list[str]:
+        """Kafka goes through a map. That shows only where a timer of one group has the key of another's: of the two the
+        later one stays (C-TMR-11)."""
+        found: list[str] = []
+        left = [group_id for group_id, group in groups.items() if group is not None]
+        gone = [group_id for group_id, group in groups.items() if group is None]
+        while left:
+            meeting = [each for each in left if any(_meet(each, other) for other in left)]
+            if self.profile.fault_timer_keys_collide and meeting:
+                found.append(chooser.pick("armed first", meeting))
+            else:
+                found.append(left[0])
+            left.remove(found[-1])
+        return found + gone
+
     def _close(self, state: CoordinatorState, event: Event, label: str, side: Side) -> Step:
         work = side.work
         work.finish()
@@ -280,7 +298,7 @@ class CoordinatorModel:
         durable = state.durable
         phase, epoch = state.phase, state.leader_epoch
         if isinstance(event, Load):
-            phase, epoch, durable = ACTIVE, event.leader_epoch, len(event.records)
+            phase, epoch, durable = ACTIVE, _elected(state, event), len(event.records)
         elif isinstance(event, Appended):
             durable = max(durable, event.offset)
         elif work.lost:
@@ -319,6 +337,17 @@ class CoordinatorModel:
                 key = TimerKey(TimerKind.OPERATION, operation=operation)
                 commands.append(SetTimer(key, self.settings.offsets_commit_timeout_ms))
         return tuple(commands)
+
+
+def _elected(state: CoordinatorState, event: Load) -> int | None:
+    """The epoch that a loaded coordinator knows: that of the election, which the load itself stands for if there was
+    none before it (F-LOAD-03)."""
+    return state.leader_epoch if state.phase == LOADING else event.leader_epoch
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether a timer of one group may have the key of one of the other."""
+    return one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
 def _failing(slots: tuple[Slot, ...]) -> frozenset[str]:

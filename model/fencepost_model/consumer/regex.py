@@ -63,15 +63,21 @@ def wants_resolution(t: Turn, members: tuple[Member, ...], *, wanted: bool) -> b
     used = used_regexes(members)
     if not used or t.world.busy:
         return False
-    rows = t.group.regexes
-    # all were resolved together, so that any of them tells the time
-    if rows and t.world.now <= rows[0].timestamp + t.settings.regex_min_refresh_interval_ms:
+    rows = {row.regex: row for row in t.group.regexes}
+    if not rows:
+        return True
+    at, version = next(iter(rows.values())).timestamp, next(iter(rows.values())).version
+    if any((row.timestamp, row.version) != (at, version) for row in rows.values()):
+        # one stands for all, whichever; not all were resolved together if a request that failed had asked (M-HB-13)
+        told = rows[t.chooser.pick("resolution", list(rows))]
+        at, version = told.timestamp, told.version
+    if t.world.now <= at + t.settings.regex_min_refresh_interval_ms:
         return False
-    if wanted or len(used) != len(rows) or rows[0].version < t.world.new_topics:
+    if wanted or len(used) != len(rows) or version < t.world.new_topics:
         return True
     if t.profile.old_no_periodic_regex_refresh:
         return False
-    return t.world.now > rows[0].timestamp + t.settings.group_consumer_regex_refresh_interval_ms
+    return t.world.now > at + t.settings.group_consumer_regex_refresh_interval_ms
 
 
 def resolve(t: Turn, resolution: Resolution) -> None:

@@ -56,6 +56,9 @@ class FirstOf:
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         return topic_ids
 
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return keys
+
 
 class Scene:
     def __init__(self, profile: Profile = INTENDED, *, log: str = "at once", running: bool = True, **settings: int):

@@ -7,7 +7,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, TimerKind, Unload
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3
 from fencepost.protocol.view import GroupState
-from fencepost_conformance.compaction.cleaner import while_read
+from fencepost_conformance.generate.cleaner import while_read
 
 from .consumer_scene import A, B, ConsumerScene, plain
 from .mixed_scene import MixedScene, gets, wants

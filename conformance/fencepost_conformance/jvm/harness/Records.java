@@ -107,10 +107,18 @@ final class Records implements Serializer<CoordinatorRecord> {
             ByteBuffer key = key(record);
             JsonNode value = record.get(2);
             short type = record.get(0).shortValue();
+            if (value.has("clientHost")) {
+                ((ObjectNode) value).put("clientHost", written(value.get("clientHost")));
+            }
             result.add(serde.deserialize(key, value.isNull() ? null
                 : type == GROUP_METADATA ? value(value) : ValueTypes.toBytes(type, value)));
         }
         return result;
+    }
+
+    /** A host of the trace as Kafka would have written it. */
+    private String written(JsonNode host) {
+        return hosts.address(host.textValue()).toString();
     }
 
     private static ByteBuffer key(JsonNode record) {
@@ -126,7 +134,7 @@ final class Records implements Serializer<CoordinatorRecord> {
         return key.flip();
     }
 
-    private static ByteBuffer value(JsonNode node) {
+    private ByteBuffer value(JsonNode node) {
         GroupMetadataValue value = new GroupMetadataValue()
             .setProtocolType(node.get(0).textValue())
             .setGeneration(node.get(1).intValue())
@@ -139,7 +147,7 @@ final class Records implements Serializer<CoordinatorRecord> {
                 .setMemberId(member.get(0).textValue())
                 .setGroupInstanceId(member.get(1).textValue())
                 .setClientId(member.get(2).textValue())
-                .setClientHost(member.get(3).textValue())
+                .setClientHost(written(member.get(3)))
                 .setRebalanceTimeout(member.get(4).intValue())
                 .setSessionTimeout(member.get(5).intValue())
                 .setSubscription(Requests.bytes(member.get(6)))

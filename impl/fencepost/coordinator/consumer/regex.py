@@ -61,7 +61,7 @@ def _maybe_start(
     name, settings = group.group_id, step.settings
     if name in step.tasks:
         return
-    last = next(iter(group.resolved.values()), None)
+    last = _last(step, group)
     if last is not None and step.at_ms <= last.timestamp + settings.regex_min_refresh_interval_ms:
         return
     used = subscription.with_member(group, old, new).by_regex
@@ -75,6 +75,14 @@ def _maybe_start(
     ) and used:
         step.tasks = {**step.tasks, name: RegexTask(tuple(sorted(used)), request.denied_topics)}
         step.wanted.append(TaskKey(TaskKind.REGEX, name))
+
+
+def _last(step: Step, group: ConsumerGroup) -> Resolution | None:
+    """One of the resolutions stands for all; they can differ where a request that failed had asked for fewer."""
+    rows = group.resolved
+    if len({(found.timestamp, found.version) for found in rows.values()}) > 1:
+        return rows[step.choices.table(group.group_id, list(rows))[0]]
+    return next(iter(rows.values()), None)
 
 
 def done(step: Step, event: TaskDone) -> None:
