@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -46,6 +46,7 @@ class Result:
     details: dict[str, Any] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  #: what was not run, and what to install or do
     done: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)  #: for counts whose names say too little on a terminal
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -70,7 +71,9 @@ def finish(
             console.print(table)
         for name, reason in result.skipped.items():
             console.print(f"[yellow]skipped[/] {name}: {reason}")
-        counts = ", ".join(counted(value, name.replace("_", " ")) for name, value in result.counts.items())
+        counts = ", ".join(
+            counted(value, result.words.get(name, name.replace("_", " "))) for name, value in result.counts.items()
+        )
         verdict = {True: "[green]held[/]", False: "[red]does not hold[/]", None: result.done}[result.held]
         if incomplete is not None:
             verdict = "[yellow]incomplete[/]"

@@ -24,7 +24,7 @@ from ..pipeline.job import Job
 from ..pipeline.plan import Plan
 from ..pipeline.summary import Summary
 from ..report.files import write_report
-from ..report.terminal import counts, details, tables
+from ..report.terminal import WORDS, counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import absolute, parse_target, profiles_for, tell_build
 from ..wire.settings import OPTION_HELP, given
@@ -93,7 +93,7 @@ def conform(  # noqa: PLR0917 — options of a command line
             if own is not None:
                 missing += _report(own, summary, seconds)
             held = summary.held and not summary.stopped
-            result = Result("conform", held, counts(summary, seconds), details(summary))
+            result = Result("conform", held, counts(summary, seconds), details(summary), words=WORDS)
             found.setdefault(name, {})[each] = result
             title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
             shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
@@ -154,4 +154,5 @@ def _together(by: str, results: dict[str, Result]) -> Result:
         return next(iter(results.values()))
     total = {name: sum(result.counts[name] for result in results.values()) for name in _ADDED}
     found = {name: {"counts": result.counts, **result.details} for name, result in results.items()}
-    return Result("conform", all(result.held for result in results.values()), total, {by: found})
+    held = all(result.held for result in results.values())
+    return Result("conform", held, total, {by: found}, words=WORDS)

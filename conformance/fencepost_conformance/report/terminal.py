@@ -16,6 +16,8 @@ from ..targets.registry import build_found, parse_target
 from ..wire.settings import assumed_words, settings_json
 
 _SHOWN = 15
+#: counts in words
+WORDS = {"diverged": "ended at known differences", "choices_followed": "choices taken over from the target"}
 
 
 def counts(summary: Summary, seconds: float) -> dict[str, int | float]:

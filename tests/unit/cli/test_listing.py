@@ -169,3 +169,9 @@ def test_only_what_could_have_failed_is_said_to_have_held(
     with pytest.raises(SystemExit) as ended:
         speech.finish(speech.Result("it", held, {"steps": 2}, done=done), as_json=False)
     assert (capsys.readouterr().out, ended.value.code) == (f"{line}\n", status)
+
+
+def test_a_count_that_says_too_little_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        speech.finish(speech.Result("conform", True, {"diverged": 63}, words=terminal.WORDS), as_json=False)
+    assert capsys.readouterr().out == "conform: held (63 ended at known differences)\n"
