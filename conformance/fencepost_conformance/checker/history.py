@@ -27,7 +27,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 
-from ..trace.convert import wire_request, wire_response
+from ..trace.convert import odd_codes, wire_request, wire_response
 from ..trace.files import WireTrace
 from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
 from .answers import seen
@@ -35,8 +35,16 @@ from .commits import OFFSET_COMMIT, Commit, CommitAnswer, read_commit, read_comm
 
 NEVER: Final = 1 << 62
 
+
+@dataclass(frozen=True, slots=True)
+class OddAnswer:
+    """An answer with error codes that none of the group APIs has. No model gives one."""
+
+    codes: tuple[int, ...]
+
+
 Body: TypeAlias = RequestBody | Commit
-Answer: TypeAlias = ResponseBody | CommitAnswer
+Answer: TypeAlias = ResponseBody | CommitAnswer | OddAnswer
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +115,14 @@ def _part_of(answer: ResponseBody, group_id: str) -> ResponseBody:
     return answer
 
 
+def _odd_of(body: dict[str, Any], group_id: str) -> tuple[int, ...]:
+    """The odd error codes of an answer, as far as they concern the group."""
+    rows = body.get("results") or body.get("groups")
+    if isinstance(rows, list):
+        return odd_codes([row for row in rows if isinstance(row, dict) and row.get("group_id") == group_id])
+    return odd_codes(body)
+
+
 class _Histories:
     def __init__(self) -> None:
         self.groups: dict[str, History] = {}
@@ -148,11 +164,18 @@ class _Histories:
             return
         answer: Any = read_commit_answer(line.body) if line.api_key == OFFSET_COMMIT else wire_response(line)
         for group_id, op in opened:
-            if answer is None:
+            typed = line.api_key != OFFSET_COMMIT
+            odd = _odd_of(line.body, group_id) if answer is None and typed else ()
+            if answer is None and not odd:
                 history = self.groups[group_id]
                 history.foreign = history.foreign or (number, "has an answer that could not be decoded")
                 continue
-            op.answer = answer if isinstance(answer, CommitAnswer) else seen(op.version, _part_of(answer, group_id))
+            if odd:
+                op.answer = OddAnswer(odd)
+            elif isinstance(answer, CommitAnswer):
+                op.answer = answer
+            else:
+                op.answer = seen(op.version, _part_of(answer, group_id))
             op.answer_line = number
             self.groups[group_id].events.append(Event(line.at_ms, number, op, answered=True))
 

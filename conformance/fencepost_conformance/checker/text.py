@@ -21,7 +21,7 @@ from fencepost.protocol.messages import (
 
 from ..counting import counted
 from .commits import Commit
-from .history import Answer, Op
+from .history import Answer, OddAnswer, Op
 from .ids import UNSEEN
 
 
@@ -69,6 +69,8 @@ def answer_text(answer: Answer | None, op: Op) -> str:
     """Such as ``NONE, generation 3, leader 'a-1'``."""
     if answer is None:
         return "nothing"
+    if isinstance(answer, OddAnswer):
+        return f"error code {', '.join(map(str, answer.codes))}, which no API of groups has"
     if isinstance(answer, DeleteGroupsResponse):
         return ", ".join(row.error_code.name for row in answer.results) or "no row"
     words = [answer.error_code.name] if hasattr(answer, "error_code") else []

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
+from functools import partial
 from typing import Any
 
 from fencepost.protocol.messages import RequestBody, ResponseBody
 
-from ..trace.convert import wire_body
+from ..trace.convert import odd_codes, wire_body
 from ..trace.lines import API_OF_TYPE, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
-from ..wire.convert import to_response
+from ..wire.convert import plain, to_response
 from ..wire.frames import (
     MalformedFrame,
     RequestHeader,
+    UnknownErrorCode,
     connect,
     framed,
     read_answer,
@@ -79,8 +82,17 @@ class Connection:
         answer = await read_answer(self._reader, said, self._notes.patience_s)
         if answer is None:
             raise MalformedFrame(f"the broker closed the connection instead of answering {said}")
-        told = to_response(header.api, read_response(header.api, version, answer))
-        self._notes.lines.append(ReceivedLine(at_ms=self._notes.now(), body=wire_body(told), **about))
+        noted = partial(ReceivedLine, at_ms=self._notes.now(), **about)
+        try:
+            told = to_response(header.api, read_response(header.api, version, answer))
+        except UnknownErrorCode as odd:
+            kept = base64.urlsafe_b64encode(answer).decode()
+            self._notes.lines.append(noted(body={"undecoded": kept, "error_code": odd.code}))
+            raise
+        content = plain(told)
+        self._notes.lines.append(noted(body=content))
+        if codes := odd_codes(content):
+            raise MalformedFrame(f"{said} was answered with error code {codes[0]}, which is none of its API")
         return told
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from fencepost.protocol.settings import PROFILES
 
 from ..trace import convert
-from ..wire.convert import GROUP_APIS, ForeignErrorCode, plain, to_request, to_response
+from ..wire.convert import GROUP_APIS, plain, to_request, to_response
 from ..wire.frames import RequestHeader
 from ..wire.settings import Known
 
@@ -115,13 +115,12 @@ class Journal:
         body = {"undecoded": base64.urlsafe_b64encode(frame).decode()}
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
-    def received(self, connection: int, header: RequestHeader, entity: Any, frame: bytes) -> None:
-        try:
-            body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
-        except ForeignErrorCode:  # no body of a group API can say it
-            self.received_undecoded(connection, header, frame)
-            return
+    def received(self, connection: int, header: RequestHeader, entity: Any) -> None:
+        body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
         self._frame("received", connection, header, body)
 
-    def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes) -> None:
-        self._frame("received", connection, header, {"undecoded": base64.urlsafe_b64encode(frame).decode()})
+    def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes, code: int | None = None) -> None:
+        """``code``: the error code for which it could not be decoded, since Kafka has none such."""
+        odd = {} if code is None else {"error_code": code}
+        body = {"undecoded": base64.urlsafe_b64encode(frame).decode(), **odd}
+        self._frame("received", connection, header, body)

@@ -23,6 +23,7 @@ from ..wire.frames import (
     MAX_RESPONSE_BYTES,
     MalformedFrame,
     RequestHeader,
+    UnknownErrorCode,
     close,
     connect,
     framed,
@@ -217,6 +218,10 @@ class Proxy:
             return frame  # Kafka answers an unknown version in version 0, for the client to ask again
         try:
             entity: Any = read_response(header.api, header.api_version, frame)
+        except UnknownErrorCode as odd:  # for the client to make of it what it can
+            if noted:
+                self._journal.received_undecoded(link.number, header, frame, odd.code)
+            return frame
         except MalformedFrame:
             if noted:
                 self._journal.received_undecoded(link.number, header, frame)
@@ -227,5 +232,5 @@ class Proxy:
         elif header.api in WITH_ADDRESSES:
             changed = on_proxy(entity, link.here)
         if noted:
-            self._journal.received(link.number, header, entity, frame)
+            self._journal.received(link.number, header, entity)
         return frame if changed is entity else write_response(header.correlation_id, changed)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from fencepost.protocol import events as ev
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import RequestBody, ResponseBody
 from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
 
@@ -18,6 +19,7 @@ from . import lines as ln
 
 _SETTINGS = {field.name for field in fields(Settings)}
 _SWITCHES = {field.name for field in fields(Profile)} - {"name"}
+_CODES = frozenset(map(int, ErrorCode))
 _DEFAULTS = Settings()
 _SETTINGS_TYPE = TypeAdapter(Settings)
 
@@ -195,9 +197,28 @@ def wire_request(line: ln.SentLine) -> RequestBody | None:
 
 
 def wire_response(line: ln.ReceivedLine) -> ResponseBody | None:
-    """As ``wire_request``, for the answer."""
-    body: ResponseBody | None = _typed(line.api_key, line.body, of_request=False)
+    """As ``wire_request``, for the answer; None too for one whose error code is odd (``odd_codes``)."""
+    try:
+        body: ResponseBody | None = _typed(line.api_key, line.body, of_request=False)
+    except ValidationError:
+        if odd_codes(line.body):
+            return None
+        raise
     return body
+
+
+def odd_codes(body: Any) -> tuple[int, ...]:
+    """The error codes in an answer (JSON data) that are none of group coordination's, in order of appearance."""
+    found: list[int] = []
+    if isinstance(body, dict):
+        code = body.get("error_code")
+        if isinstance(code, int) and code not in _CODES:
+            found.append(code)
+        body = list(body.values())
+    if isinstance(body, list):
+        for inner in body:
+            found += odd_codes(inner)
+    return tuple(dict.fromkeys(found))
 
 
 def _typed(api_key: int, body: dict[str, Any], *, of_request: bool) -> Any:

@@ -13,16 +13,11 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
 from types import NoneType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from fencepost.protocol import consumer_messages, messages
 from fencepost.protocol.errors import ErrorCode
-
-
-class ForeignErrorCode(ValueError):
-    """An answer carries an error code that the group APIs do not use; it can be kept as JSON only."""
-
 
 #: kio's name of each API that the coordinator's messages cover, with the classes of request and response.
 GROUP_APIS: dict[str, tuple[type, type]] = {
@@ -60,11 +55,12 @@ def milliseconds(span: timedelta) -> int:
     return span // timedelta(milliseconds=1)
 
 
-def _error(value: Any) -> ErrorCode:
+def _error(value: Any) -> ErrorCode | int:
+    """The number itself of an error that group coordination does not use: the message can be told, not acted upon."""
     try:
         return ErrorCode(value.value)
     except ValueError:
-        raise ForeignErrorCode(f"error code {value.value} is not one that group coordination uses") from None
+        return int(value.value)
 
 
 def _rows(values: Any) -> Any:
@@ -129,9 +125,10 @@ def to_request(api: str, entity: Any) -> messages.RequestBody:
 
 
 def to_response(api: str, entity: Any) -> messages.ResponseBody:
-    """kio's response entity, of any version, as the project's message."""
+    """kio's response entity, of any version, as the project's message. An error code that is none of ``ErrorCode``'s
+    stays a number (``trace.convert.odd_codes`` finds it)."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
-        return messages.LeaveGroupResponse(_error(entity.error_code))
+        return messages.LeaveGroupResponse(cast("ErrorCode", _error(entity.error_code)))
     body: messages.ResponseBody = _build(GROUP_APIS[api][1], entity)
     return body
 

@@ -7,6 +7,7 @@ the API, and the message of the APIs that somebody asked for.
 from __future__ import annotations
 
 import asyncio
+import re
 import struct
 from dataclasses import dataclass
 from errno import ETIMEDOUT
@@ -28,6 +29,9 @@ MAX_RESPONSE_BYTES = 2**31 - 1
 CONNECT_S = 10.0
 ASK_S = 10.0
 
+#: what kio says of a code that its enumeration does not have
+_ODD_CODE = re.compile(r"(-?\d+) is not a valid ErrorCode")
+
 API_KEYS = {name: key for key, name in api_key_map.items()}
 
 
@@ -37,6 +41,14 @@ class MalformedFrame(Exception):
 
 class NoAnswer(MalformedFrame):
     """The peer took a request and did not answer it in time."""
+
+
+class UnknownErrorCode(MalformedFrame):
+    """An answer that is whole, but has an error ``code`` that Kafka does not have."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +147,8 @@ def _read(schema: Any, frame: bytes, offset: int) -> tuple[Any, int]:
     try:
         return entity_reader(schema)(frame, offset)
     except (SerialError, ValueError, TypeError) as error:
+        if odd := _ODD_CODE.fullmatch(str(error)):
+            raise UnknownErrorCode(f"{schema.__name__}: Kafka has no error code {odd[1]}", int(odd[1])) from None
         raise MalformedFrame(f"{schema.__name__}: {error or type(error).__name__}") from None
 
 

@@ -36,7 +36,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.settings import Profile, Settings
 
 from ..commits import Commit
-from ..history import Event, History, Op
+from ..history import Event, History, OddAnswer, Op
 from ..search import Limits
 from . import classic, heartbeat, others
 from .coverage import Coverage
@@ -193,6 +193,8 @@ class _Watch:
         known = self.known
         body: Any = op.body
         answer: Any = op.answer
+        if isinstance(answer, OddAnswer):
+            raise Wrong(op, "an error code that the API has")
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             assert isinstance(answer, ConsumerGroupHeartbeatResponse)
             heartbeat.judge(known, op, body, answer)
