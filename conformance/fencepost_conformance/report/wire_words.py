@@ -1,36 +1,25 @@
 """A wire trace in the same words as a trace of events: a lane for each client, the broker last.
 
-Who holds what is what the answers told the clients: an assignment counts from the answer that carries it until another
-one, an answer that fences the member, or its leave. What the broker itself thinks cannot be seen on the wire.
+Who holds what is what the answers told the clients (``wire_holdings``).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from kio.schema.index import api_key_map
 
-from fencepost.protocol import consumer_messages as cm
 from fencepost.protocol import messages as m
-from fencepost.protocol.errors import ErrorCode
 
 from ..checker.consumer.topics import Topics, topic_events
 from ..trace import WireTrace, convert
 from ..trace.lines import API_OF_KEY, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
-from .holdings import CLASSIC, CONSUMER, GroupAt, MemberAt
-from .names import Names, assignment_words, decoded, member_ids, topics_in
+from .holdings import GroupAt
+from .names import Names, member_ids, topics_in
 from .steps import COORDINATOR, Answer, Kind, StepWords
+from .wire_holdings import WireHoldings
 from .words import answer_brief, answer_words, body_words, errors_in, request_brief
-
-#: answers after which a client must regard itself as no member (K-HB-10, K-ERR-06)
-_FENCED = (
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.FENCED_INSTANCE_ID,
-    ErrorCode.FENCED_MEMBER_EPOCH,
-    ErrorCode.ILLEGAL_GENERATION,
-)
 
 
 def wire_steps(trace: WireTrace) -> list[StepWords]:
@@ -48,7 +37,7 @@ class _Told:
         self._clients = _clients(trace)
         self._names = _names(trace)
         self._open: dict[tuple[int, int], m.RequestBody] = {}
-        self._groups: dict[str, GroupAt] = {}
+        self._holdings = WireHoldings(self._names, trace.settings)
 
     def steps(self) -> list[StepWords]:
         return [self._step(index, line) for index, line in enumerate(self._trace.lines)]
@@ -62,12 +51,16 @@ class _Told:
         api = _api(line.api_key)
         if isinstance(line, SentLine):
             request = convert.wire_request(line)
+            groups: tuple[GroupAt, ...] = ()
             if request is not None:
                 self._open[line.connection, line.correlation_id] = request
+                groups = self._holdings.sent(line.at_ms, request)
             said = _plain(line.body) if request is None else body_words(request, self._names)
             what = f"#{line.correlation_id} {api} v{line.api_version} {said}"
             brief = api if request is None else request_brief(request, self._names)
-            return StepWords(index, line.at_ms, Kind.REQUEST, who, COORDINATOR, short(what), short(brief))
+            return StepWords(
+                index, line.at_ms, Kind.REQUEST, who, COORDINATOR, short(what), short(brief), groups=groups
+            )
         answer, groups = self._answer(line, who, api)
         return StepWords(index, line.at_ms, Kind.ANSWER, COORDINATOR, who, "", "", (answer,), groups=groups)
 
@@ -79,58 +72,8 @@ class _Told:
         text = self._names.short(f"{api} {answer_words(response, self._names)}")
         brief = self._names.short(answer_brief(response, self._names))
         request = self._open.pop((line.connection, line.correlation_id), None)
-        groups = () if request is None else self._follow(request, response)
+        groups = () if request is None else self._holdings.answered(line.at_ms, request, response)
         return Answer(who, line.correlation_id, text, brief, bool(errors_in(response))), groups
-
-    def _follow(self, request: m.RequestBody, response: m.ResponseBody) -> tuple[GroupAt, ...]:
-        """What the answer tells its client that it holds; the group as it then is known, if that is anything new."""
-        if isinstance(request, m.LeaveGroupRequest) and not errors_in(response):
-            return self._without(request.group_id, [row.member_id for row in request.members])
-        if not isinstance(
-            request, m.SyncGroupRequest | m.JoinGroupRequest | m.HeartbeatRequest | cm.ConsumerGroupHeartbeatRequest
-        ):
-            return ()
-        if any(error in _FENCED for error in errors_in(response)):
-            return self._without(request.group_id, [request.member_id])
-        if errors_in(response):
-            return ()
-        if isinstance(request, m.SyncGroupRequest) and isinstance(response, m.SyncGroupResponse):
-            held = decoded(response.assignment)
-            other = assignment_words(response.assignment) if held is None else ""
-            epochs = f"gen {request.generation_id}"
-            return self._put(request.group_id, CLASSIC, MemberAt(
-                self._names.member(request.member_id), CLASSIC, epochs, "", held or (), other=other,
-            ))  # fmt: skip
-        if isinstance(response, cm.ConsumerGroupHeartbeatResponse):
-            return self._heartbeat(request, response)
-        return ()
-
-    def _heartbeat(self, request: Any, response: cm.ConsumerGroupHeartbeatResponse) -> tuple[GroupAt, ...]:
-        member_id = response.member_id or request.member_id
-        if request.member_epoch in (cm.LEAVE_EPOCH, cm.STATIC_LEAVE_EPOCH):
-            return self._without(request.group_id, [member_id])
-        name = self._names.member(member_id)
-        group = self._groups.get(request.group_id)
-        known = next((row for row in group.members if row.member == name), None) if group else None
-        held = known.holds if known else ()
-        if response.assignment is not None:
-            held = self._names.of_rows(response.assignment)
-        told = MemberAt(name, CONSUMER, f"epoch {response.member_epoch}", "", held)
-        return () if told == known else self._put(request.group_id, CONSUMER, told)
-
-    def _put(self, group_id: str, kind: str, member: MemberAt) -> tuple[GroupAt, ...]:
-        group = self._groups.get(group_id) or GroupAt(group_id, kind, "as told")
-        rows = {row.member: row for row in group.members} | {member.member: member}
-        self._groups[group_id] = replace(group, kind=kind, members=tuple(rows[name] for name in sorted(rows)))
-        return (self._groups[group_id],)
-
-    def _without(self, group_id: str, members: list[str]) -> tuple[GroupAt, ...]:
-        group = self._groups.get(group_id)
-        gone = {self._names.member(member_id) for member_id in members}
-        if group is None or not any(row.member in gone for row in group.members):
-            return ()
-        self._groups[group_id] = replace(group, members=tuple(row for row in group.members if row.member not in gone))
-        return (self._groups[group_id],)
 
 
 def _clients(trace: WireTrace) -> dict[int, str]:
