@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[3]
         ("check zzz", "fencepost check --list names those of this engine"),
         ("check --size huge", "there are small, medium, large"),
         ("mutants nonsense", "see fencepost mutants --list"),
-        ("rules ZZ", "no rule starts with ZZ"),
+        ("rules ZZ", "no rule 'ZZ', nor one that starts so"),
         ("diagram nonsense", "no machine 'nonsense'; there are classic-group"),
         ("bench nonsense", "no benchmark 'nonsense'; there are steps"),
     ],
