@@ -63,9 +63,15 @@ class Outcome:
                 }
                 for target, name in differing
             ],
-            "not_pinned": [target for target in self.found if release_of(target) not in self.pinned],
+            "not_pinned": {
+                target: self._unpinned(target) for target in self.found if release_of(target) not in self.pinned
+            },
         }
         return Result("findings", not differing, counts, details)
+
+    def _unpinned(self, target: str) -> dict[str, Any]:
+        unlike = self.unlike(target)
+        return {} if unlike is None else {"beside": unlike[0], "otherwise": unlike[1]}
 
     def _row(self, finding: Finding) -> dict[str, Any]:
         verdicts = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..nearest import unknown
 from ..targets.base import Observation
 from ..targets.core import Core
 from ..targets.kafka_jvm import KafkaJvm
-from ..targets.registry import parse_target, profile_for, tell_build
+from ..targets.registry import parse_target
 from .catalogue import Finding
 from .judge import Judged
 from .play import RunMany, play
@@ -57,7 +58,8 @@ def opened(target: str) -> Iterator[RunMany]:
     named = parse_target(target)
     if named.kind != "kafka":
         raise CannotRun(f"{target}: findings are traces of events; use kafka:RELEASE, kafka:DIR or core:PROFILE")
-    tell_build(named, profile_for(named, None))
+    if named.folder:
+        print(f"{named.folder} holds Kafka {named.release}", file=sys.stderr)
     try:
         with KafkaJvm(named.build) as kafka:
             yield kafka.run_many

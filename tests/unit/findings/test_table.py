@@ -59,7 +59,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_what_is_not_pinned_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "wedged-group", "starving", "--target", "core:kafka-4.2", "--json")
     told = json.loads(out)
-    assert (code, told["held"], told["changed"], told["not_pinned"]) == (0, True, [], ["core:kafka-4.2"])
+    assert (code, told["held"], told["changed"], told["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
     verdicts = {row["name"]: row["verdicts"]["core:kafka-4.2"]["verdict"] for row in told["findings"]}
     assert verdicts == {"wedged-group": "present", "starving": "gone"}
 
@@ -127,3 +127,6 @@ def test_a_build_of_ones_own_is_told_against_the_newest_release(
     code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
     assert code == 0
     assert f"nothing is pinned to hold it to; it is as {RELEASES[-1]}, but starving is gone" in " ".join(out.split())
+    _, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own", "--json")
+    told = {"beside": RELEASES[-1], "otherwise": ["starving"]}
+    assert json.loads(out)["not_pinned"] == {"kafka:/a/build/of/my/own": told}
