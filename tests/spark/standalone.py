@@ -143,7 +143,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def available() -> str:
+def unavailable() -> str:
     """Why there can be no cluster here, or ""."""
     if not (Path("/proc") / "self" / "stat").exists():
         return "processes are watched through /proc, which this system has not"

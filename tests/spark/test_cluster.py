@@ -1,0 +1,248 @@
+"""A cluster whose executors know no checkout gives the rows of the local engine, also if a worker is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.pipeline.check import Checker
+from fencepost_conformance.pipeline.job import Job, Row
+from fencepost_conformance.pipeline.plan import Plan
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install -e '.[spark]'")
+
+import standalone
+from standalone import Cluster, Node
+
+from fencepost_conformance.cluster import needs
+from fencepost_conformance.cluster.folder import HadoopFolder
+from fencepost_conformance.cluster.place import Place
+from fencepost_conformance.cluster.session import Running, started
+from fencepost_conformance.jvm import harness
+from fencepost_conformance.pipeline import spark
+from fencepost_conformance.pipeline.spark import all_rows, from_spark, run_spark, wave_folder
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.jvm,
+    pytest.mark.skipif(bool(standalone.available()), reason=standalone.available()),
+]
+ROOT = Path(__file__).parents[2]
+WAVE = 24
+PATIENCE_S = 240
+SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter that cannot import the suite."""
+    return standalone.python_without(tmp_path_factory.mktemp("python") / "without")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with standalone.cluster(tmp_path / "cluster") as made:
+        yield made
+
+
+def place(cluster: Cluster, python: Path, conf: dict[str, str] | None = None, wait_s: int = 120) -> Place:
+    settings = {
+        "spark.pyspark.python": str(python),
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": SMALL,
+        **(conf or {}),
+    }
+    return Place(cluster.url, tuple(settings.items()), wait_s=wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """A worker that was killed, and every process that it had at that time."""
+
+    worker: Node
+    below: list[int]
+
+
+def kill_during(wave: Path, worker: Node, killed: list[Killed]) -> None:
+    """Kill the worker when the wave has begun and the worker's executor has Python at work."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not ((wave / "_temporary").exists() and len(worker.descendants()) > 2):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.02)
+    time.sleep(0.3)  # its first task has begun as well
+    below = worker.descendants()
+    worker.kill()
+    killed.append(Killed(worker, below))
+
+
+def alive(pids: list[int]) -> list[int]:
+    def lives(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    return [pid for pid in pids if lives(pid)]
+
+
+def until_gone(pids: list[int]) -> list[int]:
+    deadline = time.monotonic() + 60
+    while (left := alive(pids)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left
+
+
+def told_by_spark(folder: Path) -> list[dict[str, Any]]:
+    """The events of Spark's own log."""
+    (log,) = folder.iterdir()
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def rows_of(running: Running, plan: Plan, folder: HadoopFolder) -> list[Row]:
+    return [from_spark(row.asDict()) for row in all_rows(running.session, plan, folder).orderBy("seed").collect()]
+
+
+QUICK = Job("core", "kafka-4.3", 60)
+WITH_KAFKA = Job("kafka:4.3.1", "kafka-4.3", 60, True, GroupProtocol.MIXED)
+
+
+@pytest.mark.parametrize(
+    "job", [pytest.param(QUICK, id="core"), pytest.param(WITH_KAFKA, id="kafka", marks=pytest.mark.slow)]
+)
+def test_a_killed_worker_costs_its_tasks_only(
+    job: Job, cluster: Cluster, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(job, first=5, count=3 * WAVE, chunk=2, wave=WAVE)
+    if job is WITH_KAFKA:
+        try:
+            harness.command("4.3.1")
+        except CannotRun as reason:
+            pytest.skip(str(reason))
+    monkeypatch.setattr(spark, "_WAVE", WAVE // 2)  # for each of the two cores
+    _, second, _ = plan.waves()
+    log = tmp_path / "log"
+    log.mkdir()
+    rows = tmp_path / "rows"
+    victim = cluster.workers[0]
+    killed: list[Killed] = []
+    killer = threading.Thread(target=kill_during, args=(rows / wave_folder(second), victim, killed))
+    events = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": log.as_uri()}
+    events |= {"spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false"}
+    builds = [harness.Build("4.3.1")] if job is WITH_KAFKA else []
+    told: list[int] = []
+    with started(place(cluster, python, events), needs.TRACES, builds) as running:
+        assert running.cores == 2
+        folder = HadoopFolder(running.session, rows.as_uri())
+        killer.start()
+        summary = run_spark(running, plan, folder, told.append)
+        killer.join()
+        found = rows_of(running, plan, folder)
+        again = run_spark(running, plan, folder, told.append)
+    (lost,) = killed
+
+    expected = Checker(job).check(range(plan.first, plan.first + plan.count))
+    assert found == expected
+    assert summary == again
+    assert (summary.traces, sum(told)) == (plan.count, 2 * plan.count)
+    assert len(lost.below) >= (4 if builds else 3)  # the executor, PySpark's daemon, its worker (, Kafka)
+    assert until_gone(lost.below) == []
+
+    heard = told_by_spark(log)
+    ends = [each for each in heard if each["Event"] == "SparkListenerTaskEnd"]
+    failed = [each for each in ends if each["Task End Reason"]["Reason"] != "Success"]
+    assert [each["Task End Reason"]["Reason"] for each in failed] == ["ExecutorLostFailure"]  # it had one core
+    assert {each["Stage Attempt ID"] for each in ends} == {0}  # no stage was done again
+    stages = [each["Stage Info"] for each in heard if each["Event"] == "SparkListenerStageSubmitted"]
+    making = {each["Stage ID"] for each in stages if each["Stage Name"].startswith("parquet")}
+    done = Counter(each["Stage ID"] for each in ends if each not in failed and each["Stage ID"] in making)
+    assert [*done.values()] == [8, 8, 8]  # four tasks a core and wave, each done once
+
+
+def test_trouble_is_told_in_a_line(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, python: Path) -> None:
+    lacking = standalone.python_without(tmp_path_factory.mktemp("python") / "lacking", "xxhash", "re2")
+    with standalone.cluster(tmp_path / "cluster", workers=1) as made:
+        with (
+            pytest.raises(
+                CannotRun, match=rf"on the executor at \S+ \({lacking}\) Python lacks xxhash and google-re2: pip"
+            ),
+            started(place(made, lacking), needs.TRACES),
+        ):
+            pass
+        nowhere = tmp_path / "nowhere" / "python3"
+        with pytest.raises(CannotRun, match=rf"{nowhere}"), started(place(made, nowhere), needs.TRACES):
+            pass
+        big = place(made, python, {"spark.executor.memory": "64g"}, wait_s=2)
+        with pytest.raises(CannotRun, match=r"gave no executor within 2 s .*64g"), started(big, needs.TRACES):
+            pass
+        corpus = [ROOT / "tests" / "corpus" / f"alone-{client}.jsonl.gz" for client in ("java", "aiokafka")]
+        hidden = tmp_path / "traces" / "below"
+        hidden.mkdir(parents=True)
+        (hidden / "one.jsonl.gz").write_bytes(corpus[0].read_bytes())
+        (hidden / "two.jsonl").write_text("{}\n")
+        (hidden / "notes.txt").write_text("no trace")
+        files = find_traces([str(each) for each in corpus])
+        here = place(made, python)
+        verdicts, _ = validate_traces(Files(files, "spark", place=here, urls=((tmp_path / "traces").as_uri(),)))
+    alone, _ = validate_traces(Files(files))
+    assert [(each.path, each.outcome) for each in verdicts[:2]] == [(each.path, each.outcome) for each in alone]
+    assert [(each.path.rpartition("/")[2], each.outcome) for each in verdicts[2:]] == [
+        ("one.jsonl.gz", "accepted"),
+        ("two.jsonl", "broken"),
+    ]
+
+
+@pytest.mark.slow
+def test_exploring_survives_a_killed_worker(cluster: Cluster, python: Path) -> None:
+    entry = next(each for each in read_manifest(ROOT / "spec") if each.name == "SameGeneration")
+    victim = cluster.workers[0]
+
+    def kill_at(_: int, depth: int) -> None:
+        if depth == 3:
+            victim.kill()
+
+    with started(place(cluster, python), needs.GRAPHS) as running:
+        row = check_spark(entry, running.session, workers=running.cores, copies=2, watch=kill_at)
+    assert victim.process.poll() is not None
+    assert (row.wrong, row.violated, row.depth) == ([], ["EveryJoinPhaseEndsInANewGeneration"], 7)
+
+
+@pytest.mark.slow
+def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path) -> None:
+    program = Path(submit.__file__)
+    settings = dict(place(cluster, python).conf)
+    words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    command = [standalone.SPARK_HOME / "bin" / "spark-submit", "--master", cluster.url, *words, program]
+    command += ["conform", "--engine", "spark", "--profile", "kafka-4.3", "--traces", "20", "--json"]
+    environment = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    environment.pop("PYSPARK_GATEWAY_PORT", None)
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *more],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    done = run("--rows", (tmp_path / "rows").as_uri())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["counts"]["traces"] == 20
+    assert (tmp_path / "rows" / "kafka-4.3-classic" / "plan.json").exists()
+    refused = run()
+    assert refused.returncode == 2
+    assert "on a cluster each machine writes its rows itself" in refused.stderr
