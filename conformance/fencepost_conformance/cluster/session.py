@@ -250,16 +250,38 @@ def _await_executors(session: SparkSession, wait_s: int) -> None:
 
 def _require_ready(session: SparkSession, look: Look) -> None:
     """Raises ``CannotRun`` if what the work needs is missing on an executor, and says what and where."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
     context = session.sparkContext
     tasks = context.defaultParallelism * 2
-    found: list[Found] = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+    try:
+        found: list[Found] = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+    except (PySparkException, Py4JError) as broken:
+        named = os.environ.get("PYSPARK_PYTHON", "python3")
+        raise CannotRun(
+            f"the executors cannot run {named}: {cause(broken)}; name a Python {sys.version_info[0]}."
+            f"{sys.version_info[1]} that they have: --conf spark.pyspark.python=PATH"
+        ) from None
     complaints = sorted(filter(None, {each.complaint() for each in found}))
     if complaints:
         raise CannotRun("; ".join(complaints))
 
 
+#: how the lines begin that say what was wrong, the better ones first; of equals the last is nearest to the cause
+_TELLING = (
+    ("fencepost_conformance.", ""),
+    ("ModuleNotFoundError: ", ""),
+    ("pyspark.errors.exceptions.base.", ""),
+    ("Caused by: ", "Caused by: "),
+    (": ", ": "),  # after Py4J's own words
+)
+
+
 def cause(broken: Exception) -> str:
-    """The one line of a Spark error that says what was wrong in a worker, or its first line."""
+    """The one line of a Spark error that says what was wrong, in a worker if it was there, or its first line."""
     lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
-    named = [line for line in lines if line.startswith(("fencepost_conformance.", "ModuleNotFoundError:"))]
-    return (named or lines or [type(broken).__name__])[-1 if named else 0]
+    for begin, dropped in _TELLING:
+        if telling := [line for line in lines if line.startswith(begin)]:
+            return telling[-1].removeprefix(dropped)
+    return lines[0] if lines else type(broken).__name__

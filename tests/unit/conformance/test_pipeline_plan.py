@@ -52,4 +52,7 @@ def test_the_cause_of_a_spark_error_is_one_line() -> None:
     trouble = "Job aborted\nTraceback:\n  File x\nfencepost_conformance.console.CannotRun: no jar\n\tat java.base"
     assert cause(Exception(trouble)) == "fencepost_conformance.console.CannotRun: no jar"
     assert cause(Exception("\n gone \n at x")) == "gone"
+    of_java = "An error occurred\n: org.apache.X: Job aborted\n\tat a.b\nCaused by: c.D: the root\n\tat e.f"
+    assert cause(Exception(of_java)) == "c.D: the root"
+    assert cause(Exception(of_java.partition("Caused")[0])) == "org.apache.X: Job aborted"
     assert cause(Exception()) == "Exception"
