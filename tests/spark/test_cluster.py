@@ -53,8 +53,8 @@ SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter that cannot import the suite."""
-    return standalone.python_without(tmp_path_factory.mktemp("python") / "without")
+    """An interpreter that has no more than executors must have: not the suite, nor what only the driver uses."""
+    return standalone.python_without(tmp_path_factory.mktemp("python") / "without", "pandas", "typer", "kio")
 
 
 @pytest.fixture

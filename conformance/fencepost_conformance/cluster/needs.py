@@ -14,7 +14,7 @@ from importlib import import_module
 #: what each kind of work imports there, and how to install it
 _MODEL = {"transitions": "transitions", "numpy": "numpy"}
 _CORE = {"xxhash": "xxhash", "re2": "google-re2", "rich": "rich"}
-TRACES = {"pyarrow": "pyarrow", "pandas": "pandas", "transitions": "transitions", **_CORE}
+TRACES = {"pyarrow": "pyarrow", "pydantic": "pydantic", "transitions": "transitions", **_CORE}
 FILES = {"pydantic": "pydantic", "transitions": "transitions", **_CORE}
 GRAPHS = {**_MODEL, **_CORE}
 
