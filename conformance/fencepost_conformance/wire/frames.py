@@ -146,7 +146,7 @@ def _schema(api: str, version: int, kind: Any) -> Any:
 def _read(schema: Any, frame: bytes, offset: int) -> tuple[Any, int]:
     try:
         return entity_reader(schema)(frame, offset)
-    except (SerialError, ValueError, TypeError) as error:
+    except (SerialError, ValueError, TypeError, LookupError) as error:
         if odd := _ODD_CODE.fullmatch(str(error)):
             raise UnknownErrorCode(f"{schema.__name__}: Kafka has no error code {odd[1]}", int(odd[1])) from None
         raise MalformedFrame(f"{schema.__name__}: {error or type(error).__name__}") from None

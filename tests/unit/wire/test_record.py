@@ -54,7 +54,11 @@ class Peer:
 
 @asynccontextmanager
 async def recording(
-    broker: FakeBroker, path: Path, complaints: list[str] | None = None, groups: frozenset[str] = frozenset()
+    broker: FakeBroker,
+    path: Path,
+    complaints: list[str] | None = None,
+    groups: frozenset[str] = frozenset(),
+    settings: Any = None,
 ) -> AsyncIterator[tuple[Callable[[], Coroutine[Any, Any, Peer]], asyncio.Task[Any]]]:
     """A recorder before the broker: a function that connects a client to it, and the running recording."""
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
@@ -65,6 +69,7 @@ async def recording(
             path,
             until,
             groups=groups,
+            settings=settings,
             ready=ready.put_nowait,
             complain=(complaints if complaints is not None else []).append,
         )
