@@ -7,8 +7,10 @@ import functools
 import importlib
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from .interruption import listen_to_sigterm
@@ -61,6 +63,9 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*values, **options)
         except KeyboardInterrupt:
             raise CannotRun(INTERRUPTED) from None
+        except subprocess.TimeoutExpired as late:
+            program = Path(late.cmd if isinstance(late.cmd, str) else late.cmd[0]).name
+            raise CannotRun(f"{program} did not end within {late.timeout:g} s") from None
         except OSError as reason:
             at = "" if reason.filename is None else f"{reason.filename}: "
             raise CannotRun(f"{at}{reason.strerror or reason}") from None

@@ -22,6 +22,7 @@ from rich.console import Console
 from . import repository, seeds
 from .console import CannotRun
 from .counting import counted
+from .interruption import interruptible, listen_to_sigterm
 from .listing import Listing
 
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
@@ -51,6 +52,9 @@ class Finding:
     result: dict[str, Any] = field(default_factory=dict)
 
 
+#: seconds that an interrupted command may take to end what it started and to tell what it did
+_PATIENCE_S = 30.0
+
 #: random traces of each protocol, in each of the two runs on Spark
 TRACES = 1_500
 
@@ -76,17 +80,28 @@ def stages(out: Path, seed: int) -> list[Stage]:
 
 
 def run_stage(stage: Stage, folder: Path) -> Finding:
-    """Run one command; its progress goes to the terminal, its JSON comes back."""
+    """Run one command; its progress goes to the terminal, its JSON comes back.
+
+    Interrupted, it has the command end, and tells what that had done. Then nothing more is to be run."""
     words = [sys.executable, "-m", "fencepost_conformance.cli", *stage.words, "--json"]
     began = time.monotonic()
-    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, check=False)
+    said = ""
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as command:
+        with interruptible() as cut:
+            said, _ = command.communicate()
+        if cut.happened:
+            command.terminate()  # of a terminal's Ctrl-C it has heard itself; then this says nothing new
+            try:
+                said, _ = command.communicate(timeout=_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                command.kill()
     seconds = time.monotonic() - began
-    verdict = {0: "held", 1: "does not hold"}.get(done.returncode, "could not run")
+    verdict = {0: "held", 1: "does not hold"}.get(command.returncode, "could not run")
     try:
-        result = json.loads(done.stdout)
+        result = json.loads(said)
     except json.JSONDecodeError:
         result = {}
-    return Finding(stage, verdict, seconds, result)
+    return Finding(stage, "interrupted" if cut.happened else verdict, seconds, result)
 
 
 def table_of(findings: list[Finding]) -> Listing:
@@ -102,6 +117,7 @@ def table_of(findings: list[Finding]) -> Listing:
 
 
 def main() -> None:
+    listen_to_sigterm()
     console = Console()
     try:
         seed = seeds.seed_of_run()
@@ -120,10 +136,8 @@ def main() -> None:
             findings.append(Finding(stage, "skipped"))
             continue
         console.print(f"[bold]{number}. {stage.title}[/]  fencepost {' '.join(stage.words)}")
-        try:
-            findings.append(run_stage(stage, root))
-        except KeyboardInterrupt:
-            findings.append(Finding(stage, "interrupted"))
+        findings.append(run_stage(stage, root))
+        if findings[-1].verdict == "interrupted":
             break
     console.print(table_of(findings))
     for each in findings:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ..console import CannotRun
+from ..interruption import listen_to_sigterm
 from ..targets.broker import DEFAULT_VERSION
 from .java import java_member
 from .produce import Made, produce, takes
@@ -43,4 +44,5 @@ def corpus(
 
 
 if __name__ == "__main__":
+    listen_to_sigterm()
     typer.run(corpus)

@@ -13,6 +13,7 @@ import typer
 from ..checker.run import find_traces
 from ..console import CannotRun, progress
 from ..counting import counted
+from ..interruption import listen_to_sigterm
 from ..processes import worker_processes
 from .falsehoods import KINDS
 from .judge import judge  # not of this module: a worker cannot import a ``__main__``
@@ -46,4 +47,5 @@ def falsify(
 
 
 if __name__ == "__main__":
+    listen_to_sigterm()
     typer.run(falsify)

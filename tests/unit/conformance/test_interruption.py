@@ -151,6 +151,36 @@ def test_failures_that_were_found_are_kept_as_they_are(tmp_path: Path, monkeypat
     assert (tmp_path / "report.html").read_text().count('class="trace"') == 3
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="counts processes in /proc")
+def test_sigterm_ends_the_command_that_the_main_job_is_at(tmp_path: Path) -> None:
+    program = """
+from pathlib import Path
+from fencepost_conformance.interruption import listen_to_sigterm
+from fencepost_conformance.mainjob import Stage, run_stage
+listen_to_sigterm()
+words = ("conform", "--profile", "intended", "--traces", "1000000", "--workers", "1")
+found = run_stage(Stage("a stage", words), Path.cwd())
+print(found.verdict, found.result["counts"]["traces"], found.result["error"], sep="|")
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if re.search(r": [1-9][\d,]* of 1,000,000", line):
+                break
+        os.kill(running.pid, signal.SIGTERM)
+        said, _ = running.communicate(timeout=40)
+        assert until(lambda: not of_session(running.pid), 10), of_session(running.pid)
+    verdict, done, error = said.strip().split("|")
+    assert (verdict, int(done) > 0) == ("interrupted", True)
+    assert error.startswith("interrupted; ")
+
+
 def test_the_block_ends_and_not_the_command() -> None:
     with interruptible() as cut:
         raise KeyboardInterrupt
