@@ -46,6 +46,7 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 
 @pytest.mark.tlc
 @pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("name", ["ConsumerTimers", "ConsumerGrowth"])
 def test_more_graphs_are_the_same(name: str, tlc: None) -> None:
     row = check_tlc(ENTRIES[name], workers=2)
@@ -66,7 +67,14 @@ def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
 
 
 @pytest.mark.tlc
-@pytest.mark.parametrize("override", ["Interval = TRUE", "SlowAppends = FALSE", "FirstParts = 1"])
+@pytest.mark.parametrize(
+    "override",
+    [
+        "Interval = TRUE",
+        pytest.param("SlowAppends = FALSE", marks=pytest.mark.all),
+        pytest.param("FirstParts = 1", marks=pytest.mark.all),
+    ],
+)
 def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
     assert "the specification" in sides_of_a_changed_specification(tmp_path, ENTRIES["ConsumerQuiet"], override)
 
@@ -74,7 +82,12 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
 @pytest.mark.tlc
 @pytest.mark.parametrize(
     "mutant",
-    ["Confirms <- AnythingConfirms", "MustRevoke <- NobodyMustRevoke", "Tells <- TellsWhoAsks", "AtOnce <- AllAtOnce"],
+    [
+        "Confirms <- AnythingConfirms",
+        pytest.param("MustRevoke <- NobodyMustRevoke", marks=pytest.mark.all),
+        pytest.param("Tells <- TellsWhoAsks", marks=pytest.mark.all),
+        pytest.param("AtOnce <- AllAtOnce", marks=pytest.mark.all),
+    ],
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
     check_the_same_change_of_both(tmp_path, ENTRIES["ConsumerQuiet"], mutant)

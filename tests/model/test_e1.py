@@ -39,6 +39,7 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 
 @pytest.mark.tlc
 @pytest.mark.slow
+@pytest.mark.all
 def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None) -> None:
     row = check_tlc(ENTRIES[LARGE], workers=2)
     assert (row.compared, row.wrong) == (True, [])
@@ -64,8 +65,8 @@ def test_a_change_of_the_specification_alone_is_seen(tmp_path: Path, tlc: None) 
     "mutant",
     [
         "NotPending <- NobodyIsPendingAfterOne",
-        "GetSync <- GetSyncAnsweredEarly",
-        "FailParkedSyncs <- ForgetParkedSyncs",
+        pytest.param("GetSync <- GetSyncAnsweredEarly", marks=pytest.mark.all),
+        pytest.param("FailParkedSyncs <- ForgetParkedSyncs", marks=pytest.mark.all),
     ],
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:

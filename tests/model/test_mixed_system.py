@@ -56,13 +56,27 @@ def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
 
 
 @pytest.mark.tlc
-@pytest.mark.parametrize("override", ['Policy = "disabled"', "Interval = TRUE", "Cooperative = TRUE"])
+@pytest.mark.parametrize(
+    "override",
+    [
+        'Policy = "disabled"',
+        pytest.param("Interval = TRUE", marks=pytest.mark.all),
+        pytest.param("Cooperative = TRUE", marks=pytest.mark.all),
+    ],
+)
 def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
     assert "the specification" in sides_of_a_changed_specification(tmp_path, ENTRIES["MixedQuiet"], override)
 
 
 @pytest.mark.tlc
-@pytest.mark.parametrize("mutant", ["Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers"])
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "Granted <- ToldItsTarget",
+        pytest.param("Brought <- BringsNothing", marks=pytest.mark.all),
+        pytest.param("TimersOf <- NoTimers", marks=pytest.mark.all),
+    ],
+)
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
     check_the_same_change_of_both(tmp_path, ENTRIES["MixedQuiet"], mutant)
 
