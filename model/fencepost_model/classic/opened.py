@@ -14,7 +14,7 @@ from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
 from .slots import Removed, Shadow, Slot, Written, exchanged
-from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Group, Operation, Timer
+from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Group, Operation, Timed, Timer
 
 
 class Opened:
@@ -113,7 +113,7 @@ class Opened:
     def create(self, group_id: str, generation: int = 0) -> Draft:
         """C-ST-06: a new group. Mended, timers of an earlier classic group of that name end (C-TMR-12)."""
         slot = self.slots.get(group_id)
-        if slot is not None and not self.profile.fault_timers_outlive_reverted_group:
+        if not self.profile.fault_timers_outlive_reverted_group:
             self.loose.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
             slot = None
         draft = Draft(
@@ -123,7 +123,8 @@ class Opened:
         return draft
 
     def delete(self, group_id: str) -> None:
-        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09); what waits for the log is no more its own."""
+        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09). What waits for the log is no more its own,
+        but sets the timers that it is to set by name (X-JOIN-20)."""
         draft = self.drafts.pop(group_id, None)
         delay = draft.delay if draft is not None else self.slots[group_id].delay
         if draft is not None:
@@ -133,7 +134,7 @@ class Opened:
             operation._replace(callback=None)
             if operation.group_id == group_id
             and operation.former is None
-            and not isinstance(operation.callback, Created)  # F-RT-13
+            and not isinstance(operation.callback, Created | Timed)  # F-RT-13
             else operation
             for operation in self.operations
         ]
