@@ -12,6 +12,7 @@ from typing import IO
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
 from fencepost.protocol.settings import Profile, Settings
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
@@ -33,6 +34,11 @@ _OF_KNOWN_MEMBERS = (
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.FENCED_MEMBER_EPOCH,
 )
+#: By which a request that is parked waits on: for all members and pending ids, or the initial delay; for the leader.
+_WAITS_BY: dict[type, tuple[str, ...]] = {
+    JoinGroupRequest: ("C-JOIN-41", "C-JOIN-43", "C-ST-23"),
+    SyncGroupRequest: ("C-SYNC-16",),
+}
 #: How many different answers a refusal lists.
 _SHOWN = 8
 
@@ -105,6 +111,7 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
         seen = f"{request_text(op)} was answered {answer_text(op.answer, op)}"
         if not allowed:
             allowed.append("no answer yet: the request still has to wait")
+            rules.update(dict.fromkeys(_WAITS_BY.get(type(op.body), ())))
     else:
         seen = f"{request_text(op)} was sent while something that must have happened before had not"
     shown = tuple(sorted(set(allowed)))

@@ -74,7 +74,7 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
 
 def _whole_failures(directory: Path, job: Job, rows: Sequence[Row]) -> list[Chart]:
     """As they are: whoever interrupts does not wait for shrinking, and the target may be gone."""
-    charts = []
+    charts: list[Chart] = []
     for row in rows:
         whole = generate(row.seed, PROFILES[job.profile], job.steps, job.protocol)
         found = Examined(
@@ -93,12 +93,15 @@ def _kept(directory: Path, row: Row, shown: Loaded, found: Examined, *, model: b
 
 
 def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
-    """Traces of a broker are kept whole: to leave something out of them would be to invent a run."""
-    charts = []
+    """Traces of a broker are kept whole: to leave something out of them would be to invent a run. All of them are
+    written, since no seed makes them again; the first few are drawn."""
+    charts: list[Chart] = []
     (directory / "failures").mkdir(exist_ok=True)
-    for row in summary.failures[:_SHOWN]:
+    for row in summary.failures:
         trace = summary.recorded[row.seed]
         write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [trace])
+        if len(charts) == _SHOWN:
+            continue
         # the row counts the lines after the header from 1, the file that is written has the header before them
         notes: tuple[str, ...] = (f"line {row.event + 1}: {row.left}", f"could have been: {row.right}", row.field)
         if hint := summary.hints.get(row.seed):
