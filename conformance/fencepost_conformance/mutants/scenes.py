@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fencepost.protocol.events import Appended, Event, Load, Request, TimerFired, TimerKey, TimerKind
+from fencepost.protocol.events import Appended, Event, Load, Request, TimerFired, TimerKey, TimerKind, Unload
 from fencepost.protocol.messages import JoinGroupRequest, Protocol, RequestBody, SyncGroupAssignment, SyncGroupRequest
 
 from ..targets.ids import member_id
@@ -17,8 +17,8 @@ def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
     return Request(at_ms, number, _VERSIONS[type(body)], "client", "/127.0.0.1", body)
 
 
-def _join(number: int, at_ms: int, member: str = "", instance: str | None = None) -> Request:
-    body = JoinGroupRequest("g", 100_000, 60_000, member, instance, "consumer", (Protocol("range", b""),))
+def _join(number: int, at_ms: int, member: str = "", instance: str | None = None, metadata: bytes = b"") -> Request:
+    body = JoinGroupRequest("g", 100_000, 60_000, member, instance, "consumer", (Protocol("range", metadata),))
     return _ask(number, at_ms, body)
 
 
@@ -43,7 +43,22 @@ def _returns_before_the_sync_timer() -> Sequence[Event]:
     )
 
 
+def _lost_while_one_that_returned_syncs() -> Sequence[Event]:
+    """A static member has come back, its record is open, and the partition is lost while it waits in the SyncGroup of
+    the next round."""
+    *begun, _, _, _ = _returns_before_the_sync_timer()
+    leader, again = member_id("client", 0), member_id("static", 2)
+    return (
+        *begun,
+        _join(5, 6_006, instance="static"),
+        _join(6, 6_007, leader, metadata=b"other"),
+        _ask(7, 6_008, SyncGroupRequest("g", 2, again, "static", "consumer", "range", ())),
+        Unload(6_009, None),
+    )
+
+
 #: name → the events; member ids are those that ``JavaOrder(MemberIds())`` makes
 SCENES: Final[Mapping[str, Sequence[Event]]] = {
     "a static member returns before the sync timer": _returns_before_the_sync_timer(),
+    "the partition is lost while a static member that returned syncs": _lost_while_one_that_returned_syncs(),
 }
