@@ -8,14 +8,19 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from fencepost_conformance import console as speech
 from fencepost_conformance import repository
 from fencepost_conformance.bench.measure import Row as Figure
 from fencepost_conformance.checker.verdict import Refusal, Verdict
-from fencepost_conformance.commands import bench, mutants, validate
+from fencepost_conformance.commands import bench, mutants, rules, validate
+from fencepost_conformance.findings.catalogue import FINDINGS
+from fencepost_conformance.findings.judge import Judged
+from fencepost_conformance.findings.judge import Verdict as Presence
+from fencepost_conformance.findings.outcome import Outcome
+from fencepost_conformance.findings.table import read_tickets
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.listing import Listing
 from fencepost_conformance.mainjob import Finding, Stage, table_of
@@ -28,6 +33,8 @@ from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.job import Row as TraceRow
 from fencepost_conformance.pipeline.summary import Summary
 from fencepost_conformance.report import checked, terminal
+from fencepost_conformance.rulebook.standing import Standing
+from fencepost_conformance.rulebook.texts import rule_book
 from fencepost_model.system.checking import Row
 from fencepost_model.system.manifest import read_manifest
 
@@ -73,6 +80,17 @@ KILL = Kill("lockstep", "records[].value", 1_234, 56, "")
 FIGURE = Figure("explorer", "states of two clients", 12e6, "states/s", "TLC with two workers", 3e6, 4.0, "1")
 STAGE = Stage("core against model, random traces", ())
 
+AT = ("impl/fencepost/x.py:3", "impl/fencepost/x.py:14")
+EVERYWHERE = dict.fromkeys(("specified", "modelled", "implemented", "tested"), AT)
+STANDINGS = [
+    Standing(rule_book()["C-JOIN-43"], EVERYWHERE, {"compared": 5, "wire": 3}, None),
+    Standing(rule_book()["C-JOIN-44"], {}, {}, None),
+    Standing(rule_book()["O-TXN-01"], {}, {}, "transactional offset commits are not part of the project yet"),
+]
+FINDING = max(FINDINGS, key=lambda finding: len(finding.name))
+RELEASES = [f"kafka:{release}" for release in ("4.0.2", "4.1.2", "4.2.1", "4.2.2", "4.3.1", "4.4.0")]
+PLAYED = {release: {FINDING.name: Judged(Presence.PRESENT, "why")} for release in RELEASES}
+
 #: what is shown, and the words that tell how it ended
 SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
     "check": (
@@ -99,6 +117,13 @@ SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
         ("C-JOIN-43", "REBALANCE_IN_PROGRESS", "orders-of-the-day", "broken: no JSON [a]"),
     ),
     "bench": (lambda: bench.table([FIGURE]), ("12,000,000.0 states/s", "4.00")),
+    "findings": (
+        lambda: Outcome([FINDING], PLAYED, {}, read_tickets(repository.root() / "docs" / "findings")).shown(),
+        (FINDING.name, "4.4.0", "● present"),
+    ),
+    "rules": (lambda: rules.by_rule(STANDINGS), ("C-JOIN-43", "missing")),
+    "rules, summed up": (lambda: rules.summary(STANDINGS), ("C-JOIN-*", "out of scope, because")),
+    "rules, one": (lambda: Group(*rules.whole(STANDINGS[0])), ("C-JOIN-43", "quiet", "impl/fencepost/x.py:3,14")),
     "make run": (
         lambda: table_of([Finding(STAGE, "does not hold", 12, {"counts": {"traces": 3}})]),
         ("does not hold", "3 traces"),
@@ -117,7 +142,12 @@ def words(lines: list[str]) -> set[str]:
 
 
 #: headings of first columns, which need none where each cell stands alone on its line
-LISTED = {"configuration", "groups", "coverage", "mutant", "trace", "benchmark", "known", "difference", "seed", "what"}
+LISTED = {"rule", "rules", "finding", "configuration", "groups", "coverage", "mutant", "trace", "benchmark"} | {
+    "known",
+    "difference",
+    "seed",
+    "what",
+}
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
