@@ -55,6 +55,8 @@ class Finding:
 #: seconds that an interrupted command may take to end what it started and to tell what it did
 _PATIENCE_S = 30.0
 
+#: the release that core and model are held against
+KAFKA = "4.3.1"
 #: random traces of each protocol, in each of the two runs on Spark
 TRACES = 1_500
 
@@ -71,8 +73,8 @@ def stages(out: Path, seed: int) -> list[Stage]:
             needs_jdk=True,  # Spark itself runs on one
         ),
         Stage(
-            "core and model against Kafka 4.3.1, random traces of the same kinds on Spark",
-            (*spark, "--target", "kafka:4.3.1", "--seed", str(seed + TRACES), "-o", str(out / "kafka")),
+            f"core and model against Kafka {KAFKA}, random traces of the same kinds on Spark",
+            (*spark, "--target", f"kafka:{KAFKA}", "--seed", str(seed + TRACES), "-o", str(out / "kafka")),
             needs_jdk=True,
         ),
         Stage("recorded traces of real clients", ("validate", "tests/corpus")),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 
 from rich.console import Console
 
 from . import repository, seeds
 from .console import CannotRun
-from .mainjob import NEEDS_JDK, Finding, Stage, replays, run_stage, status_of, table_of
+from .mainjob import KAFKA, NEEDS_JDK, Finding, Stage, replays, run_stage, status_of, table_of
 
 #: random traces of each protocol, on each target
 TRACES = 3_000
@@ -28,8 +29,8 @@ def stages(seed: int) -> list[Stage]:
     return [
         Stage("core against model, random traces", (*words, "--seed", str(seed))),
         Stage(
-            "core and model against Kafka, random traces",
-            (*words, "--target", "kafka:4.3.1", "--seed", str(seed + TRACES)),
+            f"core and model against Kafka {KAFKA}, random traces",
+            (*words, "--target", f"kafka:{KAFKA}", "--seed", str(seed + TRACES)),
             needs_jdk=True,
         ),
     ]
@@ -42,10 +43,11 @@ def main() -> None:
     except CannotRun as reason:
         console.print(f"make test-all: {reason}")
         raise SystemExit(2) from None
-    console.print(ADDS + seeds.told(seed))
+    console.print(ADDS + seeds.told(seed), soft_wrap=True)
     root = repository.root()
+    began = time.monotonic()
     passed = subprocess.run([sys.executable, *TESTS], cwd=root, check=False).returncode == 0
-    findings = [Finding(Stage("every test", ()), "held" if passed else "does not hold")]
+    findings = [Finding(Stage("every test", ()), "held" if passed else "does not hold", time.monotonic() - began)]
     has_jdk = all(shutil.which(tool) for tool in ("java", "javac"))
     for stage in stages(seed):
         console.print(f"[bold]{stage.title}[/]  fencepost {' '.join(stage.words)}")
