@@ -11,6 +11,7 @@ from rich.console import Console
 
 from . import repository, seeds
 from .console import CannotRun
+from .interruption import interruptible, listen_to_sigterm
 from .mainjob import KAFKA, NEEDS_JDK, Finding, Stage, replays, run_stage, status_of, table_of
 
 #: random traces of each protocol, on each target
@@ -38,6 +39,7 @@ def stages(seed: int) -> list[Stage]:
 
 def main() -> None:
     console = Console(highlight=False)
+    listen_to_sigterm()
     try:
         seed = seeds.seed_of_run()
     except CannotRun as reason:
@@ -46,10 +48,17 @@ def main() -> None:
     console.print(ADDS + seeds.told(seed), soft_wrap=True)
     root = repository.root()
     began = time.monotonic()
-    passed = subprocess.run([sys.executable, *TESTS], cwd=root, check=False).returncode == 0
-    findings = [Finding(Stage("every test", ()), "held" if passed else "does not hold", time.monotonic() - began)]
+    with subprocess.Popen([sys.executable, *TESTS], cwd=root) as tests:
+        with interruptible() as cut:
+            tests.wait()
+        if cut.happened:
+            tests.terminate()  # of a terminal's Ctrl-C it has heard itself
+    verdict = "interrupted" if cut.happened else "held" if tests.returncode == 0 else "does not hold"
+    findings = [Finding(Stage("every test", ()), verdict, time.monotonic() - began)]
     has_jdk = all(shutil.which(tool) for tool in ("java", "javac"))
     for stage in stages(seed):
+        if findings[-1].verdict == "interrupted":
+            break
         console.print(f"[bold]{stage.title}[/]  fencepost {' '.join(stage.words)}")
         findings.append(Finding(stage, "skipped") if stage.needs_jdk and not has_jdk else run_stage(stage, root))
     console.print(table_of(findings))
