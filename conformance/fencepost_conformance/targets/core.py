@@ -12,6 +12,7 @@ from fencepost.coordinator import CoordinatorState
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
@@ -51,7 +52,7 @@ class CoreSession:
         self.consumer_groups: dict[str, ConsumerGroupView] = {}
 
     def feed(self, event: Event) -> Observation:
-        """Handle the event and tell what it did. Raises what the core raises."""
+        """Handle the event and tell what it did. Raises what the core raises, ``IllegalEvent`` among it."""
         old = self._state
         self._state, outcome = coordinator.step(old, event, self._choices)
         timers = self._timers(event, outcome.timers)
@@ -77,6 +78,13 @@ class CoreSession:
         self._state, self._versions = mark.state, dict(mark.versions)
         self.armed = dict(mark.armed)
         self.groups, self.consumer_groups = dict(mark.groups), dict(mark.consumer_groups)
+
+    def offer(self, event: Event) -> Observation:
+        """Likewise, but an event that the core refuses is an observation too, of nothing else than that ``error``."""
+        try:
+            return self.feed(event)
+        except IllegalEvent as refused:
+            return Observation(error=refused.reason)
 
     def _timers(self, event: Event, commands: Sequence[object]) -> dict[TimerKey, int | None]:
         before: dict[TimerKey, int | None] = {}
@@ -131,7 +139,7 @@ class Core:
 
     def run(self, settings: Settings, profile: Profile, events: Sequence[Event]) -> list[Observation]:
         session = CoreSession(settings, profile, self._choices())
-        return [session.feed(event) for event in events]
+        return [session.offer(event) for event in events]
 
     def run_until_raised(
         self, settings: Settings, profile: Profile, events: Sequence[Event]

@@ -56,6 +56,7 @@ from .work import Step
 def replicated(step: Step, offset: int) -> None:
     """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
     step.committed = offset
+    step.ends = tuple(end for end in step.ends if end > offset)
     step.changes = tuple(change for change in step.changes if change.offset > offset)
     step.relisted = tuple(entry for entry in step.relisted if entry[0] >= offset)
     if not step.operations:
@@ -86,6 +87,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
         newest = {change.group_id: groups.get(change.group_id) for change in lost}
         for change in reversed(lost):
             now = groups.pop(change.group_id, None)
+            step.repark(now, change.before)
             if change.before is not None:
                 groups[change.group_id] = change.before
             if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
@@ -102,6 +104,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
             if isinstance(old, ConsumerGroup):
                 timers.bring_back(step, old, now)
     step.start = base
+    step.ends = tuple(end for end in step.ends if end <= base)
     step.lingering = step.state.lingering_base
     for number, operation in list(step.operations.items()):
         if operation.offset > base:

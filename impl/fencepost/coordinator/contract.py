@@ -5,16 +5,59 @@ Every check raises ``IllegalEvent``, which says what is wrong and what would be 
 
 from __future__ import annotations
 
-from fencepost.protocol.errors import IllegalEvent
-from fencepost.protocol.events import Event, TimerFired, TimerKey
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from .state import CoordinatorState
+from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    GroupConfigChanged,
+    Load,
+    LoadFailed,
+    LoadStarted,
+    Request,
+    TaskDone,
+    TimerFired,
+    TimerKey,
+    TopicsChanged,
+    Unload,
+)
+from fencepost.protocol.messages import VERSIONS
+from fencepost.protocol.shapes import fault
+
+from .state import CoordinatorState, Status
 
 
 def check(state: CoordinatorState, event: Event) -> None:
     """Raises ``IllegalEvent`` if no driver may deliver this event now."""
-    if isinstance(event, TimerFired):
-        _timer(state, event)
+    look = _CHECKS.get(type(event))
+    if look is None:
+        raise IllegalEvent(f"{type(event).__name__} is no event; those that are stand in fencepost.protocol.events")
+    wrong = fault(event)
+    if wrong is not None:
+        raise IllegalEvent(wrong)
+    if event.at_ms < state.now:
+        raise IllegalEvent(
+            f"at_ms is {event.at_ms}, but time has come to {state.now} ms, and it does not run backwards; "
+            "events of one coordinator come one at a time, in the order of their times, from 0 on"
+        )
+    look(state, event)
+
+
+def _request(state: CoordinatorState, event: Request) -> None:
+    first, last = VERSIONS[type(event.body)]
+    if not first <= event.version <= last:
+        name = type(event.body).__name__
+        raise IllegalEvent(f"{name} has no version {event.version}; there are {first} to {last}")
+    if event.id < 0:
+        raise IllegalEvent(f"Request.id must not be negative, as {event.id} is: such ids are of writes of timers")
+    if event.id in state.operations or event.id in state.parked:
+        raise IllegalEvent(
+            f"request {event.id} is open: it is not answered, or what it wrote is not replicated; give this one an id "
+            "that no other has had"
+        )
 
 
 def _timer(state: CoordinatorState, event: TimerFired) -> None:
@@ -23,11 +66,13 @@ def _timer(state: CoordinatorState, event: TimerFired) -> None:
     if armed is None:
         raise IllegalEvent(
             f"{_name(event.key)} is not set: it was never set, was cancelled, or has fired; "
-            "drop a timer when an outcome cancels it, and when its partition is unloaded"
+            "drop a timer when an outcome cancels it or sets it again",
+            "NoSuchTimer",
         )
     if event.at_ms < armed.due:
         raise IllegalEvent(
-            f"{_name(event.key)} is due at {armed.due} ms, not at {event.at_ms} ms; deliver it then or later"
+            f"{_name(event.key)} is due at {armed.due} ms, not at {event.at_ms} ms; deliver it then or later",
+            "NoSuchTimer",
         )
 
 
@@ -35,3 +80,105 @@ def _name(key: TimerKey) -> str:
     what = f"operation {key.operation}" if not key.group_id and not key.member_id else f"group {key.group_id!r}"
     member = f", member {key.member_id!r}" if key.member_id else ""
     return f"the {key.kind.value} timer of {what}{member}"
+
+
+def _task(state: CoordinatorState, event: TaskDone) -> None:
+    if event.key.group_id not in state.tasks:
+        raise IllegalEvent(
+            f"no {event.key.kind.value} task of group {event.key.group_id!r} is under way; deliver one TaskDone for "
+            "each of an outcome's tasks, and none after an Unload",
+            "NoSuchTask",
+        )
+
+
+def _appended(state: CoordinatorState, event: Appended) -> None:
+    """F-RT-04, F-RT-05; the same high watermark may be told twice."""
+    offset = event.offset
+    if offset == state.committed or offset in state.ends:
+        return
+    if offset < state.committed:
+        raise IllegalEvent(
+            f"every record below {state.committed} was replicated before, and the high watermark does not go back to "
+            f"{offset}"
+        )
+    if offset > state.end:
+        raise IllegalEvent(
+            f"the log ends at {state.end}, so not every record below {offset} can be replicated", "OffsetBeyondLog"
+        )
+    raise IllegalEvent(
+        f"offset {offset} is among the records of one outcome, which are replicated together; "
+        f"{', '.join(map(str, state.ends))} may be told",
+        "OffsetInsideBatch",
+    )
+
+
+def _append_failed(state: CoordinatorState, event: AppendFailed) -> None:
+    """F-RT-08."""
+    if state.base == state.end:
+        raise IllegalEvent(
+            "the step before wrote nothing, so no append can have failed; AppendFailed comes directly after the "
+            "outcome whose records it is about",
+            "NothingToAppend",
+        )
+
+
+def _topics(state: CoordinatorState, event: TopicsChanged) -> None:
+    """M-RX-03."""
+    if event.version < state.topics.version:
+        raise IllegalEvent(f"the image of the topics has version {state.topics.version}, and {event.version} is older")
+    for kind, names in (("name", [t.name for t in event.topics]), ("topic_id", [t.topic_id for t in event.topics])):
+        if len(set(names)) < len(names):
+            raise IllegalEvent(f"two topics of an image have one {kind}")
+    for topic in event.topics:
+        if topic.partitions < 0 or len(topic.racks) > topic.partitions:
+            raise IllegalEvent(
+                f"topic {topic.name!r} has {topic.partitions} partitions and racks of {len(topic.racks)}; there may be "
+                "one row of racks for each partition"
+            )
+
+
+def _config(state: CoordinatorState, event: GroupConfigChanged) -> None:
+    """G-CFG-28."""
+    config = event.config
+    if config is None:
+        return
+    values = (
+        ("consumer_session_timeout_ms", config.consumer_session_timeout_ms, 1),
+        ("consumer_heartbeat_interval_ms", config.consumer_heartbeat_interval_ms, 1),
+        ("consumer_assignment_interval_ms", config.consumer_assignment_interval_ms, 0),
+    )
+    for name, value, least in values:
+        if value is not None and value < least:
+            raise IllegalEvent(f"GroupConfig.{name} must be {least} or more, not {value}")
+
+
+def _epoch(state: CoordinatorState, event: LoadStarted | Load | LoadFailed | Unload) -> None:
+    """F-LOAD-03, F-LOAD-08: an epoch that is not the newest is late, and nothing comes of it."""
+    epoch = event.leader_epoch
+    if epoch is not None and epoch < 0:
+        raise IllegalEvent(f"leader_epoch must not be negative, as {epoch} is; it counts who led the partition")
+
+
+def _ended(state: CoordinatorState, event: Load | LoadFailed) -> None:
+    """F-RT-01: what ends is what was started, or an earlier one that a newer epoch has overtaken."""
+    _epoch(state, event)
+    if state.status is Status.LOADING and event.leader_epoch > state.leader_epoch:
+        raise IllegalEvent(
+            f"loading was started at leader epoch {state.leader_epoch}, and none at {event.leader_epoch} can have "
+            "ended; begin with LoadStarted"
+        )
+
+
+_CHECKS: Final[Mapping[type, Callable[[CoordinatorState, Any], None]]] = {
+    Request: _request,
+    TimerFired: _timer,
+    TaskDone: _task,
+    Appended: _appended,
+    AppendFailed: _append_failed,
+    TopicsChanged: _topics,
+    GroupConfigChanged: _config,
+    LoadStarted: _epoch,
+    Load: _ended,
+    LoadFailed: _ended,
+    Unload: _epoch,
+}

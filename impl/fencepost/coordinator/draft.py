@@ -12,7 +12,7 @@ from fencepost.protocol.messages import Protocol
 from fencepost.protocol.view import GroupState
 
 from .errors import InternalError
-from .state import ClassicGroup, Member
+from .state import ANSWERED, ClassicGroup, Member
 
 #: From where each state may be entered (C-ST-10…17, C-ST-25).
 _FROM: Mapping[GroupState, frozenset[GroupState]] = {
@@ -39,6 +39,7 @@ class GroupDraft:
         "leader",
         "members",
         "new_member_added",
+        "parking",
         "pending_join",
         "pending_sync",
         "previous_state",
@@ -68,6 +69,7 @@ class GroupDraft:
         self.awaiting = group.awaiting
         self.new_member_added = group.new_member_added
         self.assignment_open = group.assignment_open
+        self.parking: dict[int, bool] = {}  #: requests that wait here from now on, or no more
         self._copied = False
         self._static_copied = False
 
@@ -106,6 +108,8 @@ class GroupDraft:
         if old is not None:
             self.awaiting -= old.join is not None
         self.awaiting += member.join is not None
+        if old is None or old.join is not member.join or old.sync is not member.sync:
+            self._park(old, member)
         if old is None or old.protocols is not member.protocols:
             if old is not None:
                 self.count(old.protocols, -1)
@@ -119,7 +123,14 @@ class GroupDraft:
         if member is not None:
             self.awaiting -= member.join is not None
             self.count(member.protocols, -1)
+            self._park(member, None)
         return member
+
+    def _park(self, old: Member | None, new: Member | None) -> None:
+        for member, waits in ((old, False), (new, True)):
+            for number in () if member is None else (member.join, member.sync):
+                if number is not None and number != ANSWERED:
+                    self.parking[number] = waits
 
     def count(self, protocols: tuple[Protocol, ...], change: int) -> None:
         """G-DATA-08; a name listed twice counts twice (C-JOIN-72)."""

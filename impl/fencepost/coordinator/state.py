@@ -23,6 +23,7 @@ from fencepost.protocol.view import GroupState
 
 from .consumer.state import ConsumerGroup, ConsumerMember
 from .consumer.topics import TopicImage
+from .persistent import PersistentMap
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 
 #: The epoch of a partition that is not known (F-LOAD-08).
@@ -196,6 +197,7 @@ class RegexTask(NamedTuple):
 
 
 _STANDARD: Final = StandardFunctions()
+NOBODY: Final[PersistentMap[int, str]] = PersistentMap()
 
 #: An entry of a map that reads go through: a group's (member id "") or a member's of a consumer group.
 Entry: TypeAlias = tuple[str, str]
@@ -210,6 +212,7 @@ class CoordinatorState(NamedTuple):
     status: Status = Status.CLOSED
     leader_epoch: int = NO_EPOCH
     handled: int = 0  #: events so far; names what a timer caused
+    now: int = 0  #: the time of the last event
     groups: Mapping[str, Group] = {}
     end: int = 0  #: offset of the next record
     committed: int = 0  #: high watermark: every record below is replicated
@@ -217,6 +220,8 @@ class CoordinatorState(NamedTuple):
     changes: tuple[GroupChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
     operations: Mapping[int, Operation] = {}  #: open, in log order
     timers: TimerTable = NO_TIMERS
+    parked: PersistentMap[int, str] = NOBODY  #: JoinGroups and SyncGroups that wait in a group, and in which
+    ends: tuple[int, ...] = ()  #: of outcomes whose records are not replicated
     incarnations: int = 0
     relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)
     functions: Functions = _STANDARD

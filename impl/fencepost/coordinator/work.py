@@ -29,6 +29,7 @@ from .draft import GroupDraft
 from .replay import Replay
 from .state import (
     ANSWERED,
+    NOBODY,
     AppendCallback,
     ClassicGroup,
     CoordinatorState,
@@ -50,6 +51,8 @@ class Step:
         "_changed",
         "_groups",
         "_operations",
+        "_parked",
+        "_parking",
         "_timer_changes",
         "_timers_before",
         "at_ms",
@@ -58,6 +61,7 @@ class Step:
         "choices",
         "committed",
         "configs",
+        "ends",
         "functions",
         "incarnations",
         "leader_epoch",
@@ -98,6 +102,9 @@ class Step:
         self._operations: dict[int, Operation] | None = None
         self._timers_before = state.timers
         self._timer_changes: dict[Slot, Armed | None] = {}
+        self.ends = state.ends
+        self._parked = state.parked
+        self._parking: dict[int, str | None] = {}
         self.functions = state.functions
         self.topics = state.topics
         self.configs = state.configs
@@ -159,15 +166,28 @@ class Step:
     def keep(self, draft: GroupDraft) -> None:
         """Make the draft the group of its name."""
         self._own_groups()[draft.group_id] = draft.freeze()
+        for number, waits in draft.parking.items():
+            self._parking[number] = draft.group_id if waits else None
 
     def change_map(self, group_id: str, group: Group | None) -> None:
         """A group comes, is exchanged, changes or goes, by a record of this step (F-RT-08, C-ADM-08)."""
         groups = self._own_groups()
-        self._changed.append((group_id, groups.get(group_id), 0))
+        old = groups.get(group_id)
+        self._changed.append((group_id, old, 0))
+        self.repark(old, group)
         if group is None:
             groups.pop(group_id, None)
         else:
             groups[group_id] = group
+
+    def repark(self, old: Group | None, new: Group | None) -> None:
+        """The requests that wait in one group wait no more, those that wait in another do: it takes its place."""
+        for group, waits in ((old, False), (new, True)):
+            if isinstance(group, ClassicGroup):
+                for member in group.members.values():
+                    for number in (member.join, member.sync):
+                        if number is not None and number != ANSWERED:
+                            self._parking[number] = group.group_id if waits else None
 
     def forget_in_memory(self, group_id: str) -> None:
         """A group goes and no record says so; the change counts as the next record's (C-JOIN-15)."""
@@ -277,7 +297,8 @@ class Step:
         self.replace_groups(groups, ())
         self._changed.clear()
         self._operations = {}
-        self._timers_before = NO_TIMERS
+        self._timers_before, self._parked, self.ends = NO_TIMERS, NOBODY, ()
+        self._parking.clear()
         self._timer_changes.clear()
         self.tasks = {}
         self.lingering = {}
@@ -297,6 +318,7 @@ class Step:
             self.status,
             self.leader_epoch,
             old.handled + 1,
+            self.at_ms,
             self.groups,
             end,
             self.committed,
@@ -304,6 +326,8 @@ class Step:
             changes,
             self.operations,
             self._timers_before.changed(self._timer_changes) if self._timer_changes else self._timers_before,
+            self._parked.changed(self._parking) if self._parking else self._parked,
+            (*self.ends, end) if self.records else self.ends,
             self.incarnations,
             self.relisted,
             self.functions,

@@ -56,5 +56,11 @@ class ErrorCode(IntEnum):
 class IllegalEvent(ValueError):
     """An event that no driver may deliver now, to a coordinator or to a member; the state is as before.
 
-    The message says what was wrong, and what would be right.
+    The message says what was wrong, and what would be right. ``reason`` is one word for it, where one is needed:
+    ``NoSuchTimer``, ``NoSuchTask``, ``OffsetBeyondLog``, ``OffsetInsideBatch``, ``NothingToAppend``, else the name of
+    the class.
     """
+
+    def __init__(self, message: str, reason: str = "IllegalEvent") -> None:
+        super().__init__(message)
+        self.reason = reason

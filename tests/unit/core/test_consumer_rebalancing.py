@@ -137,7 +137,7 @@ def test_the_groups_own_settings_are_kept_within_bounds() -> None:
         assert scene.come("m1", "a").heartbeat_interval_ms == 7_000
         assert scene.timer(TimerKind.CONSUMER_SESSION, "m1") == session
         assert scene.come("m2", "a").member_epoch == scene.seen.group_epoch  # the interval is 0
-        scene.feed(GroupConfigChanged(0, "g", None))
+        scene.feed(GroupConfigChanged(scene.now, "g", None))
         assert scene.ok("m2", scene.who("m2").member_epoch).heartbeat_interval_ms == 5_000
 
 

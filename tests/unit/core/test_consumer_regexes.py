@@ -165,7 +165,7 @@ def test_a_result_for_nobody_is_dropped() -> None:
     lost.ok("m1", 0, None, {}, regex="a", timeout=5)
     lost.feed(Unload(0, None))
     assert not running(lost)
-    with pytest.raises(ValueError, match="no task"):
+    with pytest.raises(ValueError, match="no regex task"):
         scene.feed(TaskDone(scene.now, KEY))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fencepost import coordinator
 from fencepost.protocol import messages as m
-from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Appended, TimerKey, TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 from fencepost.protocol.view import GroupState
@@ -129,8 +129,8 @@ def test_answers_of_one_replication_come_in_log_order() -> None:
 
 def test_the_high_watermark_stays_within_the_log() -> None:
     scene = with_open_write()
-    for offset in (0, len(scene.records) + 1):
-        with pytest.raises(ValueError, match=r"Appended\("):
+    for offset, why in ((0, "was replicated before"), (len(scene.records) + 1, "the log ends at")):
+        with pytest.raises(IllegalEvent, match=why):
             scene.feed(Appended(scene.now, offset))
 
 

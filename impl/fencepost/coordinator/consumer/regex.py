@@ -86,11 +86,9 @@ def _last(step: Step, group: ConsumerGroup) -> Resolution | None:
 
 
 def done(step: Step, event: TaskDone) -> None:
-    """M-RX-04, M-RX-05. Raises ``ValueError`` for a task that nobody started."""
+    """M-RX-04, M-RX-05."""
     name = event.key.group_id
-    task = step.tasks.get(name)
-    if task is None:
-        raise ValueError(f"no task {event.key} is under way")
+    task = step.tasks[name]
     step.tasks = {other: running for other, running in step.tasks.items() if other != name}
     group = step.consumer_group(name)
     if group is not None and not event.failed:

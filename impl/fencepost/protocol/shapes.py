@@ -1,0 +1,109 @@
+"""Whether a message, record or event holds what its annotations say.
+
+Dataclasses do not look at what they are given, and a text where a number belongs would fail much later, somewhere
+inside. So whoever takes messages from outside looks once, at the border. That is on the path of every request, so for
+each class one expression is compiled from its annotations, as ``dataclasses`` does for its methods; it only says yes or
+no. After a no the fields are gone through one by one, to tell which is wrong and what it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+#: Integers are 32 bits wide, but for those of these names.
+_LEAST, _MOST = -(2**31), 2**31 - 1
+_WIDE: Final = frozenset({"at_ms", "id", "operation", "offset", "version", "timestamp", "metadata_hash"}) | {
+    "assignment_timestamp",
+    "current_state_timestamp",
+}
+_UUID_BYTES: Final = 16
+
+
+def fault(value: object) -> str | None:
+    """What is wrong with a message, record or event, by the name of the field; None if nothing is."""
+    kind: Any = type(value)
+    if _test_of(kind)(value):
+        return None
+    found = _explain(kind, "", value)
+    return None if found is None else kind.__name__ + found
+
+
+@cache
+def _test_of(kind: Any) -> Callable[[Any], bool]:
+    """Whether an object of exactly this class is right at first sight."""
+    scope: dict[str, Any] = {"_right": _right}
+    hints = get_type_hints(kind)
+    tests = [_test(hints[field.name], field.name, f"v.{field.name}", scope) for field in fields(kind)]
+    scope["_kind"] = kind
+    made: Callable[[Any], bool] = eval(f"lambda v: type(v) is _kind and {' and '.join(tests)}", scope)
+    return made
+
+
+def _right(value: Any) -> bool:
+    kind: Any = type(value)
+    return _test_of(kind)(value)
+
+
+def _test(hint: Any, name: str, value: str, scope: dict[str, Any]) -> str:
+    """The text of an expression that is true if ``value`` is what the annotation says."""
+    if len(_parts(hint)) > 1:
+        parts = [part for part in _parts(hint) if part is not NoneType]
+        if len(parts) > 1:
+            test = f"type({value}) in {_known(frozenset(parts), scope)} and _right({value})"
+        else:
+            test = _test(parts[0], name, value, scope)
+        return test if len(parts) == len(_parts(hint)) else f"({value} is None or {test})"
+    if get_origin(hint) in (tuple, frozenset):
+        each = _test(get_args(hint)[0], name, "e", scope)
+        return f"type({value}) is {get_origin(hint).__name__} and (not {value} or all([{each} for e in {value}]))"
+    if is_dataclass(hint):
+        inner: Any = hint
+        return f"{_known(_test_of(inner), scope)}({value})"
+    test = f"type({value}) is {_known(hint, scope)}"
+    if hint is int and name not in _WIDE:
+        test += f" and {_LEAST} <= {value} <= {_MOST}"
+    if name == "topic_id":
+        test += f" and len({value}) == {_UUID_BYTES}"
+    return test
+
+
+def _known(thing: Any, scope: dict[str, Any]) -> str:
+    name = f"_{len(scope)}"
+    scope[name] = thing
+    return name
+
+
+def _explain(hint: Any, name: str, value: Any) -> str | None:
+    """What is wrong with a value, None if nothing is: it may be of a subclass."""
+    kinds = _kinds(hint)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
+        shown = repr(value)
+        return f" must be {names}, not {type(value).__name__} ({shown if len(shown) <= 60 else shown[:60] + '…'})"
+    if isinstance(value, tuple | frozenset):
+        inner = next(get_args(part)[0] for part in _parts(hint) if get_origin(part) is not None)
+        found = ((place, _explain(inner, name, each)) for place, each in enumerate(value))
+        return next((f"[{place}]{what}" for place, what in found if what is not None), None)
+    if isinstance(value, int) and int in kinds and name not in _WIDE and not _LEAST <= value <= _MOST:
+        return f" must be an integer of 32 bits, not {value}"
+    if isinstance(value, bytes) and name == "topic_id" and len(value) != _UUID_BYTES:
+        return f" must be {_UUID_BYTES} bytes, not {len(value)}"
+    if is_dataclass(value):
+        hints = get_type_hints(type(value))
+        values = ((field.name, getattr(value, field.name)) for field in fields(value))
+        rows = ((field, _explain(hints[field], field, each)) for field, each in values)
+        return next((f".{field}{what}" for field, what in rows if what is not None), None)
+    return None
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _kinds(hint: Any) -> tuple[type, ...]:
+    """The classes that a value of this annotation may have."""
+    return tuple(get_origin(part) or part for part in _parts(hint))
