@@ -66,6 +66,7 @@ class _Ask:
 @dataclass(slots=True, eq=False)
 class _Alarm:
     key: TimerKey
+    due: int
     handle: asyncio.TimerHandle | None = None
 
 
@@ -273,6 +274,7 @@ class GroupCoordinator:
             if self._alarms.get(item.key) is not item:
                 return None  # F-RT-17
             del self._alarms[item.key]
+            self._now = max(self._now, item.due)  # the loop's clock says so; the other one may have been set back
             return TimerFired(self._tick(), item.key)
         if isinstance(item, _Task):
             if self._tasks.get(item.key) is not item:
@@ -325,7 +327,7 @@ class GroupCoordinator:
             if old is not None and old.handle is not None:
                 old.handle.cancel()
             if isinstance(command, SetTimer):
-                alarm = _Alarm(command.key)
+                alarm = _Alarm(command.key, event.at_ms + command.delay_ms)
                 loop = asyncio.get_running_loop()
                 alarm.handle = loop.call_later(command.delay_ms / 1_000, self._inbox.put_nowait, alarm)
                 self._alarms[command.key] = alarm

@@ -65,6 +65,15 @@ def test_a_member_joins_syncs_heartbeats_and_leaves() -> None:
     play(scene)
 
 
+def test_timers_run_by_the_clock_of_the_loop_whatever_the_other_clock_does() -> None:
+    async def main() -> None:
+        times = [5_000, 90, *[7] * 1_000]
+        async with asyncio.timeout(30), GroupCoordinator(MemoryStore(), QUICK, clock=lambda: times.pop(0)) as groups:
+            await member(groups)
+
+    asyncio.run(main())
+
+
 def test_a_session_expires_by_itself() -> None:
     async def scene(groups: GroupCoordinator) -> None:
         given = await groups.join(join(session=15))
