@@ -1,0 +1,106 @@
+"""Prints digests of all that comes out of the core, the members and the model for a few seeds: what is asked for, in
+the order in which it is asked. Run by ``test_hash_seeds`` in processes that hash texts differently."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from fencepost.coordinator import initial_state, step
+from fencepost.functions import KafkaFunctions
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
+from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.java_order import JavaOrder
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
+from fencepost_conformance.simulate.host import MemberHost
+from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
+from fencepost_conformance.simulate.plan import Plan, draw_plan
+from fencepost_conformance.simulate.run import Simulation
+from fencepost_conformance.targets.ids import MemberIds
+from fencepost_model.trace import Follower
+
+FUNCTIONS = KafkaFunctions()
+PROFILES = (INTENDED, KAFKA_4_3, KAFKA_4_0)
+#: Here a partition is lost while several member ids are pending, which are a set.
+SEVERAL_PENDING = 1_251
+PLANS: Mapping[str, Callable[[int, Profile], Plan]] = {
+    "classic": draw_plan,
+    "consumer": draw_consumer_plan,
+    "mixed": draw_mixed_plan,
+}
+
+
+def plain(value: Any) -> Any:
+    """The value without the order of its sets and mappings, which nobody sees; that of its tuples stays."""
+    if isinstance(value, frozenset | set):
+        return sorted(map(repr, map(plain, value)))
+    if isinstance(value, Mapping):
+        return sorted((repr(plain(key)), repr(plain(each))) for key, each in value.items())
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value).__name__, *(plain(getattr(value, field.name)) for field in fields(value))]
+    return value if isinstance(value, str | int | bytes | None) else str(value)
+
+
+def digest(things: Iterable[object]) -> str:
+    total = hashlib.blake2b(digest_size=12)
+    for thing in things:
+        total.update(repr(plain(thing)).encode())
+    return total.hexdigest()
+
+
+def core(trace: Generated) -> Iterable[object]:
+    state, choices = initial_state(trace.settings, trace.profile, functions=FUNCTIONS), JavaOrder(MemberIds())
+    for event in trace.events:
+        state, outcome = step(state, event, choices)
+        yield outcome
+
+
+def model(trace: Generated) -> Iterable[object]:
+    follower = Follower(trace.settings, trace.profile, FUNCTIONS.matcher)
+    for event, seen in zip(trace.events, trace.observations, strict=True):
+        verdict = follower.feed(event, seen)
+        yield verdict.ok, verdict.rules, [(taken.choice, taken.state) for taken in verdict.taken]
+
+
+def members(plan: Plan) -> Iterable[object]:
+    commands: list[object] = []
+    simulation = Simulation(plan)
+    original = MemberHost._carry_out
+
+    def watched(self: Any, done: Any) -> None:
+        commands.append(done)
+        original(self, done)
+
+    MemberHost._carry_out = watched
+    try:
+        commands.append(str(simulation.run()))
+    finally:
+        MemberHost._carry_out = original
+    return commands
+
+
+def main(count: int) -> None:
+    found = {}
+    for protocol in GroupProtocol:
+        for profile in PROFILES:
+            for seed in (*range(900, 900 + count), SEVERAL_PENDING):
+                trace = generate(seed, profile, 120, protocol)
+                found[f"events, {protocol}, {profile.name}, seed {seed}"] = digest(trace.events)
+                found[f"core, {protocol}, {profile.name}, seed {seed}"] = digest(core(trace))
+                if seed < 900 + count // 2:
+                    found[f"model, {protocol}, {profile.name}, seed {seed}"] = digest(model(trace))
+    for name, draw in PLANS.items():
+        for seed in range(count):
+            found[f"members, {name}, seed {seed}"] = digest(members(draw(seed, INTENDED)))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
