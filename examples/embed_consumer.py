@@ -14,7 +14,11 @@ from fencepost.protocol.settings import Settings
 from fencepost.store import MemoryStore
 
 GROUP, TOPIC = "orders", Topic("orders", uuid4().bytes, partitions=6)
-QUICK = Settings(group_consumer_heartbeat_interval_ms=50, group_consumer_assignment_interval_ms=0)
+QUICK = Settings(
+    group_consumer_heartbeat_interval_ms=50,
+    group_consumer_min_heartbeat_interval_ms=50,
+    group_consumer_assignment_interval_ms=0,
+)
 
 
 async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:

@@ -69,14 +69,15 @@ def header(
 
 
 def settings_of(line: ln.HeaderLine) -> Settings:
-    """Raises ``ValueError`` for a setting that does not exist."""
+    """Raises ``ValueError`` for a setting that does not exist, and for settings that contradict each other."""
     if unknown := sorted({*line.settings, *line.assumed} - _SETTINGS):
         raise ValueError(f"unknown setting {unknown[0]!r}")
     try:
         return _SETTINGS_TYPE.validate_python(line.settings)
     except ValidationError as wrong:
         first = wrong.errors()[0]
-        raise ValueError(f"setting {first['loc'][0]!r}: {first['msg']}") from None
+        where = f"setting {first['loc'][0]!r}: " if first["loc"] else ""
+        raise ValueError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _told(settings: Settings, name: str) -> ln.Setting:

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Final
+
+from .shapes import fault
 
 
 class MigrationPolicy(StrEnum):
@@ -29,9 +32,22 @@ class MigrationPolicy(StrEnum):
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
+class BadSettings(ValueError):
+    """No coordinator can run with these settings; the message says which, and what they must be."""
+
+
+#: The assignors that a coordinator has (A-UHOM-*, A-UHET-*, A-SRNG-*).
+ASSIGNORS: Final = ("uniform", "range")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Broker configuration that groups use. Times in milliseconds."""
+    """Broker configuration that groups use. Times in milliseconds.
+
+    Raises ``BadSettings`` for what contradicts itself, as a broker does when it starts: a value outside its own bounds,
+    a heartbeat interval that is no shorter than the session timeout, assignors that nobody knows. A broker also starts
+    with a negative initial delay, and with bounds of classic sessions that leave none (G-CFG-36); these do not pass here.
+    """
 
     group_min_session_timeout_ms: int = 6_000  # G-CFG-01
     group_max_session_timeout_ms: int = 1_800_000  # G-CFG-02
@@ -55,6 +71,48 @@ class Settings:
     group_consumer_regex_refresh_interval_ms: int = 600_000  # G-CFG-33
     regex_min_refresh_interval_ms: int = 10_000  # G-CFG-33, a constant in Kafka
     metadata_refresh_interval_ms: int = 2_147_483_647  # G-CFG-27, a constant in Kafka
+
+    def __post_init__(self) -> None:
+        wrong = fault(self)
+        if wrong is not None:
+            raise BadSettings(wrong)
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise BadSettings(f"{name} must be {least} or more, not {getattr(self, name)}")
+        for lower, upper in _ORDERED:
+            if getattr(self, lower) > getattr(self, upper):
+                raise BadSettings(
+                    f"{lower} must not be above {upper}, but {getattr(self, lower)} is above {getattr(self, upper)}"
+                )
+        heartbeat, session = self.group_consumer_heartbeat_interval_ms, self.group_consumer_session_timeout_ms
+        if heartbeat >= session:
+            raise BadSettings(
+                "group_consumer_heartbeat_interval_ms must be below group_consumer_session_timeout_ms, but "
+                f"{heartbeat} is not below {session}"
+            )
+        known = ", ".join(ASSIGNORS)
+        if not self.group_consumer_assignors:
+            raise BadSettings(f"group_consumer_assignors must name at least one assignor; there are {known}")
+        for name in self.group_consumer_assignors:
+            if name not in ASSIGNORS:
+                raise BadSettings(f"group_consumer_assignors has {name!r}, which nobody knows; there are {known}")
+
+
+#: Neighbours of which the first must not be above the second.
+_ORDERED: Final = (
+    ("group_min_session_timeout_ms", "group_max_session_timeout_ms"),
+    *(
+        (f"group_consumer_{low}{name}", f"group_consumer_{high}{name}")
+        for name in ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
+        for low, high in (("min_", "max_"), ("min_", ""), ("", "max_"))
+    ),
+)
+#: The least value of each number: sizes and timeouts 1, what may be none 0.
+_LEAST: Final = {
+    field.name: int("size" in field.name or "timeout" in field.name or "heartbeat" in field.name)
+    for field in fields(Settings)
+    if field.type == "int"
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,12 @@ from fencepost_conformance.trace.files import WireTrace
 from fencepost_conformance.trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
 
 TOPIC = UUID(int=7)
-SETTINGS = Settings(group_consumer_session_timeout_ms=6_000, group_consumer_heartbeat_interval_ms=500)
+SETTINGS = Settings(
+    group_consumer_session_timeout_ms=6_000,
+    group_consumer_min_session_timeout_ms=6_000,
+    group_consumer_heartbeat_interval_ms=500,
+    group_consumer_min_heartbeat_interval_ms=500,
+)
 
 
 def parts(*numbers: int) -> tuple[TopicPartitions, ...]:
