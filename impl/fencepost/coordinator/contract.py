@@ -83,10 +83,11 @@ def _name(key: TimerKey) -> str:
 
 
 def _task(state: CoordinatorState, event: TaskDone) -> None:
-    if event.key.group_id not in state.tasks:
+    """M-RX-03. One that ends after the partition was lost is late, and nothing comes of it (F-UNLOAD-01)."""
+    if state.status is Status.ACTIVE and event.key.group_id not in state.tasks:
         raise IllegalEvent(
             f"no {event.key.kind.value} task of group {event.key.group_id!r} is under way; deliver one TaskDone for "
-            "each of an outcome's tasks, and none after an Unload",
+            "each of an outcome's tasks, and none that was started before an Unload",
             "NoSuchTask",
         )
 
@@ -159,16 +160,6 @@ def _epoch(state: CoordinatorState, event: LoadStarted | Load | LoadFailed | Unl
         raise IllegalEvent(f"leader_epoch must not be negative, as {epoch} is; it counts who led the partition")
 
 
-def _ended(state: CoordinatorState, event: Load | LoadFailed) -> None:
-    """F-RT-01: what ends is what was started, or an earlier one that a newer epoch has overtaken."""
-    _epoch(state, event)
-    if state.status is Status.LOADING and event.leader_epoch > state.leader_epoch:
-        raise IllegalEvent(
-            f"loading was started at leader epoch {state.leader_epoch}, and none at {event.leader_epoch} can have "
-            "ended; begin with LoadStarted"
-        )
-
-
 _CHECKS: Final[Mapping[type, Callable[[CoordinatorState, Any], None]]] = {
     Request: _request,
     TimerFired: _timer,
@@ -178,7 +169,7 @@ _CHECKS: Final[Mapping[type, Callable[[CoordinatorState, Any], None]]] = {
     TopicsChanged: _topics,
     GroupConfigChanged: _config,
     LoadStarted: _epoch,
-    Load: _ended,
-    LoadFailed: _ended,
+    Load: _epoch,
+    LoadFailed: _epoch,
     Unload: _epoch,
 }

@@ -78,7 +78,8 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
         case AppendFailed():
             completion.append_failed(work, event.error)
         case TaskDone():
-            regex.done(work, event)
+            if state.status is Status.ACTIVE:
+                regex.done(work, event)
         case TopicsChanged():
             _topics_changed(work, event)
         case GroupConfigChanged():

@@ -45,8 +45,8 @@ class Settings:
     """Broker configuration that groups use. Times in milliseconds.
 
     Raises ``BadSettings`` for what contradicts itself, as a broker does when it starts: a value outside its own bounds,
-    a heartbeat interval that is no shorter than the session timeout, assignors that nobody knows. A broker also starts
-    with a negative initial delay, and with bounds of classic sessions that leave none (G-CFG-36); these do not pass here.
+    a heartbeat interval that is no shorter than the session timeout, assignors that nobody knows. Not here, but in a
+    broker, passes a negative initial delay, and bounds of classic sessions that leave none (G-CFG-36).
     """
 
     group_min_session_timeout_ms: int = 6_000  # G-CFG-01
@@ -107,9 +107,12 @@ _ORDERED: Final = (
         for low, high in (("min_", "max_"), ("min_", ""), ("", "max_"))
     ),
 )
-#: The least value of each number: sizes and timeouts 1, what may be none 0.
+_NONE_AT_ALL: Final = ("group_min_session_timeout_ms", "group_max_session_timeout_ms")
+#: The least value of each number: of sizes and timeouts 1, of what may be none 0.
 _LEAST: Final = {
-    field.name: int("size" in field.name or "timeout" in field.name or "heartbeat" in field.name)
+    field.name: int(
+        field.name not in _NONE_AT_ALL and any(word in field.name for word in ("size", "timeout", "heartbeat"))
+    )
     for field in fields(Settings)
     if field.type == "int"
 }

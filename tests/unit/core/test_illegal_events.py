@@ -272,8 +272,6 @@ ALL = (
     # --- the partition
     Bad("no epoch", fresh, lambda _: ev.Load(0, -1, ()), "leader_epoch must not be negative"),
     Bad("no epoch to unload", stable, lambda s: ev.Unload(s.now, -1), "leader_epoch must not be negative"),
-    Bad("a load that was not started", loading, lambda s: ev.Load(s.now, 8, ()), "none at 8 can have ended"),
-    Bad("a failed load that was not started", loading, lambda s: ev.LoadFailed(s.now, 8), "none at 8 can have ended"),
     Bad("a record that is none", loading, loads("record"), "Load.records[0] must be Record"),
     Bad(
         "a record of another key",
@@ -373,6 +371,7 @@ def test_what_a_driver_may_do_although_it_changes_little() -> None:
     scene.feed(ev.Unload(scene.now, None))
     scene.feed(ev.Unload(scene.now, None))
     scene.feed(ev.LoadFailed(scene.now, 1))
+    scene.feed(ev.TaskDone(scene.now, TASK))  # of before
     scene.feed(ev.LoadStarted(scene.now, 4))
     scene.feed(ev.LoadStarted(scene.now, 6))
     scene.feed(ev.Load(scene.now, 4, ()))  # the one that was started first

@@ -14,7 +14,7 @@ from fencepost_conformance.trace.convert import settings_of
 CONSUMER = "group_consumer_"
 BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"group_min_session_timeout_ms": 9, "group_max_session_timeout_ms": 8}, "9 is above 8"),
-    ({"group_min_session_timeout_ms": 0}, "must be 1 or more, not 0"),
+    ({"group_min_session_timeout_ms": -1}, "must be 0 or more, not -1"),
     ({"group_initial_rebalance_delay_ms": -1}, "must be 0 or more, not -1"),
     ({"group_max_size": 0}, "must be 1 or more"),
     ({"group_consumer_max_size": 0}, "must be 1 or more"),
