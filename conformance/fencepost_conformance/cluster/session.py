@@ -188,19 +188,23 @@ def _given_up_after(seconds: int, late: threading.Event) -> Iterator[None]:
     """End the JVM of a session that has not started by then, which would go on trying; ``late`` says that it was so."""
     from pyspark import SparkContext  # noqa: PLC0415
 
-    def give_up() -> None:
-        late.set()
-        program = getattr(SparkContext._gateway, "proc", None)
-        if program is not None:
-            program.kill()
+    over = threading.Event()
 
-    timer = threading.Timer(seconds, give_up)
-    timer.daemon = True
-    timer.start()
+    def watch() -> None:
+        if over.wait(seconds):
+            return
+        late.set()
+        while not over.wait(_LOOK_S):  # on a busy machine the JVM may not be there yet
+            program = getattr(SparkContext._gateway, "proc", None)
+            if program is not None:
+                program.kill()
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        over.set()
 
 
 @contextmanager
