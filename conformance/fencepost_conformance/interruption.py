@@ -15,6 +15,7 @@ A second Ctrl-C ends the command where it is. Both end with status 2 (``docs/con
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -28,6 +29,8 @@ from typing import Any
 _DEAF_S = 10.0
 
 INTERRUPTED = "interrupted"
+#: loggers of Spark's bridge to its JVM, which tells every exception on its way through, with all of its stack
+_TALKERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
 _heard: float | None = None
 
@@ -49,6 +52,8 @@ class Interruption:
 
 def listen_to_sigterm() -> None:
     """From now on SIGTERM raises ``Terminated`` in the main thread. Of no effect in another thread."""
+    for name in _TALKERS:
+        logging.getLogger(name).addFilter(_of_no_interruption)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
 
@@ -67,6 +72,14 @@ def interruptible() -> Iterator[Interruption]:
 def _now_deaf() -> None:
     global _heard  # noqa: PLW0603 — signals belong to the process
     _heard = time.monotonic()
+
+
+def _of_no_interruption(record: logging.LogRecord) -> bool:
+    """Whether a log record is about anything but an interruption that passed the one who logs."""
+    reason = record.exc_info[1] if record.exc_info else None
+    while reason is not None and not isinstance(reason, KeyboardInterrupt):
+        reason = reason.__cause__ or reason.__context__
+    return reason is None
 
 
 def _terminate(*_: Any) -> None:

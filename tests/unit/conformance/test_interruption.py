@@ -191,6 +191,29 @@ def test_the_block_ends_and_not_the_command() -> None:
         raise CannotRun("another end")
 
 
+def test_an_interruption_on_its_way_is_not_logged() -> None:
+    program = """
+import logging
+from fencepost_conformance.interruption import Terminated, listen_to_sigterm
+listen_to_sigterm()
+for name in ("", "py4j.clientserver"):
+    log = logging.getLogger(name)
+    try:
+        try:
+            raise Terminated
+        finally:
+            raise BrokenPipeError
+    except BrokenPipeError:
+        log.exception("an interruption")
+    try:
+        raise ValueError
+    except ValueError:
+        log.exception("a mistake")
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert (ran.stderr.count("a mistake"), ran.stderr.count("an interruption")) == (2, 0)
+
+
 def test_validate_tells_what_it_had_looked_at(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
