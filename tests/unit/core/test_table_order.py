@@ -1,0 +1,82 @@
+"""Where the order of one of Kafka's tables shows, the host is asked for it; and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fencepost import coordinator
+from fencepost.protocol import consumer_records as r
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.events import Load, Request, SetTimer, TaskKey, TaskKind, TimerKey, TimerKind
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+
+from .scene import FirstOf
+
+
+class LastOf(FirstOf):
+    """Shows every table from its end; ``asked``: what it was asked for."""
+
+    def __init__(self, *, turned: bool) -> None:
+        super().__init__()
+        self.turned = turned
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        self.asked.append((group_id, tuple(keys)))
+        return keys[::-1] if self.turned else keys
+
+
+def member(group: str, name: str, regex: str = "") -> Record:
+    value = r.ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", (), regex, 5_000, None)
+    return Record(r.ConsumerGroupMemberMetadataKey(group, name), value)
+
+
+def loaded(profile: Profile, choices: FirstOf, *records: Record) -> tuple[coordinator.CoordinatorState, set[TimerKey]]:
+    """The state after a load, and the timers that are left."""
+    state, outcome = coordinator.step(coordinator.initial_state(Settings(), profile), Load(0, 1, records), choices)
+    left: set[TimerKey] = set()
+    for command in outcome.timers:
+        (left.add if isinstance(command, SetTimer) else left.discard)(command.key)
+    return state, left
+
+
+def session(group: str, name: str) -> TimerKey:
+    return TimerKey(TimerKind.CONSUMER_SESSION, group, name)
+
+
+@pytest.mark.parametrize(
+    ("turned", "stays"), [(False, session("g-m", "m")), (True, session("g", "m-m"))], ids=["log order", "turned"]
+)
+def test_of_two_timers_of_one_name_the_later_one_stays(turned: bool, stays: TimerKey) -> None:
+    """C-TMR-11."""
+    choices = LastOf(turned=turned)
+    assert loaded(KAFKA_4_3, choices, member("g", "m-m"), member("g-m", "m"))[1] == {stays}
+    assert choices.asked == [("", ("g", "g-m"))]
+
+
+def test_where_no_names_meet_nobody_is_asked() -> None:
+    choices = LastOf(turned=True)
+    both = {session("g", "m-m"), session("g-m", "m")}
+    assert loaded(INTENDED, choices, member("g", "m-m"), member("g-m", "m"))[1] == both
+    assert len(loaded(KAFKA_4_3, choices, member("g", "m"), member("gm", "m"))[1]) == 2
+    assert choices.asked == []
+
+
+@pytest.mark.parametrize(("turned", "starts"), [(False, True), (True, False)], ids=["the old one", "the new one"])
+def test_one_resolution_tells_the_time_for_all(turned: bool, starts: bool) -> None:
+    """M-RX-03: they differ where a request that failed had asked for fewer. Ten seconds are over for the one only."""
+
+    def resolved(regex: str, at_ms: int) -> Record:
+        value = r.ConsumerGroupRegularExpressionValue((), 0, at_ms)
+        return Record(r.ConsumerGroupRegularExpressionKey("g", regex), value)
+
+    choices = LastOf(turned=turned)
+    records = (member("g", "m", "a.*"), member("g", "n", "b.*"), resolved("a.*", 0), resolved("b.*", 9_000))
+    state, _ = loaded(INTENDED, choices, *records)
+    body = ConsumerGroupHeartbeatRequest("g", "k", 0, None, None, 5_000, None, "c.*", None, ())
+    _, outcome = coordinator.step(state, Request(10_001, 1, 1, "client", "/127.0.0.1", body), choices)
+    assert outcome.tasks == ((TaskKey(TaskKind.REGEX, "g"),) if starts else ())
+    assert choices.asked == [("g", ("a.*", "b.*"))]
