@@ -18,6 +18,7 @@ from ..counting import counted
 from ..generate.plan import GroupProtocol
 from ..interruption import interruptible
 from ..jvm.process import ProcessFault
+from ..known import never_met, read_known
 from ..nearest import unknown
 from ..pipeline.engines import Engine, opened
 from ..pipeline.job import Job
@@ -63,6 +64,9 @@ def conform(  # noqa: PLR0917 — options of a command line
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="directory for rows, report.html, junit.xml, failures")
     ] = None,
+    known: Annotated[
+        Path | None, typer.Option(help="file of accepted groups of failures: KEY -- REASON in each line")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
@@ -78,6 +82,8 @@ def conform(  # noqa: PLR0917 — options of a command line
         require_folder(out)
     profiles = profiles_for(named, profile)
     tell_build(named, profiles[0])
+    accepted = {} if known is None else read_known(known)
+    met: set[str] = set()
     missing: list[str] = []
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
@@ -90,6 +96,8 @@ def conform(  # noqa: PLR0917 — options of a command line
             summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
             if summary.stopped:
                 missing.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
+            summary.accepted = accepted
+            met |= summary.groups.keys()
             if own is not None:
                 missing += _report(own, summary, seconds)
             held = summary.held and not summary.stopped
@@ -100,6 +108,9 @@ def conform(  # noqa: PLR0917 — options of a command line
             if summary.stopped:
                 break
     result = _together("profiles", {name: _together("protocols", results) for name, results in found.items()})
+    if known is not None:
+        result.details["never_met"] = [key for key in accepted if key not in met]
+        shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
     finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete="; ".join(missing) or None)
 
 

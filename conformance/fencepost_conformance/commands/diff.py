@@ -9,16 +9,20 @@ from typing import Annotated
 
 import typer
 
+from .. import repository
 from ..console import CannotRun, Result, finish, progress
 from ..counting import counted
+from ..diff.files import write_files
 from ..diff.groups import Groups
 from ..diff.job import Job, Side, parse_side
-from ..diff.known import Known, read_known
 from ..diff.run import run
+from ..diff.shortest import Shortest, shortest
 from ..diff.tell import details, tables
-from ..interruption import Interruption, interruptible
+from ..interruption import interruptible
 from ..jvm import harness
 from ..jvm.process import ProcessFault
+from ..known import Accepted, read_known
+from ..rulebook.book import read_book
 from ..targets.registry import tell_build
 from .conform import protocols_of, require_folder
 
@@ -37,6 +41,7 @@ def diff(  # noqa: PLR0917 — options of a command line
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="directory for report.html, diff.json, a trace of each group")
     ] = None,
+    shrunk: Annotated[bool, typer.Option("--shrink/--no-shrink", help="find a short trace of each group")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run random traces on two targets, go on after differences, and group them by cause."""
@@ -50,42 +55,61 @@ def diff(  # noqa: PLR0917 — options of a command line
         if side.target.kind == "kafka":  # fetched and compiled once, before any worker starts
             harness.command(side.target.build)
     jobs = [Job(*sides, steps_per_trace, each) for each in protocols]
+    total = traces * len(jobs)
+    processes = workers or os.cpu_count() or 1
+    found, small = Groups(), dict[str, Shortest]()
     began = time.monotonic()
-    found, interrupted = _run(jobs, range(seed, seed + traces), workers or os.cpu_count() or 1)
-    seconds = time.monotonic() - began
-    planned = counted(traces * len(jobs), "traces")
-    result = _result(sides, found, accepted, seconds)
-    result.held = result.held and not interrupted.happened
+    try:
+        with interruptible() as cut:
+            _compare(jobs, range(seed, seed + traces), processes, found)
+            if shrunk:
+                _shorten(jobs, found, processes, small)
+    except ProcessFault as fault:
+        raise CannotRun(str(fault)) from None
+    result = _result(sides, found, small, accepted, time.monotonic() - began)
+    result.held = result.held and not cut.happened
+    if out is not None:
+        book = read_book(repository.root() / "docs" / "rules")
+        write_files(out, sides, found, small, accepted, result.as_json(), book)
     finish(
         result,
         as_json=as_json,
-        table=None if as_json else tables(sides, found, accepted),
-        incomplete=interrupted.told(f"{found.traces:,} of {planned} done"),
+        table=None if as_json else tables(sides, found, small, accepted),
+        incomplete=cut.told(f"{found.traces:,} of {counted(total, 'traces')} done"),
     )
 
 
-def _run(jobs: list[Job], seeds: range, workers: int) -> tuple[Groups, Interruption]:
-    """What was found, and whether that was cut short."""
-    found = Groups()
-    try:
-        with interruptible() as cut:
-            for job in jobs:
-                with progress(f"{job.one.name}, {job.other.name}, {job.protocol}", total=len(seeds)) as meter:
-                    for rows in run(job, seeds, workers):
-                        found.add_all(rows)
-                        meter.advance(len(rows))
-    except ProcessFault as fault:
-        raise CannotRun(str(fault)) from None
-    return found, cut
+def _compare(jobs: list[Job], seeds: range, workers: int, found: Groups) -> None:
+    for job in jobs:
+        with progress(f"{job.one.name}, {job.other.name}, {job.protocol}", total=len(seeds)) as meter:
+            for rows in run(job, seeds, workers):
+                found.add_all(rows)
+                meter.advance(len(rows))
 
 
-def _result(sides: tuple[Side, Side], found: Groups, accepted: dict[str, Known], seconds: float) -> Result:
+def _shorten(jobs: list[Job], found: Groups, workers: int, small: dict[str, Shortest]) -> None:
+    groups = found.ordered()
+    if groups:
+        with progress("shrinking a trace of each group", total=len(groups)) as meter:
+            for each in shortest(jobs, groups, workers):
+                small[each.key] = each
+                meter.advance()
+
+
+def _result(
+    sides: tuple[Side, Side],
+    found: Groups,
+    small: dict[str, Shortest],
+    accepted: dict[str, Accepted],
+    seconds: float,
+) -> Result:
     counts: dict[str, int | float] = {
         "traces": found.traces,
         "steps": found.steps,
         "traces_that_differ": found.differing,
         "groups": len(found.groups),
         "known": sum(key in accepted for key in found.groups),
-        "steps_a_second": round(found.steps / max(seconds, 0.001)),
+        "following": sum(group.following for group in found.groups.values()),
+        "seconds": round(seconds),
     }
-    return Result("diff", found.groups.keys() <= accepted.keys(), counts, details(sides, found, accepted))
+    return Result("diff", found.groups.keys() <= accepted.keys(), counts, details(sides, found, small, accepted))

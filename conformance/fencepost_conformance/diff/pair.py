@@ -10,6 +10,7 @@ of the first side.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +21,12 @@ from fencepost.protocol.view import GroupView
 
 from ..compare.choices import Answer, Call, Place, other_choice, untold_choices
 from ..compare.difference import Difference
+from ..compare.key import key_of
 from ..compare.leaves import Leaf, Seen, differing, leaves
 from ..generate.world import World
+from ..jvm.process import ProcessFault
 from ..targets.base import Observation
-from .key import key_of
+from ..targets.ids import kafka_uuid, member_uuid
 from .side import CoreLive, Live, Side, about
 from .translate import Translation
 
@@ -34,11 +37,12 @@ _NOTHING = Observation()
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A difference between groups that were the same. ``event``: its index in the trace; ``beside``: what else differed
-    at that step; ``steps``: both sides' whole step."""
+    """A difference between groups that were the same. ``event``: its index in the trace, ``own`` in the other side's;
+    ``beside``: what else differed at that step."""
 
     key: str
     event: int
+    own: int
     leaf: Leaf
     beside: tuple[str, ...]
 
@@ -57,10 +61,12 @@ class Pair:
         self._translation = Translation(self.one, self.other)
         self._apart: dict[str, _Apart] = {}
         self._parted = False  #: some group was apart since a log was loaded
+        self.events: list[ev.Event] = []
+        self.last_id: str | None = None  #: the member id that the first side drew at the last event, if it drew one
         self.causes: list[Cause] = []
         self.following: Counter[str] = Counter()  #: differences that follow, by the key of their cause
         self.seen: list[tuple[Observation, Observation]] = []
-        self.other_events: list[ev.Event | None] = []
+        self.theirs: list[tuple[ev.Event, Observation]] = []  #: the other side's own events, and what came of them
         self.steps = 0  #: that were compared
         self._waits_alike = True  #: as many records are yet to be replicated on both sides, before the present step
         self.broken = ""  #: what the other side raised; nothing is compared after that
@@ -86,24 +92,39 @@ class Pair:
 
     def feed(self, event: ev.Event) -> Observation:
         """The event on both sides; what the first one did."""
-        if self.broken:
-            return self.one.feed(event)
+        drawn = self.one.live.drawn
+        self.events.append(event)
+        seen = self.one.feed(event) if self.broken else self._feed(event)
+        self.last_id = _id_in(seen, self.one.live.drawn - 1) if self.one.live.drawn > drawn else None
+        return seen
+
+    def _feed(self, event: ev.Event) -> Observation:
         try:
             self._catch_up(event)
             told = self._translation.of(event, log_as_it_is=self._parted)
+        except ProcessFault:
+            raise
         except Exception as raised:
             return self._break(event, raised)
         bases = self.one.bases(), self.other.bases()
         self._waits_alike = self.one.unreplicated == self.other.unreplicated
         drawn = self.one.live.drawn
         self.other.live.drawn = drawn
-        mine = self.one.feed(event)
+        trouble: Exception | None = None
+        if told is not None:
+            self.other.live.start(told)
         try:
-            theirs = _NOTHING if told is None else self.other.feed(told)
-        except Exception as raised:
+            mine = self.one.feed(event)
+        finally:
+            try:
+                theirs = _NOTHING if told is None else self.other.feed(told)
+            except ProcessFault:
+                raise
+            except Exception as raised:
+                trouble = raised
+        if trouble is not None:
             self.seen.append((mine, _NOTHING))
-            self.other_events.append(told)
-            return self._broke(event, raised, mine)
+            return self._broke(event, trouble, mine)
         if told is not None:
             mine, theirs = self._with_ids(event, told, drawn, mine, theirs)
             self._translation.taken(event)
@@ -113,7 +134,8 @@ class Pair:
         self._translation.step(event)
         self._parted &= not isinstance(event, ev.Load)
         self.seen.append((mine, theirs))
-        self.other_events.append(told)
+        if told is not None:
+            self.theirs.append((told, theirs))
         self.steps += 1
         self._judge(event, mine, theirs, found)
         return mine
@@ -121,7 +143,7 @@ class Pair:
     def note_failure(self, event: ev.Event, failure: str) -> None:
         """The first side raised at this event, where the trace ends."""
         leaf = Leaf(about(event), "raised", failure.split(":", maxsplit=1)[0], failure, "(not run)")
-        self.causes.append(Cause(key_of(event, leaf), self.one.handled, leaf, ()))
+        self.causes.append(Cause(key_of(event, leaf), self.one.handled, len(self.theirs), leaf, ()))
 
     # --- one step ----------------------------------------------------------------------------------------------------
 
@@ -197,7 +219,7 @@ class Pair:
                 continue
             for leaf in _primary(told):
                 beside = tuple(dict.fromkeys(each.kind for each in told if each is not leaf))
-                self.causes.append(Cause(key_of(event, leaf), index, leaf, beside))
+                self.causes.append(Cause(key_of(event, leaf), index, len(self.theirs) - 1, leaf, beside))
         touched = {*of_group, *self._apart}
         if isinstance(event, ev.Load | ev.Unload):
             touched |= {*self.groups, *self.consumer_groups}
@@ -241,6 +263,7 @@ class Pair:
 
     def _alone(self, event: ev.Event) -> None:
         seen = self.other.feed(event)
+        self.theirs.append((event, seen))
         self._translation.step(event)
         key = next(iter(self._apart.values())).key
         self.following[key] += len(seen.records) + len(seen.replies)
@@ -250,7 +273,6 @@ class Pair:
     def _break(self, event: ev.Event, raised: Exception) -> Observation:
         mine = self.one.feed(event)
         self.seen.append((mine, _NOTHING))
-        self.other_events.append(None)
         return self._broke(event, raised, mine)
 
     def _broke(self, event: ev.Event, raised: Exception, mine: Observation) -> Observation:
@@ -259,8 +281,14 @@ class Pair:
             self.following[next(iter(self._apart.values())).key] += 1
         else:
             leaf = Leaf(about(event), "raised", type(raised).__name__, "(nothing)", self.broken)
-            self.causes.append(Cause(key_of(event, leaf), self.one.handled - 1, leaf, ()))
+            self.causes.append(Cause(key_of(event, leaf), self.one.handled - 1, len(self.theirs), leaf, ()))
         return mine
+
+
+def _id_in(seen: Observation, number: int) -> str | None:
+    """The member id with that random number, as the observation has it."""
+    found = re.search(f"'([^']*(?:{re.escape(kafka_uuid(number))}|{re.escape(member_uuid(number))}))'", repr(seen))
+    return None if found is None else found[1]
 
 
 def _primary(told: list[Leaf]) -> Iterator[Leaf]:

@@ -12,6 +12,7 @@ from fencepost.protocol.settings import PROFILES, Profile, Settings
 from ..generate.generator import Generated, generate
 from ..generate.plan import GroupProtocol
 from ..generate.world import World
+from ..jvm.process import ProcessFault
 from ..processes import worker_processes
 from ..targets.kafka_jvm import KafkaJvm
 from .job import Found, Job, Row
@@ -78,6 +79,8 @@ def side_by_side(
 
     trace = generate(seed, profile, steps, protocol, session=session, between=between)
     if trace.failure is not None:
+        if trace.failure.startswith(ProcessFault.__name__):
+            raise ProcessFault(trace.failure)
         made[0].note_failure(trace.events[-1], trace.failure)
     return trace, made[0]
 

@@ -30,6 +30,9 @@ class Live(Session, Protocol):
 
     drawn: int
 
+    def start(self, event: ev.Event) -> None:
+        """The event may be handled from now on, ``feed`` of it follows."""
+
     def redrawn(self, event: ev.Event, drawn: int) -> Observation:
         """The last step anew, its first member id being that number."""
 
@@ -68,6 +71,9 @@ class CoreLive:
     def calls(self) -> Sequence[Call]:
         """The choices of the last step."""
         return tuple(self._watched.calls)
+
+    def start(self, event: ev.Event) -> None:
+        """The core waits for nobody: it has nothing to begin."""
 
     def feed(self, event: ev.Event) -> Observation:
         self._before = (self._session.mark(), self._ids.drawn)

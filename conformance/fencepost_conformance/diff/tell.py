@@ -8,26 +8,30 @@ from typing import Any
 from rich.console import Group as Parts
 from rich.markup import escape
 
+from ..compare.key import kind_of_event
 from ..counting import counted
+from ..known import Accepted, never_met
 from ..listing import Listing
 from ..targets.registry import build_found
 from .groups import Group, Groups
 from .job import Side
-from .known import Known
+from .shortest import Shortest
 
-#: groups in the terminal's table, and characters of a value there
+#: groups on the terminal, and characters of a value there
 _SHOWN = 40
-_VALUE = 24
+_VALUE = 60
 #: what else differed, of a group, in JSON
 _BESIDE = 6
 
 
-def details(sides: tuple[Side, Side], found: Groups, accepted: Mapping[str, Known]) -> dict[str, Any]:
-    """What was found, as JSON data."""
+def details(
+    sides: tuple[Side, Side], found: Groups, small: Mapping[str, Shortest], accepted: Mapping[str, Accepted]
+) -> dict[str, Any]:
+    """What was found, as JSON data; ``small``: the shortest trace of each group, as far as there is one."""
     return {
         "a": _side(sides[0]),
         "b": _side(sides[1]),
-        "groups": [as_json(group, accepted) for group in found.ordered()],
+        "groups": [as_json(group, small.get(group.key), accepted) for group in found.ordered()],
         "never_met": [entry.key for entry in _never_met(found, accepted)],
     }
 
@@ -36,7 +40,7 @@ def _side(side: Side) -> dict[str, Any]:
     return {"target": side.name, "profile": side.profile, **build_found(side.target, side.profile)}
 
 
-def as_json(group: Group, accepted: Mapping[str, Known]) -> dict[str, Any]:
+def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepted]) -> dict[str, Any]:
     """One group."""
     entry = accepted.get(group.key)
     told: dict[str, Any] = {
@@ -55,43 +59,83 @@ def as_json(group: Group, accepted: Mapping[str, Known]) -> dict[str, Any]:
             "b": found.right,
             "always": group.always is not None,
         }
+    if shown is not None:
+        told["shortest"] = {
+            "protocol": shown.job.protocol.value,
+            "seed": shown.seed,
+            "events": [kind_of_event(event) for event, _ in shown.mine],
+            "a": shown.left,
+            "b": shown.right,
+            "rules": list(shown.explanation.rules),
+            "switches": dict(shown.explanation.switches),
+            "not_in_profile": {
+                name: told_of.refused
+                for name, told_of in (("a", shown.explanation.one), ("b", shown.explanation.other))
+                if told_of.refused is not None
+            },
+        }
     return told | {"beside": [name for name, _ in group.beside.most_common(_BESIDE)]}
 
 
-def tables(sides: tuple[Side, Side], found: Groups, accepted: Mapping[str, Known]) -> Parts:
+def tables(
+    sides: tuple[Side, Side], found: Groups, small: Mapping[str, Shortest], accepted: Mapping[str, Accepted]
+) -> Parts:
     """The groups, those in most traces first, and entries of the file that were not met."""
     parts: list[Any] = []
     groups = found.ordered()
     if groups:
-        parts.append(_table(sides, found, groups, accepted))
+        parts.append(_listing(sides, found, groups, small, accepted))
     if len(groups) > _SHOWN:
         parts.append(f"and {len(groups) - _SHOWN} groups more (--json and -o have all)")
-    parts += [f"[yellow]never met[/] line {entry.line}: {escape(entry.key)}" for entry in _never_met(found, accepted)]
-    return Parts(*parts)
+    return Parts(*parts, *(never_met(entry) for entry in _never_met(found, accepted)))
 
 
-def _table(sides: tuple[Side, Side], found: Groups, groups: list[Group], accepted: Mapping[str, Known]) -> Listing:
-    title = f"{sides[0].name} and {sides[1].name}: what differs, in {counted(found.differing, 'traces')}"
-    listing = Listing(("traces", "what, where, how"), title=title, numbers=frozenset(("traces",)))
+def _listing(
+    sides: tuple[Side, Side],
+    found: Groups,
+    groups: list[Group],
+    small: Mapping[str, Shortest],
+    accepted: Mapping[str, Accepted],
+) -> Listing:
+    title = f"{sides[0].name} (A) and {sides[1].name} (B): what differs, in {counted(found.differing, 'traces')}"
+    listing = Listing(
+        ("what, where, how", "traces", "first", "A / B", "shown by", "why", "known"),
+        title=escape(title),
+        numbers=frozenset(("traces",)),
+    )
     for group in groups[:_SHOWN]:
-        listing.add(f"{group.traces:,}", _words(group, accepted))
+        shown = small.get(group.key)
+        listing.add(
+            escape(group.key),
+            f"{group.traces:,}",
+            "" if group.first is None else f"{group.first[0]} {group.first[1]}, step {group.first[2].event}",
+            escape(values_of(group)),
+            "" if shown is None else counted(len(shown.mine), "events"),
+            "" if shown is None else escape(_why(shown)),
+            escape(accepted[group.key].reason) if group.key in accepted else "",
+        )
     return listing
 
 
-def _words(group: Group, accepted: Mapping[str, Known]) -> str:
-    told = escape(group.key)
-    if group.first is not None:
-        protocol, seed, found = group.first
-        values = " / ".join(escape(_short(value)) for value in (found.left, found.right))
-        told += f"\n[dim]{protocol} {seed}, step {found.event}: {values}{', always' if group.always else ''}[/]"
-    if group.key in accepted:
-        told += f"\n[green]known:[/] {escape(accepted[group.key].reason)}"
-    return told
+def _why(shown: Shortest) -> str:
+    """The switches that make it; else which side does what its profile does not."""
+    told = shown.explanation
+    if told.switches:
+        return " + ".join(f"{name} ({cites})" for name, cites in told.switches)
+    return "; ".join(f"{name}: {side.refused}" for name, side in (("A", told.one), ("B", told.other)) if side.refused)
+
+
+def values_of(group: Group) -> str:
+    """Both values where the group was met first, and whether they are the same everywhere."""
+    if group.first is None:
+        return ""
+    found = group.first[2]
+    return f"{_short(found.left)} / {_short(found.right)}{', always' if group.always and group.times > 1 else ''}"
 
 
 def _short(value: str) -> str:
     return value if len(value) <= _VALUE else f"{value[: _VALUE - 1]}…"
 
 
-def _never_met(found: Groups, accepted: Mapping[str, Known]) -> list[Known]:
+def _never_met(found: Groups, accepted: Mapping[str, Accepted]) -> list[Accepted]:
     return [entry for key, entry in accepted.items() if key not in found.groups]

@@ -17,6 +17,7 @@ from ..generate.generator import Generated, generate
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
 from ..targets.registry import TargetName, parse_target
+from .group import group_of
 from .job import Job, Row, Verdict
 
 
@@ -108,7 +109,14 @@ def as_row(trace: Generated, found: Examined) -> Row:
         followed=found.followed,
         coverage=bitmap(features_of(trace.settings, trace.events, agreed)),
         digest=digest(agreed),
+        group=_group(trace, found),
     )
+
+
+def _group(trace: Generated, found: Examined) -> str:
+    if found.verdict.held or found.difference is None:
+        return ""
+    return group_of(found.verdict, found.difference, trace.events, found.ours, found.other)
 
 
 def digest(observations: Sequence[Observation]) -> str:

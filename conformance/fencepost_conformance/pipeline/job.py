@@ -49,6 +49,7 @@ class Row:
     """One trace. Counts are of the steps that agreed; ``event`` is the index of the first step that did not, else -1.
 
     ``coverage`` is a bitmap over ``coverage.catalogue``; ``digest`` stands for all replies and records of the trace.
+    ``group`` is the key of a failure (``group_of``), ``""`` of a trace that held.
     """
 
     seed: int
@@ -65,15 +66,11 @@ class Row:
     followed: int
     coverage: bytes
     digest: str
+    group: str
 
     @property
     def held(self) -> bool:
         return Verdict(self.verdict).held
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """What makes two failures the same: the verdict, and the field without the names and numbers in it."""
-        return failure_kind(self.verdict, self.field)
 
 
 def failure_kind(verdict: str, field: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from ..targets.registry import TargetName, parse_target
 from .check import Checker
 from .job import Job, Row, Verdict
 from .plan import Plan, claim
-from .summary import KEPT, Summary
+from .summary import KEPT, FailureGroup, Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +39,8 @@ _WAVE = 4_000
 _COMMITTED = "_SUCCESS"
 _SCHEMA = (
     "seed bigint, verdict string, divergence string, event int, field string, left string, right string, steps int, "
-    "replies int, records int, timers int, followed int, coverage array<int>, digest string"
+    "replies int, records int, timers int, followed int, coverage array<int>, digest string, "
+    "group string"
 )
 _ARROW = pa.schema(
     [
@@ -50,6 +51,7 @@ _ARROW = pa.schema(
         *((name, pa.int32()) for name in ("steps", "replies", "records", "timers", "followed")),
         ("coverage", pa.list_(pa.int32())),
         ("digest", pa.string()),
+        ("group", pa.string()),
     ]
 )
 
@@ -164,8 +166,11 @@ def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
     reached = rows.select(f.explode("coverage").alias("place")).distinct().collect()
     summary.reached = catalogue.bitmap(catalogue.FEATURES[row["place"]] for row in reached)
     held = [verdict.value for verdict in Verdict if verdict.held]
-    failures = rows.where(~f.col("verdict").isin(held)).orderBy("seed").limit(KEPT).collect()
-    summary.failures = [from_spark(row.asDict()) for row in failures]
+    failed = rows.where(~f.col("verdict").isin(held))
+    summary.failures = [from_spark(row.asDict()) for row in failed.orderBy("seed").limit(KEPT).collect()]
+    first = f.struct("seed", "event", "left", "right")
+    for row in failed.groupBy("group").agg(f.count("*").alias("traces"), f.min(first).alias("first")).collect():
+        summary.groups[row["group"]] = FailureGroup(row["group"], row["traces"], *row["first"])
     return summary
 
 

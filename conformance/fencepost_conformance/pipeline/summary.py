@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..coverage import catalogue, wire
+from ..known import Accepted
 from ..trace import WireTrace
 from ..wire.settings import Known
 from .job import Job, Row, Verdict
@@ -26,6 +27,18 @@ class Judged:
     hint: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures of one key: in how many traces; seed, event and both values of the first."""
+
+    key: str
+    traces: int
+    seed: int
+    event: int
+    left: str
+    right: str
+
+
 @dataclass(slots=True)
 class Summary:
     """Takes rows one by one, in any order; what it says does not depend on the order."""
@@ -41,6 +54,8 @@ class Summary:
     reached: bytes = b"\0" * ((len(catalogue.FEATURES) + 7) // 8)
     failures: list[Row] = field(default_factory=list)
     failed: int = 0
+    groups: dict[str, FailureGroup] = field(default_factory=dict)
+    accepted: Mapping[str, Accepted] = field(default_factory=dict)  #: groups that are no failure, with a reason
     undecided: int = 0
     stopped: str = (
         ""  #: why not every trace of the plan was done, such as "interrupted"; the rows are of those that were
@@ -67,6 +82,7 @@ class Summary:
         elif not row.held:
             self.failed += 1
             self.failures = sorted([*self.failures, row], key=lambda kept: kept.seed)[:KEPT]
+            self._group(row)
 
     def add_judged(self, judged: Judged) -> None:
         """A row that is about a trace of a broker."""
@@ -80,9 +96,21 @@ class Summary:
         for row in rows:
             self.add(row)
 
+    def _group(self, row: Row) -> None:
+        here = FailureGroup(row.group, 1, row.seed, row.event, row.left, row.right)
+        before = self.groups.get(row.group)
+        if before is not None:
+            here = replace(min(before, here, key=lambda group: group.seed), traces=before.traces + 1)
+        self.groups[row.group] = here
+
     @property
     def held(self) -> bool:
-        return not self.failed
+        """Nothing failed but what is accepted."""
+        return self.groups.keys() <= self.accepted.keys()
+
+    def in_order(self) -> list[FailureGroup]:
+        """The groups, those in most traces first."""
+        return sorted(self.groups.values(), key=lambda group: (-group.traces, group.key))
 
     def coverage(self) -> dict[str, Any]:
         """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""

@@ -24,7 +24,7 @@ from .junit import junit
 from .terminal import counts, details
 from .wire_words import wire_lanes, wire_steps
 
-#: failures that are shrunk and drawn; of several at the same field, one
+#: failures that are shrunk and drawn; of several of one group, one
 _SHOWN = 5
 
 
@@ -53,19 +53,18 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
     job = summary.job
     checker = Checker(job)
     charts: list[Chart] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     try:
         for row in summary.failures:
-            kind = row.kind
-            if kind in seen or len(charts) == _SHOWN:
+            if row.group in seen or row.group in summary.accepted or len(charts) == _SHOWN:
                 continue
-            seen.add(kind)
+            seen.add(row.group)
             whole = generate(row.seed, checker.profile, job.steps, job.protocol)
             small = shrink(whole, lambda trace: checker.examine([trace])[0])
             shown = Loaded(f"seed {row.seed}, shrunk to {counted(len(small.trace.events), 'events')}", small.trace, ())
             charts.append(_kept(directory, row, shown, small.found, model=job.model))
             if small.interrupted:
-                rest = [other for other in summary.failures if other.kind not in seen]
+                rest = [other for other in summary.failures if other.group not in seen]
                 return charts + _whole_failures(directory, job, rest[: _SHOWN - len(charts)])
     finally:
         checker.close()

@@ -62,10 +62,16 @@ def _failures(summary: Summary) -> list[str]:
         f"<td>{escape(row.field)}</td><td><code>{escape(row.left)}</code></td><td><code>{escape(row.right)}</code></td></tr>"
         for row in summary.failures
     )
+    groups = "".join(
+        f'<tr><td class="n">{group.traces:,}</td><td><code>{escape(group.key)}</code></td>'
+        f"<td>{escape(summary.accepted[group.key].reason) if group.key in summary.accepted else ''}</td></tr>"
+        for group in summary.in_order()
+    )
+    common = f"<table><tr><th>traces</th><th>what, where, how</th><th>known</th></tr>{groups}</table>"
     head = "<tr><th>seed</th><th>verdict</th><th>event</th><th>field</th>"
     sides = sides_of(summary)
     head += f"<th>{sides[0]}</th><th>{sides[1]}</th></tr>"
-    return [f"<h2>Failures ({summary.failed:,})</h2><table>{head}", *rows, "</table>"]
+    return [f"<h2>Failures ({summary.failed:,})</h2>{common}<h3>The first of them</h3><table>{head}", *rows, "</table>"]
 
 
 def _coverage(summary: Summary) -> list[str]:

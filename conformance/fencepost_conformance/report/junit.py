@@ -12,20 +12,22 @@ def junit(summary: Summary, seconds: float) -> str:
     """The XML text. Kept failures are cases of their own; the rest is one case that counts them."""
     job = summary.job
     name = f"fencepost conform {job.target} {job.profile} {job.protocol}"
+    failures = [row for row in summary.failures if row.group not in summary.accepted]
     suite = ET.Element(
         "testsuite",
         name=name,
-        tests=str(len(summary.failures) + 1 + bool(summary.stopped)),
-        failures=str(len(summary.failures)),
+        tests=str(len(failures) + 1 + bool(summary.stopped)),
+        failures=str(len(failures)),
         errors=str(int(bool(summary.stopped))),
         skipped="0",
         time=f"{seconds:.3f}",
     )
-    held = summary.traces - summary.failed
+    known = sum(group.traces for key, group in summary.groups.items() if key in summary.accepted)
+    held = summary.traces - summary.failed + known
     ET.SubElement(suite, "testcase", classname=name, name=f"{held} of {counted(summary.traces, 'traces')} held")
-    for row in summary.failures:
+    for row in failures:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
-        text = f"event {row.event}, {row.field}: {row.left} / {row.right}"
+        text = f"{row.group}; event {row.event}, {row.field}: {row.left} / {row.right}"
         ET.SubElement(case, "failure", type=row.verdict, message=_printable(text))
     if summary.stopped:
         case = ET.SubElement(suite, "testcase", classname=name, name="the whole run")

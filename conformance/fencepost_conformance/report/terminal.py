@@ -48,6 +48,17 @@ def details(summary: Summary) -> dict[str, Any]:
         "divergences": dict(sorted(summary.divergences.items())),
         "assumed": {} if summary.known is None else settings_json(summary.known)["assumed"],
         "coverage": summary.coverage(),
+        "groups": [
+            {
+                "key": group.key,
+                "traces": group.traces,
+                "first": {"seed": group.seed, "event": group.event},
+                "left": group.left,
+                "right": group.right,
+                "known": summary.accepted[group.key].reason if group.key in summary.accepted else None,
+            }
+            for group in summary.in_order()
+        ],
         "failures": [
             {name: getattr(row, name) for name in ("seed", "verdict", "event", "field", "left", "right", "digest")}
             | (
@@ -115,18 +126,24 @@ def _divergences(summary: Summary) -> Listing:
 
 
 def _failures(summary: Summary) -> Listing:
+    """What failed, by what it has in common."""
     listing = Listing(
-        ("seed", "event", "field", *sides_of(summary)), title=f"what differs, in {counted(summary.failed, 'traces')}"
+        ("what, where, how", "traces", "first", *sides_of(summary), "known"),
+        title=f"what differs, in {counted(summary.failed, 'traces')}",
+        numbers=frozenset(("traces",)),
     )
+    groups = summary.in_order()
     if not summary.recorded:  # over the wire a seed names no trace
-        job = summary.job
-        listing.caption = (
-            f"see one: fencepost replay {summary.failures[0].seed} --target {job.target} --profile {job.profile} "
-            f"--protocol {job.protocol} --steps {job.steps}"
+        listing.caption = f"see one: {replay_command(summary.job, groups[0].seed)}"
+    if len(groups) > _SHOWN:
+        listing.caption = f"and {counted(len(groups) - _SHOWN, 'groups')} more (--json has all). {listing.caption}"
+    for group in groups[:_SHOWN]:
+        values = (escape(text[:160]) for text in (group.left, group.right))
+        known = summary.accepted.get(group.key)
+        place = f"seed {group.seed}, {'line' if summary.recorded else 'event'} {group.event}"
+        listing.add(
+            escape(group.key), f"{group.traces:,}", place, *values, "" if known is None else escape(known.reason)
         )
-    for row in summary.failures[:_SHOWN]:
-        values = (escape(text) for text in (row.field[:60], row.left[:160], row.right[:160]))
-        listing.add(str(row.seed), str(row.event), *values)
     return listing
 
 

@@ -16,19 +16,18 @@ What comes out is a trace of its own that any target can run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol
 
 from fencepost.protocol import embedded
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
-from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.settings import Profile, Settings
-from fencepost.protocol.view import GroupView
 
 from ..generate.java_order import JavaOrder
+from ..generate.world import Session
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
@@ -60,14 +59,11 @@ class _Context:
     end: int
 
 
-class Session(Protocol):
-    """A coordinator that is fed one event at a time, as ``CoreSession``."""
+class Shrinkable(Session, Protocol):
+    """What a trace is run on again. ``last_id``: the member id that the last event drew, None if it drew none."""
 
-    armed: dict[ev.TimerKey, int]
-    groups: dict[str, GroupView]
-    consumer_groups: dict[str, ConsumerGroupView]
-
-    def feed(self, event: ev.Event) -> Observation: ...
+    @property
+    def last_id(self) -> str | None: ...
 
 
 class _NotedIds(MemberIds):
@@ -133,35 +129,43 @@ class Around:
         return seen
 
 
-class _Core:
-    """The core with the log around it, and the ids that it draws."""
+class _Core(CoreSession):
+    """The core, which tells the ids that it draws."""
 
     def __init__(self, settings: Settings, profile: Profile) -> None:
         self._ids = _NotedIds()
-        self.around = Around(CoreSession(settings, profile, JavaOrder(self._ids)))
+        super().__init__(settings, profile, JavaOrder(self._ids))
 
-    def feed(self, event: ev.Event) -> tuple[Observation, str | None]:
-        """What the event did and the member id that it drew."""
+    @property
+    def last_id(self) -> str | None:
+        return self._ids.last
+
+    def feed(self, event: ev.Event) -> Observation:
         self._ids.last = None
-        seen = self.around.feed(event)
-        return seen, self._ids.last
+        return super().feed(event)
+
+
+#: begins a run of a trace
+Begin = Callable[[Settings, Profile], Shrinkable]
 
 
 class References:
-    """Knows what each event of a trace refers to; ``remake`` runs a part of it again, ``put_right`` helps to run it
-    elsewhere."""
+    """Knows what each event of a trace refers to; ``remake`` runs a part of it again on what ``begin`` makes,
+    ``put_right`` helps to run it elsewhere."""
 
-    def __init__(self, settings: Settings, profile: Profile, events: Sequence[ev.Event]) -> None:
+    def __init__(self, settings: Settings, profile: Profile, events: Sequence[ev.Event], begin: Begin = _Core) -> None:
         self.profile = profile
         self.events = events
+        self._begin = begin
         self._contexts: list[_Context] = []
-        core = _Core(settings, profile)
-        around = core.around
+        session = begin(settings, profile)
+        around = Around(session)
         for event in events:
             generations, epochs = around.generations(), around.epochs()
             # where the core raises, that is what is being shrunk
             try:
-                drawn = core.feed(event)[1]
+                around.feed(event)
+                drawn = session.last_id
             except Exception:
                 drawn = None
             self._contexts.append(_Context(drawn, generations, epochs, around.end))
@@ -174,7 +178,8 @@ class References:
         self, settings: Settings, kept: Collection[int], changed: Mapping[int, ev.Event] | None = None
     ) -> Remade:
         """The kept events (by index), put right; ``changed`` holds other versions of some."""
-        core = _Core(settings, self.profile)
+        session = self._begin(settings, self.profile)
+        around = Around(session)
         ids: dict[str, str] = {}
         places: dict[int, int] = {}
         events: list[ev.Event] = []
@@ -183,7 +188,7 @@ class References:
         for index in sorted(kept):
             original = (changed or {}).get(index, self.events[index])
             event = self.put_right(
-                core.around,
+                around,
                 original,
                 index,
                 ids=ids,
@@ -196,13 +201,13 @@ class References:
             events.append(event)
             origins.append(index)
             try:
-                seen, drawn = core.feed(event)
+                seen = around.feed(event)
             except Exception as raised:
                 return Remade(tuple(events), tuple(observations), tuple(origins), f"{type(raised).__name__}: {raised}")
             observations.append(seen)
-            was = self._contexts[index].drawn
-            if drawn is not None and was is not None:
-                ids[was] = drawn
+            was, now = self._contexts[index].drawn, session.last_id
+            if now is not None and was is not None:
+                ids[was] = now
         return Remade(tuple(events), tuple(observations), tuple(origins), None)
 
     def put_right(

@@ -6,7 +6,7 @@ is loaded holds, and settings. A candidate counts if it fails in the same way: s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from fencepost.protocol.events import Event, Load
@@ -16,7 +16,7 @@ from ..generate.generator import Generated
 from ..interruption import interruptible
 from ..pipeline.check import Examined
 from ..pipeline.job import failure_kind
-from .references import References, Remade
+from .references import Begin, References, Remade
 
 #: looks at a trace; ``Checker.examine`` of one trace
 Examine = Callable[[Generated], Examined]
@@ -33,6 +33,10 @@ class Shrunk:
     interrupted: bool = False
 
 
+#: what makes two failures the same; None if the trace held
+KindOf = Callable[[Examined], Hashable | None]
+
+
 def kind_of(found: Examined) -> tuple[str, str] | None:
     """What makes two failures the same; None if the trace held."""
     if found.verdict.held or found.difference is None:
@@ -40,15 +44,18 @@ def kind_of(found: Examined) -> tuple[str, str] | None:
     return failure_kind(found.verdict, found.difference.field)
 
 
-def shrink(trace: Generated, examine: Examine, *, most: int = 3_000) -> Shrunk:
+def shrink(
+    trace: Generated, examine: Examine, *, most: int = 3_000, kind: KindOf = kind_of, begin: Begin | None = None
+) -> Shrunk:
     """The shortest trace that fails as ``trace`` does; the shortest so far, if it is interrupted. Raises ``ValueError``
     if ``trace`` does not fail.
 
-    ``most``: candidates to try at most."""
+    ``most``: candidates to try at most; ``begin``: what candidates are run on, to put right what they refer to (the
+    core if None)."""
     found = examine(trace)
-    if kind_of(found) is None:
+    if kind(found) is None:
         raise ValueError("the trace does not fail: there is nothing to shrink")
-    work = _Shrinking(trace, found, examine, most)
+    work = _Shrinking(trace, found, examine, most, kind, begin)
     with interruptible() as cut:
         work.cut()
         while work.leave_out_events() or work.leave_out_records():
@@ -72,16 +79,21 @@ _SETTINGS = _settings()
 
 
 class _Shrinking:
-    def __init__(self, trace: Generated, found: Examined, examine: Examine, most: int) -> None:
+    def __init__(  # noqa: PLR0917 — as ``shrink``
+        self, trace: Generated, found: Examined, examine: Examine, most: int, kind: KindOf, begin: Begin | None
+    ) -> None:
         self.best, self.found, self.tried = trace, found, 0
-        self._kind = kind_of(found)
+        self._kind_of = kind
+        self._kind = kind(found)
+        self._begin = begin
         self._examine = examine
         self._most = most
         self._aim(trace)
 
     def _aim(self, trace: Generated) -> None:
         """Candidates are made from this trace from now on."""
-        self._references = References(trace.settings, trace.profile, trace.events)
+        own = () if self._begin is None else (self._begin,)
+        self._references = References(trace.settings, trace.profile, trace.events, *own)
 
     def cut(self) -> None:
         """Nothing after the difference matters."""
@@ -145,7 +157,7 @@ class _Shrinking:
         remade = self._references.remake(wanted, kept, changed)
         candidate = as_trace(self.best.seed, wanted, self.best.profile, remade)
         found = self._examine(candidate)
-        if kind_of(found) != self._kind:
+        if self._kind_of(found) != self._kind:
             return False
         self.best, self.found = candidate, found
         self._aim(candidate)

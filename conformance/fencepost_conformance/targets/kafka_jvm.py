@@ -116,6 +116,7 @@ class KafkaLive:
         self._settings = settings
         self._rows: list[list[Any]] = []
         self._drawn = self._next = 0
+        self._started: Event | None = None
         self._before: tuple[int, _Known] = 0, ({}, {}, {})
         self.armed: dict[TimerKey, int] = {}
         self.groups: dict[str, GroupView] = {}
@@ -129,8 +130,18 @@ class KafkaLive:
     def drawn(self, number: int) -> None:
         self._next = number
 
+    def start(self, event: Event) -> None:
+        """Let Kafka handle the event while something else is done; ``feed`` of it must follow. Raises as that."""
+        self._started = event
+        self._process.exchange(self._line(event), 0)
+
     def feed(self, event: Event) -> Observation:
         """Handle the event and tell what it did. Raises ``ProcessFault``."""
+        line = b"" if self._started is event else self._line(event)
+        self._started = None
+        return self._ask(line)
+
+    def _line(self, event: Event) -> bytes:
         rows = [encode.row(event)]
         again = not self._rows or isinstance(event, AppendFailed)
         if self._next != self._drawn and not isinstance(event, AppendFailed):
@@ -138,7 +149,7 @@ class KafkaLive:
         self._before = len(self._rows), (dict(self.armed), dict(self.groups), dict(self.consumer_groups))
         self._rows += rows
         # an append that fails is a part of the step before: the trace so far is run again, knowing that
-        return self._ask(encode.beginning(self._settings, self._rows) if again else encode.more(rows))
+        return encode.beginning(self._settings, self._rows) if again else encode.more(rows)
 
     def redrawn(self, event: Event, drawn: int) -> Observation:
         """The last step anew, its first member id being that number. Raises ``ProcessFault``."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,19 @@ from fencepost.protocol.events import Event, Reply, Request
 from fencepost.protocol.messages import HeartbeatResponse
 from fencepost.protocol.settings import INTENDED, Settings
 from fencepost_conformance.cli import main
+from fencepost_conformance.compare.leaves import Seen, leaves
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.diff.groups import Groups
-from fencepost_conformance.diff.job import Job, parse_side
-from fencepost_conformance.diff.known import read_known
+from fencepost_conformance.diff.job import Job, Row, parse_side
 from fencepost_conformance.diff.pair import Pair
-from fencepost_conformance.diff.run import Runner, row_of, run, side_by_side
+from fencepost_conformance.diff.run import CHUNK, Runner, row_of, run, side_by_side
+from fencepost_conformance.diff.shortest import shortest
 from fencepost_conformance.diff.side import CoreLive
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.known import read_known
 from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.trace import EventTrace, read_traces
 
 CONSUMER = GroupProtocol.CONSUMER
 
@@ -190,3 +196,79 @@ def test_a_side_that_cannot_be_compared(name: str, said: str) -> None:
     with pytest.raises(CannotRun) as refused:
         parse_side(name)
     assert said in str(refused.value)
+
+
+def test_what_differs_between_two_releases_is_what_the_rule_book_lists() -> None:
+    """Each group has a short trace, and is made by switches that cite rows of 13.4; nothing else differs."""
+    found = Groups()
+    jobs = [
+        Job(parse_side("core:kafka-4.2"), parse_side("core:kafka-4.3"), 60, protocol)
+        for protocol in (CONSUMER, GroupProtocol.MIXED)
+    ]
+    for job in jobs:
+        for rows in run(job, range(16), workers=1):
+            found.add_all(rows)
+    small = list(shortest(jobs, found.ordered(), workers=1))
+    assert {each.key for each in small} == found.groups.keys()
+    assert len(small) > 10
+    rows = set()
+    for each in small:
+        assert each.explanation.switches, each.key
+        for name, cites in each.explanation.switches:
+            assert name.startswith("old_") or name == "fault_classic_members_starve", each.key
+            rows |= set(re.findall(r"V-\d+", cites))
+        assert len(each.mine) <= 12, each.key
+        assert each.explanation.one.refused is None, each.key
+    assert rows >= {"V-12", "V-30", "V-38", "V-51", "V-53", "V-60"}
+
+
+def test_the_page_and_the_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["diff", "core:kafka-4.2", "core:kafka-4.3", "--protocol", "consumer", "--traces", "4", "--workers", "1"]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "-o", str(out), "--json"])
+    assert left.value.code == 1
+    told = json.loads(capsys.readouterr().out)
+    assert json.loads((out / "diff.json").read_text()) == told
+    shown = (out / "report.html").read_text()
+    assert "http" not in shown
+    for group in told["groups"]:
+        assert escape(group["key"]) in shown
+        assert group["shortest"]["switches"]
+    assert shown.count("data-marked") == 2 * len(told["groups"])
+    for number in range(1, len(told["groups"]) + 1):
+        mine, theirs = read_traces(out / "traces" / f"{number:02}.jsonl")
+        assert isinstance(mine, EventTrace)
+        assert isinstance(theirs, EventTrace)
+        for trace in (mine, theirs):  # what was observed is what the core of that profile does
+            assert Core().run(trace.settings, trace.profile, trace.events) == list(trace.observations)
+        last = [
+            Seen(
+                trace.observations[-1],
+                {},
+                {each.id: each.body.group_id for each in trace.events if hasattr(each, "id")},
+            )
+            for trace in (mine, theirs)
+        ]
+        assert leaves(*last), told["groups"][number - 1]["key"]
+
+
+def test_what_was_done_until_it_was_interrupted_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = Runner.row
+
+    def cut(runner: Runner, seed: int) -> Row:
+        if seed == CHUNK + 3:
+            raise KeyboardInterrupt
+        return whole(runner, seed)
+
+    monkeypatch.setattr(Runner, "row", cut)
+    words = ["diff", "core:kafka-4.2", "core:kafka-4.3", "--protocol", "consumer", "--traces", "60", "--workers", "1"]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert left.value.code == 2
+    assert told["counts"]["traces"] == CHUNK
+    assert told["groups"]
+    assert f"interrupted; {CHUNK} of 60 traces done" in told["error"]

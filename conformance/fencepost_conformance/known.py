@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..console import CannotRun
+from rich.markup import escape
+
+from .console import CannotRun
 
 _BETWEEN = " -- "
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Accepted:
     """``line``: its number in the file."""
 
     key: str
@@ -22,7 +24,7 @@ class Known:
     line: int
 
 
-def read_known(path: Path) -> dict[str, Known]:
+def read_known(path: Path) -> dict[str, Accepted]:
     """The entries by key. Raises ``CannotRun`` for a file that cannot be read or a line that is none of these."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -30,7 +32,7 @@ def read_known(path: Path) -> dict[str, Known]:
         raise CannotRun(f"{path}: {trouble.strerror}") from None
     except UnicodeDecodeError:
         raise CannotRun(f"{path}: not text in UTF-8") from None
-    entries: dict[str, Known] = {}
+    entries: dict[str, Accepted] = {}
     for number, line in enumerate(text.splitlines(), 1):
         told = line.strip()
         if not told or told.startswith("#"):
@@ -40,5 +42,10 @@ def read_known(path: Path) -> dict[str, Known]:
             raise CannotRun(f"{path}, line {number}: expected KEY{_BETWEEN}REASON, found {told[:80]!r}")
         if key in entries:
             raise CannotRun(f"{path}, line {number}: this key stands in line {entries[key].line} already: {key}")
-        entries[key] = Known(key, reason, number)
+        entries[key] = Accepted(key, reason, number)
     return entries
+
+
+def never_met(entry: Accepted) -> str:
+    """What to say of an entry that no difference was of, with Rich's markup."""
+    return f"[yellow]never met[/] line {entry.line}: {escape(entry.key)}"

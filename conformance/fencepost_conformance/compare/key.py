@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fencepost.protocol import events as ev
 
-from ..compare.leaves import Leaf
+from .leaves import Leaf
 
 
 def kind_of_event(event: ev.Event) -> str:

@@ -1,0 +1,118 @@
+"""What is known of a difference: the rules that decide at its step, and the switches of the profiles that make it.
+
+The model follows each side under the profile of its release. Rules by which it explains the one step and not the other
+point at the cause; a step that it does not allow departs from what the rule book says of that release. And where the
+two releases have profiles of their own, the core is run with each switch in which those differ: a switch that alone
+makes the same difference in the same trace is its explanation.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from fencepost.functions import KafkaFunctions
+from fencepost.protocol import events as ev
+from fencepost.protocol import settings as of_settings
+from fencepost.protocol.settings import PROFILES, Profile, Settings
+from fencepost_model.trace import Follower
+
+from ..compare.divergences import SWITCHES
+from ..generate.generator import Generated
+from ..targets.base import Observation
+from .job import Job
+from .pair import Cause, Pair
+from .side import CoreLive
+
+_FUNCTIONS = KafkaFunctions()
+_SWITCH = re.compile(r"^    (\w+): bool = False  # (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Of one side. ``rules``: of each step that the model could follow. ``refused``: why it does not allow the last
+    one, that of the difference; None if it does, or if it could not follow as far as that (a log from which shrinking
+    left records out may be one that no coordinator writes)."""
+
+    rules: tuple[tuple[str, ...], ...]
+    refused: str | None
+
+    def at(self, index: int) -> tuple[str, ...]:
+        return self.rules[index] if index < len(self.rules) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """``switches``: those that together make the difference, each with what it cites. ``rules``: those that decide on
+    one side and not on the other, if there are any, else all of the step."""
+
+    one: Told
+    other: Told
+    rules: tuple[str, ...]
+    switches: tuple[tuple[str, str], ...]
+
+
+def explain(job: Job, trace: Generated, pair: Pair, cause: Cause) -> Explanation:
+    """``pair``: both sides at the end of the trace, which is to be short."""
+    mine = [(event, seen) for event, (seen, _) in zip(pair.events, pair.seen, strict=False)][: cause.event + 1]
+    one = follow(trace.settings, PROFILES[job.one.profile], mine)
+    other = follow(trace.settings, PROFILES[job.other.profile], pair.theirs[: cause.own + 1])
+    left, right = one.at(cause.event), other.at(cause.own)
+    apart = [rule for rule in (*left, *right) if (rule in left) is not (rule in right)]
+    return Explanation(
+        one, other, tuple(apart or dict.fromkeys((*left, *right))), tuple(_switches(job, trace, cause.key))
+    )
+
+
+def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event, Observation]]) -> Told:
+    """Let the model follow the steps, up to the first that it does not allow."""
+    follower = Follower(settings, profile, _FUNCTIONS.matcher)
+    rules: list[tuple[str, ...]] = []
+    for index, (event, seen) in enumerate(steps):
+        verdict = follower.feed(event, seen)
+        rules.append(verdict.rules)
+        if not verdict.ok:
+            closest = verdict.alternatives[0].mismatches if verdict.alternatives else ()
+            why = verdict.reason or (f"{closest[0].part}" if closest else "no such step")
+            told = f"step {index} is not what profile {profile.name} does: {why}"
+            return Told(tuple(rules), told if index == len(steps) - 1 else None)
+    return Told(tuple(rules), None)
+
+
+def _switches(job: Job, trace: Generated, key: str) -> Iterator[tuple[str, str]]:
+    """The fewest of the switches in which the profiles differ that make the difference, each with what it cites."""
+    one, other = PROFILES[job.one.profile], PROFILES[job.other.profile]
+    apart = [name for name in SWITCHES if getattr(one, name) != getattr(other, name)]
+
+    def makes(names: Sequence[str]) -> bool:
+        changed: dict[str, Any] = {name: getattr(other, name) for name in names}
+        pair = Pair(CoreLive(trace.settings, one), CoreLive(trace.settings, replace(one, **changed)))
+        return any(cause.key == key for cause in _causes(pair, trace.events))
+
+    needed = next(([name] for name in apart if makes([name])), None)
+    if needed is None:
+        needed = apart if makes(apart) else []
+        for name in tuple(needed):
+            fewer = [each for each in needed if each != name]
+            if makes(fewer):
+                needed = fewer
+    yield from ((name, cited().get(name, "")) for name in needed)
+
+
+def _causes(pair: Pair, events: Sequence[ev.Event]) -> list[Cause]:
+    for event in events:
+        try:
+            pair.feed(event)
+        except Exception:
+            break  # an event that the core has no place for, since Kafka did otherwise before
+    return pair.causes
+
+
+@cache
+def cited() -> dict[str, str]:
+    """What each switch of a profile cites: ``V-30, V-31 (4.0–4.2)``."""
+    return dict(_SWITCH.findall(inspect.getsource(of_settings)))

@@ -1,0 +1,86 @@
+"""Kafka's coordinator event by event, beside the core and beside another release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol.events import AppendFailed
+from fencepost.protocol.settings import NEWEST_KAFKA
+from fencepost_conformance.cli import main
+from fencepost_conformance.diff.groups import Groups
+from fencepost_conformance.diff.job import Job, parse_side
+from fencepost_conformance.diff.run import run
+from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+OLD, NEW = "4.2.1", "4.3.1"
+
+
+def compared(one: str, other: str, protocol: GroupProtocol, traces: int) -> Groups:
+    found = Groups()
+    for rows in run(Job(parse_side(one), parse_side(other), 60, protocol), range(traces), workers=1):
+        found.add_all(rows)
+    return found
+
+
+@pytest.mark.parametrize("protocol", list(GroupProtocol))
+def test_event_by_event_kafka_does_what_it_does_in_one_go(protocol: GroupProtocol) -> None:
+    require_harness(NEW)
+    failed = 0
+    with KafkaJvm(NEW) as kafka, KafkaJvm(NEW) as stepped:
+        for seed in range(12):
+            trace = generate(seed, NEWEST_KAFKA, 60, protocol)
+            whole = kafka.run(trace.settings, trace.profile, trace.events)
+            live = stepped.live(trace.settings)
+            for at, (event, seen) in enumerate(zip(trace.events, whole, strict=True)):
+                live.start(event)
+                assert live.feed(event) == seen, (seed, at)
+            failed += sum(isinstance(event, AppendFailed) for event in trace.events)
+    assert failed > 0
+
+
+@pytest.mark.parametrize("protocol", [GroupProtocol.CONSUMER, GroupProtocol.MIXED])
+@pytest.mark.parametrize("sides", [(f"kafka:{NEW}", "core:kafka-4.3"), ("core:kafka-4.3", f"kafka:{NEW}")])
+def test_kafka_and_the_core_of_its_profile_are_the_same_either_way(
+    protocol: GroupProtocol, sides: tuple[str, str]
+) -> None:
+    """Choices that only Kafka knows are followed, on whichever side it stands: seeds 5 and 11 need that."""
+    require_harness(NEW)
+    found = compared(*sides, protocol, 14)
+    assert not found.groups, list(found.groups)
+
+
+def test_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_harness(OLD)
+    require_harness(NEW)
+    words = ["diff", f"kafka:{OLD}", f"kafka:{NEW}", "--protocol", "consumer", "--traces", "6", "--workers", "1"]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--json", "-o", str(tmp_path)])
+    told = json.loads(capsys.readouterr().out)
+    assert left.value.code == 1
+    groups = {group["key"]: group for group in told["groups"]}
+    first = groups["ConsumerGroupHeartbeat: records[ConsumerGroupMetadata].value.epoch +1->+2"]
+    assert (first["a"], first["b"], first["following"]) == ("1", "2", 0)
+    assert first["shortest"]["switches"].keys() == {"old_epochs_start_at_zero"}
+    assert first["shortest"]["events"] == ["Load", "ConsumerGroupHeartbeat"]
+    for key, group in groups.items():
+        assert group["shortest"]["switches"], key
+        assert group["shortest"]["not_in_profile"] == {}, key
+
+
+def test_a_folder_of_jars_is_the_release_that_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    require_harness(NEW)
+    folder = KafkaJvm(NEW)._build.libraries()[0].parent
+    words = ["diff", f"kafka:{folder}", f"kafka:{NEW}", "--protocol", "mixed", "--traces", "5", "--workers", "1"]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (left.value.code, told["groups"]) == (0, [])
+    assert told["a"]["build"]["version"] == NEW
