@@ -56,9 +56,14 @@ def summary() -> Summary:
     gathered.add_all(core.check([1, 2, 3]))
     failed = {"event": 17, "field": "records[0].value.subscribed_topic_names", "left": "[a, b]", "right": "x " * 70}
     plain = {"steps": 17, "replies": 0, "records": 0, "timers": 0, "followed": 0, "digest": ""}
-    gathered.add_all([TraceRow(seed=4, verdict="differed", divergence="", coverage=b"", **failed, **plain)])
+    group = "JoinGroup: reply.member_id differs"
+    gathered.add_all(
+        [TraceRow(seed=4, verdict="differed", divergence="", coverage=b"", group=group, **failed, **plain)]
+    )
     known = failed | {"event": 3, "field": "", "left": "", "right": ""}
-    gathered.add_all([TraceRow(seed=5, verdict="diverged", divergence="heap-order", coverage=b"", **known, **plain)])
+    gathered.add_all(
+        [TraceRow(seed=5, verdict="diverged", divergence="heap-order", coverage=b"", group="", **known, **plain)]
+    )
     return gathered
 
 
@@ -107,7 +112,7 @@ SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
     ),
     "conform": (
         lambda: terminal.tables(summary()),
-        ("heap-order", "docs/divergences.md", "kafka:4.3.1, or the model", "[a, b]"),
+        ("heap-order", "docs/divergences.md", "kafka:4.3.1, or the model", "[a, b]", "reply.member_id"),
     ),
     "mutants": (lambda: found(KILL), (f"✓ {MUTANT}", "after 1,234 steps (seed 56)")),
     "mutants, one survives": (found, (f"✗ {MUTANT}", "it survived")),
