@@ -99,7 +99,7 @@ def _listing(
 ) -> Listing:
     title = f"{sides[0].name} (A) and {sides[1].name} (B): what differs, in {counted(found.differing, 'traces')}"
     listing = Listing(
-        ("what, where, how", "traces", "first", "A / B", "shown by", "why", "known"),
+        ("what", "traces", "first", "A / B", "shown by", "why", "known"),
         title=escape(title),
         numbers=frozenset(("traces",)),
     )

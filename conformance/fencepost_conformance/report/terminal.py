@@ -128,7 +128,7 @@ def _divergences(summary: Summary) -> Listing:
 def _failures(summary: Summary) -> Listing:
     """What failed, by what it has in common."""
     listing = Listing(
-        ("what, where, how", "traces", "first", *sides_of(summary), "known"),
+        ("what", "traces", "first", *sides_of(summary), "known"),
         title=f"what differs, in {counted(summary.failed, 'traces')}",
         numbers=frozenset(("traces",)),
     )
