@@ -158,7 +158,7 @@ def test_a_static_member_is_looked_at_like_any_other() -> None:
 def test_bytes_that_nobody_can_read_come_first() -> None:
     """X-JOIN-09 before X-JOIN-12."""
     late = Protocol("range", subscription("t", generation=1)), Protocol("sticky", b"\x00")
-    assert _shared().joins("x", protocols=late).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert _shared().joins("x", protocols=late).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert _shared().joins("x", protocols=late[:1]).error_code is ErrorCode.UNKNOWN_MEMBER_ID
 
 

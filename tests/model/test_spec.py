@@ -18,13 +18,13 @@ SMALL: Final = [each["name"] for each in CONFIGURATIONS if each["size"] == "smal
 
 
 def sampled() -> set[str]:
-    """The small configurations that every run gives to TLC: of each module the first of each expectation. The model
+    """The small configurations that every run gives to TLC: of each module the two first of each expectation. The model
     explores all of them at every run; TLC does at ``make test-all``."""
-    chosen: dict[tuple[str, str], str] = {}
+    chosen: dict[tuple[str, str], list[str]] = {}
     for name in SMALL:
         kind = (BY_NAME[name]["module"], BY_NAME[name]["expected"])
-        chosen.setdefault(kind, name)
-    return set(chosen.values())
+        chosen.setdefault(kind, []).append(name)
+    return {name for names in chosen.values() for name in names[:2]}
 
 
 #: Says what a variable may hold: it guards the specification, not the protocol, and has no sibling that fails.
@@ -136,7 +136,7 @@ def test_a_configuration_that_must_fail_checks_one_promise_only() -> None:
 def test_the_sample_has_every_module_and_every_expectation() -> None:
     kinds = {(BY_NAME[name]["module"], BY_NAME[name]["expected"]) for name in SMALL}
     assert {(BY_NAME[name]["module"], BY_NAME[name]["expected"]) for name in sampled()} == kinds
-    assert len(sampled()) == len(kinds) < len(SMALL) / 2
+    assert len(kinds) <= len(sampled()) < len(SMALL) / 2
 
 
 def test_every_pin_is_there() -> None:

@@ -73,6 +73,9 @@ class WatchedChoices:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return self._noted("assignor", group_id, tied, self._inner.assignor(group_id, tied))
 
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._noted("assignor", group_id, tied, self._inner.standing(group_id, tied))
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._noted("order", group_id, keys, tuple(self._inner.order(group_id, keys)))
 

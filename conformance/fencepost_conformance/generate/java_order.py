@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fencepost.hash_order import grown, texts
+from fencepost.hash_order import grown, of_text, texts
+from fencepost.protocol.choices import Choices
 from fencepost.sharding import java_hash
 
 _GOLDEN = -7_046_029_254_386_353_131  #: Knuth's multiplier, as a signed 64-bit number
@@ -77,6 +78,12 @@ class JavaOrder:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return java_order(tied)[0]
 
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        """M-HB-15. The copy with the votes of two has four buckets; the vote of who asks is put in last."""
+        one, *others = timeline_order(tied)
+        shared = len({of_text(name) & 3 for name in tied}) < len(tied)
+        return others[-1] if shared else one
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return java_order(timeline_order(keys))
 
@@ -85,3 +92,40 @@ class JavaOrder:
 
     def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return timeline_order(keys)
+
+
+class WithoutHyphens(Choices):
+    """Choices of others, but a UUID is drawn again while there is a hyphen in its text (G-WIRE-28, V-126)."""
+
+    def __init__(self, inner: Choices) -> None:
+        self._inner = inner
+
+    def uuid(self) -> str:
+        while True:
+            drawn = self._inner.uuid()
+            if "-" not in drawn:
+                return drawn
+
+    def member_id(self, prefix: str) -> str:
+        return self._inner.member_id(prefix)
+
+    def leader(self, group_id: str, candidates: Sequence[str]) -> str:
+        return self._inner.leader(group_id, candidates)
+
+    def protocol(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._inner.protocol(group_id, tied)
+
+    def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._inner.assignor(group_id, tied)
+
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._inner.standing(group_id, tied)
+
+    def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return self._inner.order(group_id, keys)
+
+    def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
+        return self._inner.topics(group_id, topic_ids)
+
+    def table(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
+        return self._inner.table(group_id, keys)

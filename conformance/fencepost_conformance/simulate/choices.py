@@ -29,6 +29,9 @@ class RandomChoices:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return self._rng.choice(tied)
 
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        return self._rng.choice(tied)
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._rng.sample(keys, len(keys))
 
@@ -59,6 +62,9 @@ class Smallest:
         return self.member_id("")
 
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
+        return min(tied)
+
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return min(tied)
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:

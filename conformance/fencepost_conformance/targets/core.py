@@ -17,7 +17,7 @@ from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFire
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
 
-from ..generate.java_order import JavaOrder
+from ..generate.java_order import JavaOrder, WithoutHyphens
 from .base import Observation
 from .ids import MemberIds
 from .wire_form import wire_form
@@ -45,7 +45,7 @@ class CoreSession:
 
     def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
         self._state = coordinator.initial_state(settings, profile, functions=_FUNCTIONS)
-        self._choices = choices
+        self._choices = WithoutHyphens(choices) if profile.draws_no_hyphens else choices
         self._versions: dict[int, int] = {}
         self.armed: dict[TimerKey, int] = {}
         self.groups: dict[str, GroupView] = {}

@@ -24,6 +24,9 @@ class RandomChoices:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
 
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        return tied[0]
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return keys
 

@@ -26,6 +26,9 @@ class Choices(Protocol):
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         """One of the server assignors with equally many votes (M-TGT-02), sorted by name."""
 
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        """The one of them that Kafka takes for elected before a request, by another map (M-HB-15)."""
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         """The members in the order in which an assignor goes through them (A-UHOM-01), or in which subscriptions of a
         classic group are read that cannot be, each in its own way (G-DATA-10, X-UP-06); they come sorted by id."""

@@ -3,7 +3,7 @@
 A profile is a set of named switches. Each switch stands for one fault or one difference between releases, cites its
 rule, and is read by the coordinator and by the model alike. ``True`` means: do as that release of Kafka does. A switch
 ``fault_*`` is a fault, and what ``intended`` does instead is in ``docs/divergences.md``; one ``old_*`` is what releases
-before 4.3 do otherwise.
+before the newest one do otherwise.
 """
 
 from __future__ import annotations
@@ -152,6 +152,7 @@ class Profile:
     fault_replacement_merges_members: bool = False  # M-STATIC-15, A-UHOM-08
     fault_superseded_records_loaded: bool = False  # F-REPLAY-18, M-PE-02, F-REPLAY-06
     fault_timer_keys_collide: bool = False  # M-TMR-01, C-TMR-11
+    fault_tied_vote_bumps: bool = False  # M-HB-15, M-TGT-02, LIV-17
     # members of consumer groups, client side
     fault_joining_skips_backoff: bool = False  # N-HB-07, N-ERR-03
     fault_leave_answer_is_fatal: bool = False  # N-TR-08
@@ -176,6 +177,12 @@ class Profile:
     fault_downgrade_assigns_target: bool = False  # X-DOWN-04, INV-KIP-09
     fault_empty_group_counts_anew: bool = False  # C-JOIN-16, M-VAL-22, INV-CONV-01
     fault_upgrade_overlooks_owned: bool = False  # X-UP-05, C-JOIN-42, INV-KIP-01
+    # releases before 4.4
+    old_full_group_refuses_statics: bool = False  # V-120 (4.0–4.3)
+    old_vote_keeps_epoch: bool = False  # V-121 (4.0–4.3)
+    old_emptied_group_keeps_target_epoch: bool = False  # V-122 (4.0–4.3)
+    old_replacement_rewrites_target: bool = False  # V-127 (4.0–4.3)
+    old_malformed_join_is_internal: bool = False  # V-125 (4.0–4.2.1, 4.3)
     # releases before 4.3
     old_epochs_start_at_zero: bool = False  # V-30, V-31 (4.0–4.2)
     old_checks_after_load: bool = False  # V-29 (4.0)
@@ -203,11 +210,31 @@ class Profile:
     old_target_topics_not_watched: bool = False  # V-96 (4.0)
     old_background_replaces_assignment: bool = False  # V-97 (4.0–4.2)
     old_fenced_member_fetches: bool = False  # V-98 (4.0–4.2)
+    # what a host draws is its own matter, and so no part of what is intended
+    draws_no_hyphens: bool = False  # G-WIRE-28, V-126 (4.4)
 
 
 _FAULTS: dict[str, bool] = {field.name: True for field in fields(Profile) if field.name.startswith("fault_")}
 
-KAFKA_4_3 = replace(Profile(name="kafka-4.3"), **_FAULTS)  # type: ignore[arg-type]  # switches only, all bool
+KAFKA_4_4 = replace(
+    replace(Profile(name="kafka-4.4"), **_FAULTS),  # type: ignore[arg-type]  # switches only, all bool
+    fault_relabelled_instance_stays=False,  # V-123
+    fault_bad_subscription_is_thrown=False,  # V-124
+    draws_no_hyphens=True,
+)
+KAFKA_4_3 = replace(
+    KAFKA_4_4,
+    name="kafka-4.3",
+    fault_relabelled_instance_stays=True,
+    fault_bad_subscription_is_thrown=True,
+    fault_tied_vote_bumps=False,  # a vote bumps nothing
+    old_full_group_refuses_statics=True,
+    old_vote_keeps_epoch=True,
+    old_emptied_group_keeps_target_epoch=True,
+    old_replacement_rewrites_target=True,
+    old_malformed_join_is_internal=True,
+    draws_no_hyphens=False,
+)
 KAFKA_4_2 = replace(
     KAFKA_4_3,
     name="kafka-4.2",
@@ -223,6 +250,14 @@ KAFKA_4_2 = replace(
     old_downgrade_rebalances_by_subscription=True,
     old_background_replaces_assignment=True,
     old_fenced_member_fetches=True,
+)
+#: from 4.2.2 on; the profile above is that of 4.2.0 and 4.2.1
+KAFKA_4_2_2 = replace(
+    KAFKA_4_2,
+    name="kafka-4.2.2",
+    fault_bad_subscription_is_thrown=False,  # V-124
+    old_disabled_policy_accepts_joins=False,  # V-60
+    old_malformed_join_is_internal=False,
 )
 KAFKA_4_1 = replace(
     KAFKA_4_2,
@@ -254,6 +289,8 @@ KAFKA_4_0 = replace(
 INTENDED = Profile(name="intended")
 
 #: the newest release that has a profile: what is compared with Kafka unless a release is named
-NEWEST_KAFKA = KAFKA_4_3
+NEWEST_KAFKA = KAFKA_4_4
 
-PROFILES = {profile.name: profile for profile in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, INTENDED)}
+PROFILES = {
+    profile.name: profile for profile in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_2_2, KAFKA_4_3, KAFKA_4_4, INTENDED)
+}

@@ -29,7 +29,7 @@ def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
     """The steps M-HB-01…11 in their order. Raises Refused; then nothing is written (M-HB-12, 13)."""
     body = beat.body
     member_id = body.member_id or beat.new_id  # M-VAL-26
-    has_room(t, body.member_id)
+    has_room(t, body.member_id, body.instance_id)
     found = member_of(t, body, member_id)
     member = found.member
     updated = member._replace(
@@ -79,8 +79,10 @@ class Found(NamedTuple):
     replaced: Member | None = None
 
 
-def has_room(t: Turn, member_id: str) -> None:
-    """M-VAL-25, 28, 30: before the member is looked at."""
+def has_room(t: Turn, member_id: str, instance: str | None) -> None:
+    """M-VAL-25, 28, 30: before the member is looked at. An instance that somebody holds has its room already."""
+    if instance is not None and t.group.held_by(instance) and not t.profile.old_full_group_refuses_statics:
+        return
     if len(t.group.members) >= t.settings.group_consumer_max_size and t.group.member(member_id) is None:
         raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, "M-VAL-25")
 
@@ -184,6 +186,9 @@ def advance(
     bump = updated.names != member.names or regex is Regex.BUMP
     if bump:
         t.rule("M-HB-03")
+    if not joins and not bump and other_assignor(t, counting):
+        t.rule("M-HB-14")
+        bump = True
     if t.base and not t.profile.fault_upgrade_without_bump:
         bump = True  # X-UP-15 mended
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
@@ -218,6 +223,16 @@ def advance(
             else:
                 t.armed[Timer(REBALANCE, after.member_id)] = None
     return after, False
+
+
+def other_assignor(t: Turn, voters: tuple[Member, ...]) -> bool:
+    """M-HB-14: these votes elect another assignor than those before them."""
+    if t.profile.old_vote_keeps_epoch:
+        return False
+    before, after = (votes(t.profile, t.settings, each) for each in (t.group.members, voters))
+    if before == after and (len(after) == 1 or not t.profile.fault_tied_vote_bumps):
+        return False  # M-HB-15: Kafka reads a tie before the request from one map, and after it from another
+    return t.chooser.pick("assignor before", before) != t.chooser.pick("assignor after", after)
 
 
 def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:
@@ -265,7 +280,11 @@ def compute(
     if assignor not in t.settings.group_consumer_assignors:  # of a log that another configuration wrote
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-02")
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}
-    before = dict(group.target)  # a replacement's is under the old id, so its own is written in any case
+    before = dict(group.target)
+    rewrites = t.profile.old_replacement_rewrites_target  # a replacement's is under the old id
+    if not rewrites:
+        old = {heir: giver for heir, giver in old.items() if giver in before}
+    known = before if rewrites else before | {heir: before[giver] for heir, giver in old.items()}
     wishes = tuple(
         [
             Wish(
@@ -278,7 +297,8 @@ def compute(
         ]
     )
     counts = {topic.topic_id: topic.partitions for topic in t.world.image.topics}
-    withheld = before.get(found.member.member_id, ()) if old else ()  # M-STATIC-15
+    replaces = found.replaced is not None
+    withheld = before.get(found.member.member_id, ()) if replaces else ()  # M-STATIC-15
     if withheld:
         t.rule("A-UHOM-08")
     ask = Ask(assignor, kind, wishes, counts, withheld)
@@ -289,7 +309,7 @@ def compute(
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")
     target = dict(given) if valid(ask, given) else propose(ask)
     for wish in wishes:
-        if before.get(wish.member_id) != target[wish.member_id]:
+        if known.get(wish.member_id) != target[wish.member_id]:
             t.write_target(wish.member_id, target[wish.member_id])
     t.rule("M-TGT-04")
     t.write_target_epoch(epoch, 0 if t.profile.old_no_assignment_interval else t.world.now)

@@ -71,7 +71,11 @@ def fence(t: Turn, leavers: Iterable[Member]) -> None:
     for regex in sorted(used_regexes([m for m in t.group.members if m.member_id in gone])):
         if regex not in used:
             t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), None)
-    t.write_epoch(t.group.epoch + 1, t.topics(rest))
+    epoch = t.group.epoch + 1
+    t.write_epoch(epoch, t.topics(rest))
+    if not rest and not t.profile.old_emptied_group_keeps_target_epoch:
+        t.rule("M-LEAVE-08")
+        t.write_target_epoch(epoch, 0)
 
 
 def expire(t: Turn, step: Expire) -> Member | None:

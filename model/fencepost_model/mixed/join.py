@@ -47,7 +47,9 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
             for protocol in body.protocols[1:]:
                 read_subscription(protocol.metadata, t.world.image)
     except SchemaError:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-JOIN-09") from None
+        internal = t.profile.old_malformed_join_is_internal
+        error = ErrorCode.UNKNOWN_SERVER_ERROR if internal else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        raise Refused(error, "X-JOIN-09") from None
     owned: frozenset[Partition] | None = wanted.owned
     if body.member_id and not t.profile.fault_join_generation_ignored:
         owned = confirmed(t, body.member_id, wanted)
@@ -95,7 +97,7 @@ def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
     policy = t.settings.group_consumer_migration_policy
     if policy is MigrationPolicy.DISABLED and not t.profile.old_disabled_policy_accepts_joins:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-POL-04")
-    has_room(t, member_id)
+    has_room(t, member_id, body.group_instance_id)
     classic = [member.classic for member in t.group.members if member.classic is not None]
     counts = Counter(own.name for each in classic for own in each.supported_protocols)  # one listed twice counts twice
     if body.protocol_type != CONSUMER or all(counts[each.name] != len(classic) for each in body.protocols):

@@ -137,7 +137,8 @@ def test_a_jar_that_is_built_again_is_another_build(tmp_path: Path) -> None:
     ("version", "profile"),
     [
         ("3.9.0", "kafka-4.0"), ("4.0.0", "kafka-4.0"), ("4.1.2", "kafka-4.1"), ("4.2.1", "kafka-4.2"),
-        ("4.3.1", "kafka-4.3"), ("4.3.9-SNAPSHOT", "kafka-4.3"), ("9.0.0-SNAPSHOT", registry.NEWEST_KAFKA.name),
+        ("4.3.1", "kafka-4.3"), ("4.3.9-SNAPSHOT", "kafka-4.3"),
+        ("4.2.2", "kafka-4.2.2"), ("4.4.0", "kafka-4.4"), ("9.0.0-SNAPSHOT", registry.NEWEST_KAFKA.name),
     ],
 )  # fmt: skip
 def test_a_version_takes_the_nearest_profile(version: str, profile: str) -> None:

@@ -50,6 +50,9 @@ class FirstOf:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
 
+    def standing(self, group_id: str, tied: Sequence[str]) -> str:
+        return self.assignor(group_id, tied)
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return keys
 

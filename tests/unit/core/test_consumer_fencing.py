@@ -12,7 +12,7 @@ from fencepost.protocol import consumer_records as r
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, LoadStarted, TimerKind, Topic, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, KAFKA_4_4, Profile, Settings
 
 from .consumer_scene import LATER, A, B, ConsumerScene, plain, settled
 from .scene import GROUP, Scene
@@ -95,13 +95,19 @@ def test_a_full_group_refuses_before_it_looks_who_it_is() -> None:
     assert scene.error("m1", 0, ("a",), {}, timeout=5) is ErrorCode.NONE
 
 
-def test_a_full_group_refuses_a_static_replacement() -> None:
-    """M-VAL-28."""
-    scene = ConsumerScene(group_consumer_max_size=1)
+@pytest.mark.parametrize(
+    ("profile", "answer"), [(KAFKA_4_3, ErrorCode.GROUP_MAX_SIZE_REACHED), (KAFKA_4_4, ErrorCode.NONE)]
+)
+def test_before_44_a_full_group_refuses_a_static_replacement(profile: Profile, answer: ErrorCode) -> None:
+    """M-VAL-28, M-VAL-30, V-120."""
+    scene = ConsumerScene(profile, group_consumer_max_size=1)
     scene.come("m1", "a", instance="i")
     scene.ok("m1", -2, instance="i")
-    assert scene.error("m2", 0, ("a",), {}, timeout=5, instance="i") is ErrorCode.GROUP_MAX_SIZE_REACHED
-    scene.come("m1", "a", instance="i")
+    assert scene.error("m2", 0, ("a",), {}, timeout=5, instance="j") is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert scene.error("m2", 0, ("a",), {}, timeout=5, instance="i") is answer
+    if answer is not ErrorCode.NONE:
+        scene.come("m1", "a", instance="i")
+    assert len(scene.seen.members) == 1
 
 
 def test_version_0_gets_a_member_id() -> None:

@@ -67,7 +67,7 @@ def test_a_silent_member_is_fenced() -> None:
     scene.pass_time(44_999)
     count = len(scene.records)
     scene.pass_time(1)
-    assert scene.written(count) == GONE
+    assert scene.written(count) == [*GONE, "TargetEpoch"]
     assert scene.seen.members == ()
 
 

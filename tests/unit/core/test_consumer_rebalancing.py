@@ -151,12 +151,12 @@ def test_a_full_request_is_told_everything() -> None:
     assert plain(scene.ok("m1", epoch, ("a",), mine, timeout=30_000).assignment or ()) == mine
 
 
-def test_only_names_bump() -> None:
-    """M-HB-01…03, M-EPOCH-02, M-EPOCH-06: rack, assignor, timeout, client and order of names do not."""
+def test_only_names_and_votes_bump() -> None:
+    """M-HB-01…03, M-EPOCH-02, M-EPOCH-06: rack, timeout, client and order of names do not."""
     scene = settled()
     epoch, group_epoch = scene.who("m1").member_epoch, scene.seen.group_epoch
     count = len(scene.records)
-    scene.ok("m1", epoch, ("a",), rack="r", assignor="range", timeout=7, client="other")
+    scene.ok("m1", epoch, ("a",), rack="r", timeout=7, client="other")
     assert scene.written(count) == ["MemberMetadata"]
     assert scene.seen.group_epoch == group_epoch
     scene.pass_time(LATER)

@@ -89,7 +89,14 @@ def test_the_last_user_takes_the_regex_along() -> None:
     scene = with_regex()
     count = len(scene.records)
     scene.ok("m1", -1)
-    assert scene.written(count) == ["Current†", "TargetMember†", "MemberMetadata†", "Regex†", "GroupEpoch"]
+    assert scene.written(count) == [
+        "Current†",
+        "TargetMember†",
+        "MemberMetadata†",
+        "Regex†",
+        "GroupEpoch",
+        "TargetEpoch",
+    ]
     assert scene.seen.regexes == ()
     other = with_regex()
     count = len(other.records)

@@ -90,7 +90,7 @@ def test_only_what_was_read_can_be_relied_on(profile: Profile) -> None:
     )
     joined = scene.joined(scene.ask(body))
     if profile is INTENDED:
-        assert joined.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert joined.error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return
     second = m.JoinGroupRequest("g", 300_000, 300_000, "y", None, "consumer", (m.Protocol("two", wants("a")),))
     assert scene.joined(scene.ask(second)).error_code is ErrorCode.NONE

@@ -35,7 +35,7 @@ def test_joins_are_checked_in_order() -> None:
     assert scene.rejoin("x", "a", kind="connect").error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     inconsistent = scene.joined(scene.join("x", "other", data=wants("a")))
     assert inconsistent.error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert scene.joined(scene.join("x", data=b"\0")).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert scene.joined(scene.join("x", data=b"\0")).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert scene.rejoin(first, "a", instance="i9").error_code is ErrorCode.UNKNOWN_MEMBER_ID
     assert scene.rejoin("x", "a", instance="i1").error_code is ErrorCode.FENCED_INSTANCE_ID
     given = scene.joined(scene.join("", data=wants("a")))
@@ -398,7 +398,7 @@ def test_the_checks_before_come_first() -> None:
     protocols = (m.Protocol("range", wants("a", generation=9)), m.Protocol("two", b""))
     scene.come("m9", "a")
     asked = scene.ask(m.JoinGroupRequest(GROUP, 9_000, 9_000, member, None, "consumer", protocols))
-    assert scene.joined(asked).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert scene.joined(asked).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     fenced = scene.rejoin("x", "a", instance="i1", generation=9)
     assert fenced.error_code is ErrorCode.FENCED_INSTANCE_ID
 

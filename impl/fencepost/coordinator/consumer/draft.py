@@ -98,10 +98,11 @@ class ConsumerDraft:
             subscription.count_user(self.edit("by_regex"), member.regex, change)
 
     def _unmap(self, member: ConsumerMember) -> None:
-        """Kafka does not look whose the mapping is; it can be another's only after M-STATIC-13."""
+        """Kafka does not look whose the mapping is; another's it can be after M-STATIC-13, or F-REPLAY-18."""
         instance_id = member.instance_id
         mapped = None if instance_id is None else self.static_members.get(instance_id)
-        if mapped == member.member_id or (mapped is not None and self._profile.fault_relabelled_instance_stays):
+        unseen = self._profile.fault_relabelled_instance_stays or self._profile.fault_superseded_records_loaded
+        if mapped == member.member_id or (mapped is not None and unseen):
             del self.edit("static_members")[instance_id]
 
     def _recompute_type(self) -> None:

@@ -49,8 +49,7 @@ def heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest)
 def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     written: list[Record] = []
     group = conversion.group_for_heartbeat(step, body, written)
-    if len(group.members) >= step.settings.group_consumer_max_size and body.member_id not in group.members:
-        raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)  # M-VAL-25, M-VAL-28, M-VAL-30
+    membership.require_room(step, group, body.member_id, body.instance_id)
     found = _find(step, group, body)
     old = found.member
     if found.replaced is not None:
@@ -62,6 +61,7 @@ def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> 
     bump = (
         new.topic_names != old.topic_names
         or regex_change is RegexChange.RESOLVED
+        or target.elects_another(step, group, new)
         or _must_begin(step, group)
         or upgrade.must_bump(step, group.group_id)
         or conversion.must_bump(step, group.group_id)

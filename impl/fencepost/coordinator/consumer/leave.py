@@ -63,6 +63,8 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
     facts = metadata.look(step, group, counts.by_topic)
     written += facts.before
     written.append(records.group_epoch(name, group.epoch + 1, facts.hash))
+    if len(leaving) == len(group.members) and not step.profile.old_emptied_group_keeps_target_epoch:
+        written.append(records.target_epoch(name, group.epoch + 1, records.NO_TIMESTAMP))
     step.write(written)
     for member in members:
         timers.unwatch(step, name, member.member_id)

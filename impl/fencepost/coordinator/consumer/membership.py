@@ -9,6 +9,7 @@ from fencepost.protocol.consumer_messages import JOIN_EPOCH, STATIC_LEAVE_EPOCH,
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile
 
+from ..work import Step
 from .errors import Refused
 from .state import ConsumerGroup, ConsumerMember, Holding
 
@@ -26,6 +27,14 @@ class Claim(NamedTuple):
     member_id: str
     epoch: int
     owned: Iterable[TopicPartitions] | None
+
+
+def require_room(step: Step, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+    """M-VAL-25, M-VAL-28, M-VAL-30: who takes the place of a static member needs no other. Raises ``Refused``."""
+    if len(group.members) < step.settings.group_consumer_max_size or member_id in group.members:
+        return
+    if instance_id not in group.static_members or step.profile.old_full_group_refuses_statics:
+        raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
 
 
 def find_dynamic(group: ConsumerGroup, claim: Claim, profile: Profile) -> Found:

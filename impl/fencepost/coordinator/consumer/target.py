@@ -61,20 +61,21 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     members = {**group.members, member.member_id: member}
     if predecessor is not None:
         members.pop(predecessor, None)
-    # M-STATIC-15: one that takes another's place, and has one, still votes for that; its target is withheld (A-UHOM-08)
-    former = None if predecessor is None else group.members.get(member.member_id)
+    # M-STATIC-15: of one that takes another's place, and has one, the target is withheld (A-UHOM-08)
     withheld = NO_SHARE if predecessor is None else group.target.get(member.member_id, NO_SHARE)
+    rewrites = step.profile.old_replacement_rewrites_target
+    before: dict[str, Share] = dict(group.target)  # with what it takes over under its own id (M-HB-06)
+    if predecessor is not None and (rewrites or predecessor in before):
+        before[member.member_id] = before.get(predecessor, NO_SHARE)
     rows = {}
     for member_id in sorted(members):
-        before = predecessor if predecessor is not None and member_id == member.member_id else member_id
-        rows[member_id] = _spec(step, group, members[member_id], group.target.get(before, NO_SHARE))
+        rows[member_id] = _spec(step, group, members[member_id], before.get(member_id, NO_SHARE))
     specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
     first = next(iter(specs.values())).topic_ids  # the ones that are dealt out if all subscribe to the same (A-UHOM-03)
     known = step.topics.by_id
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: known[topic_id].name))
     counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
-    voters = members.values() if former is None else (*members.values(), former)
-    name = preferred(step, group.group_id, voters)
+    name = preferred(step, group.group_id, _voters(group, member))
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
@@ -84,7 +85,7 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     written = []
     for member_id in specs:
         share = _whole(shares.get(member_id, NO_SHARE))
-        old = group.target.get(member_id)
+        old = (group.target if rewrites else before).get(member_id)
         if old is None or not _same(old, share):
             written.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
     at_ms = records.NO_TIMESTAMP if step.profile.old_no_assignment_interval else step.at_ms
@@ -116,9 +117,38 @@ def _same(one: Share, other: Share) -> bool:
     return one.keys() == other.keys() and all(set(one[topic_id]) == set(other[topic_id]) for topic_id in one)
 
 
+def elects_another(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """M-HB-14: whether what this member wants now makes another assignor the preferred one."""
+    profile, name = step.profile, group.group_id
+    if profile.old_vote_keeps_epoch:
+        return False
+    before, after = _most_wanted(step, group.members.values()), _most_wanted(step, _voters(group, member))
+    if profile.fault_tied_vote_bumps:  # M-HB-15
+        stood = before[0] if len(before) == 1 else step.choices.standing(name, before)
+        return stood != _elected(step, name, after)
+    return before != after and _elected(step, name, before) != _elected(step, name, after)
+
+
+def _voters(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerMember]:
+    """The members with this one as it is now. Who takes a static member's place, and has one, still votes for its own
+    too (M-STATIC-15)."""
+    holder = None if member.instance_id is None else group.static_members.get(member.instance_id)
+    gone = member.member_id if holder is None else holder
+    return [*(each for member_id, each in group.members.items() if member_id != gone), member]
+
+
 def preferred(step: Step, group_id: str, members: Iterable[ConsumerMember]) -> str:
-    """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13). In a log of other days there may be
-    votes for one that is no longer configured."""
+    """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13)."""
+    return _elected(step, group_id, _most_wanted(step, members))
+
+
+def _elected(step: Step, group_id: str, tied: list[str]) -> str:
+    return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
+
+
+def _most_wanted(step: Step, members: Iterable[ConsumerMember]) -> list[str]:
+    """The assignors with the most votes, by name. In a log of other days there may be votes for one that is no longer
+    configured."""
     configured = step.settings.group_consumer_assignors
     votes: dict[str, int] = {}
     for member in members:
@@ -126,7 +156,6 @@ def preferred(step: Step, group_id: str, members: Iterable[ConsumerMember]) -> s
         if name is not None and (name in configured or step.profile.fault_absent_assignor_elected):
             votes[name] = votes.get(name, 0) + 1
     if not votes:
-        return configured[0]
+        return [configured[0]]
     most = max(votes.values())
-    tied = sorted(name for name, count in votes.items() if count == most)
-    return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
+    return sorted(name for name, count in votes.items() if count == most)

@@ -46,8 +46,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-POL-04
     fresh = not body.member_id
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
-    if len(group.members) >= settings.group_consumer_max_size and member_id not in group.members:
-        raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)  # X-JOIN-03
+    membership.require_room(step, group, member_id, body.group_instance_id)  # X-JOIN-03
     if body.protocol_type != PROTOCOL_TYPE or not _supported(group, body.protocols):
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-JOIN-04
     if fresh and body.group_instance_id is None and request.version >= MEMBER_ID_REQUIRED_SINCE:
@@ -125,7 +124,9 @@ def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
             )
         ]
     except SchemaError:
-        raise InternalError from None
+        if step.profile.old_malformed_join_is_internal:
+            raise InternalError from None
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
     return subscriptions[0]
 
 
