@@ -1,0 +1,31 @@
+"""A fault that came with Kafka 4.4: a tie of votes for two assignors bumps the epoch (M-HB-15, LIV-17)."""
+
+from __future__ import annotations
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.settings import KAFKA_4_4, Settings
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+
+def beat(number: int, member: str, epoch: int, vote: str | None = None) -> ev.Request:
+    names, owned = (("t",), ()) if vote else (None, None)
+    body = ConsumerGroupHeartbeatRequest(
+        "g", member, epoch, None, None, 60_000 if vote else -1, names, None, vote, owned
+    )
+    return ev.Request(2_000 * number, number, 1, "client", "/127.0.0.1", body)
+
+
+@pytest.mark.parametrize(("release", "epoch"), [("4.3.1", 3), ("4.4.0", 4)])
+def test_a_heartbeat_that_says_nothing_bumps(release: str, epoch: int) -> None:
+    require_harness(release)
+    topics = ev.TopicsChanged(0, (ev.Topic("t", b"\1" * 16, 1),), 1)
+    events = [topics, ev.Load(0, 1, ()), beat(1, "m1", 0, "range"), beat(2, "m2", 0, "uniform"), beat(3, "m1", 2)]
+    with KafkaJvm(release) as kafka:
+        seen = kafka.run(Settings(), KAFKA_4_4, events)
+    assert [step.consumer_groups["g"].group_epoch for step in seen if "g" in step.consumer_groups][-1] == epoch
