@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from fencepost.protocol.events import Event, Load
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import BadSettings, Profile, Settings
 
 from ..generate.generator import Generated
 from ..interruption import interruptible
@@ -131,7 +131,10 @@ class _Shrinking:
         """Settings that do not matter become Kafka's defaults."""
         usual = Settings()
         for names in _SETTINGS:
-            settings = replace(self.best.settings, **{name: getattr(usual, name) for name in names})
+            try:
+                settings = replace(self.best.settings, **{name: getattr(usual, name) for name in names})
+            except BadSettings:
+                continue  # the default contradicts another setting, which matters
             if settings != self.best.settings:
                 self._try(range(len(self.best.events)), settings=settings)
 
