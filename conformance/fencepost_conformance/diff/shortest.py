@@ -41,7 +41,7 @@ class _Task:
 
 
 def shortest(jobs: Sequence[Job], groups: Sequence[Group], workers: int) -> Iterator[Shortest]:
-    """One for each group, in order."""
+    """One for each group, in order, but for those whose difference is not there when its trace is run once more."""
     of_protocol = {job.protocol: job for job in jobs}
     tasks = [
         _Task(of_protocol[group.example[0]], group.example[1], group.example[2])
@@ -50,24 +50,26 @@ def shortest(jobs: Sequence[Job], groups: Sequence[Group], workers: int) -> Iter
     ]
     if workers < 2 or len(tasks) < 2:
         try:
-            for task in tasks:
-                yield _shorten(task)
+            yield from (each for task in tasks if (each := _shorten(task)) is not None)
         finally:
             _close()
         return
     with worker_processes(min(workers, len(tasks))) as pool:
-        yield from pool.map(_shorten, tasks)
+        yield from (each for each in pool.map(_shorten, tasks) if each is not None)
 
 
 _runner: Runner | None = None
 
 
-def _shorten(task: _Task) -> Shortest:
+def _shorten(task: _Task) -> Shortest | None:
     global _runner  # noqa: PLW0603 — one a worker process, for as long as its protocol is the one that is asked for
     if _runner is None or _runner.job != task.job:
         _close()
         _runner = Runner(task.job)
-    trace, pair, cause = Shortened(_runner, task.found.key).of(task.seed, task.found)
+    shortened = Shortened(_runner, task.found.key).of(task.seed, task.found)
+    if shortened is None:
+        return None
+    trace, pair, cause = shortened
     steps = zip(pair.events, (mine for mine, _ in pair.seen), strict=False)
     return Shortest(
         cause.key,

@@ -26,11 +26,14 @@ class Shortened:
         self._runner, self._key = runner, key
         self._last: tuple[Settings, Pair] | None = None
 
-    def of(self, seed: int, found: Found) -> tuple[Generated, Pair, Cause]:
-        """The shortest trace found, what both sides did, and the difference in it."""
+    def of(self, seed: int, found: Found) -> tuple[Generated, Pair, Cause] | None:
+        """The shortest trace found, what both sides did, and the difference in it. None if the events up to the
+        difference do not show it once more, so that there is nothing to begin with."""
         whole, _ = self._runner.make(seed)
         upto = found.event + 1
         start = Generated(seed, whole.settings, whole.profile, whole.events[:upto], whole.observations[:upto])
+        if self._examine(start).difference is None:
+            return None
         small = shrink(start, self._examine, most=MOST, kind=lambda told: told.divergence or None, begin=self._begin)
         if small.interrupted:  # in this process: in one of its children nobody hears of it
             raise KeyboardInterrupt
