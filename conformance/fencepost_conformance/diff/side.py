@@ -21,10 +21,6 @@ from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
 
 
-class Impossible(Exception):
-    """The event can have no place in the trace: a timer that is not set, an append of nothing."""
-
-
 class Live(Session, Protocol):
     """A coordinator that is fed one event at a time. ``drawn``: how many member ids it has made; it may be set."""
 
@@ -121,7 +117,8 @@ class Side:
         return told | {name: base_of(view) for name, view in self.live.consumer_groups.items()}
 
     def feed(self, event: ev.Event) -> Observation:
-        """Handle the event. Raises ``Impossible``, and what the core raises."""
+        """Handle the event; one that has no place there (work that is not under way) does nothing. Raises what the
+        target raises."""
         group = about(event)
         if isinstance(event, ev.Request):
             self.asked[event.id] = group
@@ -129,10 +126,9 @@ class Side:
         else:
             self.asked[-(self.handled + 1)] = group
         seen = self.live.feed(event)
-        if seen.error in IMPOSSIBLE:
-            raise Impossible(seen.error)
         self.handled += 1
-        self._note(event, seen)
+        if seen.error not in IMPOSSIBLE:
+            self._note(event, seen)
         return seen
 
     def _note(self, event: ev.Event, seen: Observation) -> None:
