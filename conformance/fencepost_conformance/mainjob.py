@@ -56,7 +56,7 @@ class Finding:
 _PATIENCE_S = 30.0
 
 #: the release that core and model are held against
-KAFKA = "4.3.1"
+KAFKA = "4.4.0"
 #: random traces of each protocol, in each of the two runs on Spark
 TRACES = 1_500
 
