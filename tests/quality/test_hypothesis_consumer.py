@@ -131,7 +131,7 @@ class ConsumerCoordinator(CoordinatorMachine):
     @rule(by=st.sampled_from([1, 1_000, 10_000]))
     def waits(self, by):
         """The next event comes so much later; timers that are due by then come first."""
-        self.now = min([self.now + by, *self.core.armed.values()])
+        self.now = max(self.now, min([self.now + by, *self.core.armed.values()]))
 
     @rule()
     def is_deleted(self):
