@@ -70,7 +70,7 @@ def test_an_unknown_name_is_refused():
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 2
-    assert "no mutant nothing" in run.stderr
+    assert "no mutant 'nothing'" in run.stderr
 
 
 def test_planting_is_undone_even_if_the_check_fails():
