@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -259,3 +260,23 @@ def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path)
     refused = run()
     assert refused.returncode == 2
     assert "on a cluster each machine writes its rows itself" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_master_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
+        words = ["conform", "--engine", "spark", "--master", master, "--rows", tmp_path.as_uri(), "--wait", "5"]
+        environment = {**os.environ, "FENCEPOST_CACHE": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-m", "fencepost_conformance.cli", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert done.returncode == 2
+    (line,) = done.stderr.strip().splitlines()
+    assert f"{master} gave no session within 5 s (--wait)" in line
+    assert (tmp_path / "cache" / "spark.log").exists()
