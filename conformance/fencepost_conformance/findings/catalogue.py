@@ -126,4 +126,5 @@ FINDINGS: tuple[Finding, ...] = (
         "consumer/timer-of-who-was-converted",
     ),
     *_all(consumer.only_who_subscribes_hears_of_a_topic, "consumer/topics-of-before"),
+    *_all(consumer.who_asks_for_nothing_bumps_nothing, "kafka-4.4/tied-votes"),
 )

@@ -211,3 +211,19 @@ def members_are_described_once(story: Story) -> str | None:
             if ids.count(name) > 1:
                 return f"ConsumerGroupDescribe shows {name} of {group.group_id} {ids.count(name)} times"
     return None
+
+
+def who_asks_for_nothing_bumps_nothing(story: Story) -> str | None:
+    """M-HB-15, LIV-17: a heartbeat that says nothing new leaves the epoch of its group."""
+    judged = 0
+    for place, body, _ in story.asked(ConsumerGroupHeartbeatRequest):
+        said = (body.subscribed_topic_names, body.subscribed_topic_regex, body.server_assignor, body.topic_partitions)
+        before, after = (step.consumer.get(body.group_id) for step in (story.before(place), story.steps[place]))
+        if body.member_epoch <= 0 or before is None or after is None or any(each is not None for each in said):
+            continue
+        judged += len({row.server_assignor for row in before.members}) > 1
+        if after.group_epoch != before.group_epoch:
+            epochs = f"{before.group_epoch} to {after.group_epoch}"
+            return f"{body.member_id} says nothing, and the epoch goes from {epochs} (event {place})"
+    reached(judged, "nobody heartbeats while the votes differ")
+    return None

@@ -40,7 +40,7 @@ def test_every_trace_is_a_finding() -> None:
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
 def test_the_fault_is_present_as_kafka_does_it(finding: Finding) -> None:
-    found = judged(KAFKA_4_3.name)[finding.name]
+    found = judged(finding.trace(FOLDER).profile.name)[finding.name]
     assert found.verdict is Verdict.PRESENT
     assert found.why
 
