@@ -23,6 +23,7 @@ from . import repository, seeds
 from .console import CannotRun
 from .counting import counted
 from .interruption import interruptible, listen_to_sigterm
+from .jvm.releases import NEWEST
 from .listing import Listing
 
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
@@ -55,8 +56,6 @@ class Finding:
 #: seconds that an interrupted command may take to end what it started and to tell what it did
 _PATIENCE_S = 30.0
 
-#: the release that core and model are held against
-KAFKA = "4.4.0"
 #: random traces of each protocol, in each of the two runs on Spark
 TRACES = 1_500
 
@@ -73,8 +72,8 @@ def stages(out: Path, seed: int) -> list[Stage]:
             needs_jdk=True,  # Spark itself runs on one
         ),
         Stage(
-            f"core and model against Kafka {KAFKA}, random traces of the same kinds on Spark",
-            (*spark, "--target", f"kafka:{KAFKA}", "--seed", str(seed + TRACES), "-o", str(out / "kafka")),
+            f"core and model against Kafka {NEWEST}, random traces of the same kinds on Spark",
+            (*spark, "--target", f"kafka:{NEWEST}", "--seed", str(seed + TRACES), "-o", str(out / "kafka")),
             needs_jdk=True,
         ),
         Stage("recorded traces of real clients", ("validate", "tests/corpus")),

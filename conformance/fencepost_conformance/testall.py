@@ -12,7 +12,8 @@ from rich.console import Console
 from . import repository, seeds
 from .console import CannotRun
 from .interruption import interruptible, listen_to_sigterm
-from .mainjob import KAFKA, NEEDS_JDK, Finding, Stage, replays, run_stage, status_of, table_of
+from .jvm.releases import NEWEST
+from .mainjob import NEEDS_JDK, Finding, Stage, replays, run_stage, status_of, table_of
 
 #: random traces of each protocol, on each target
 TRACES = 3_000
@@ -30,8 +31,8 @@ def stages(seed: int) -> list[Stage]:
     return [
         Stage("core against model, random traces", (*words, "--seed", str(seed))),
         Stage(
-            f"core and model against Kafka {KAFKA}, random traces",
-            (*words, "--target", f"kafka:{KAFKA}", "--seed", str(seed + TRACES)),
+            f"core and model against Kafka {NEWEST}, random traces",
+            (*words, "--target", f"kafka:{NEWEST}", "--seed", str(seed + TRACES)),
             needs_jdk=True,
         ),
     ]

@@ -12,8 +12,9 @@ from ..console import CannotRun, finish, progress
 from ..findings.catalogue import FINDINGS, Finding
 from ..findings.judge import Judged
 from ..findings.outcome import Outcome, release_of
-from ..findings.run import RELEASES, judge_all, opened
+from ..findings.run import judge_all, opened
 from ..findings.table import Pinned, as_markdown, read_pinned, read_tickets, write_pinned
+from ..jvm.releases import RELEASES
 from ..nearest import unknown
 
 

@@ -60,7 +60,7 @@ def compaction(
     traces: Annotated[int, typer.Option(min=1, help="traces of each protocol")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="the first one")] = 0,
     profile: Annotated[str, typer.Option(help="of the core")] = INTENDED.name,
-    kafka: Annotated[str, typer.Option(help="a release to ask instead of the core: 4.3.1")] = "",
+    kafka: Annotated[str, typer.Option(help="a release to ask instead of the core: 4.4.0")] = "",
 ) -> None:
     """Load what random traces wrote, found in each way that a log can be found, and compare with what was live."""
     held = True

@@ -33,10 +33,10 @@ from ..console import CannotRun
 from ..rulebook.standing import evidence_folder
 from .assignors import KafkaAssignors, client
 from .defaults import Defaults, ask_defaults
+from .releases import RELEASES
 from .settings import BROKER_NAMES
 
 FILE = "kafka-values.json"
-RELEASES = ("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
 #: settings of a member by Kafka's names (G-CFG-41…43, 49, 50)
 CONSUMER_NAMES = {
     "session_timeout_ms": "session.timeout.ms",

@@ -16,7 +16,7 @@ from ..jvm.builds import Build, in_folder, numbers
 from ..nearest import unknown
 
 _KNOWN = (
-    "core or model (each checks the other), kafka:RELEASE (as kafka:4.3.1), kafka:DIR (a folder of jars), "
+    "core or model (each checks the other), kafka:RELEASE (as kafka:4.4.0), kafka:DIR (a folder of jars), "
     "broker:RELEASE, HOST:PORT"
 )
 _RELEASE = re.compile(r"\d+(\.\d+)+")
@@ -61,7 +61,7 @@ def _of_folder(kind: str, name: str) -> TargetName:
         build = in_folder(name)
         return TargetName("kafka", release=build.version, folder=build.folder)
     folder = ", or kafka:DIR for a folder of jars" if kind == "kafka" else ""
-    raise CannotRun(f"no release {name!r} of Kafka; write it as {kind}:4.3.1{folder}")
+    raise CannotRun(f"no release {name!r} of Kafka; write it as {kind}:4.4.0{folder}")
 
 
 def absolute(text: str) -> str:

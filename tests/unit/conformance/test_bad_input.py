@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
     [
         ("conform --protocol nonsense", "no protocol 'nonsense'; known: classic, consumer, mixed, all"),
         ("conform --target nonsense", "no target 'nonsense'; known: core"),
-        ("conform --target kafka:latest", "no release 'latest' of Kafka; write it as kafka:4.3.1"),
+        ("conform --target kafka:latest", "no release 'latest' of Kafka; write it as kafka:4.4.0"),
         ("conform --target localhost:1", "cannot connect to localhost:1"),
         ("conform --profile nonsense", "no profile 'nonsense'; known: intended"),
         ("conform --engine nonsense", "no engine 'nonsense'; known: local, spark"),

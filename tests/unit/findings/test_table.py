@@ -11,8 +11,8 @@ from fencepost_conformance import cli
 from fencepost_conformance.commands import findings as command
 from fencepost_conformance.findings.catalogue import FINDINGS
 from fencepost_conformance.findings.judge import Judged, Verdict
-from fencepost_conformance.findings.run import RELEASES
 from fencepost_conformance.findings.table import as_markdown, changed, read_pinned, read_tickets, write_pinned
+from fencepost_conformance.jvm.releases import RELEASES
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = DOCS / "findings"
