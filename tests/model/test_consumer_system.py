@@ -20,6 +20,7 @@ from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_model.consumer import ConsumerGroupModel, World
 from fencepost_model.explore.search import explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
+from fencepost_model.system.config import CLOSED
 from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.consumer.closed import COUNTERS, GROUP, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
@@ -167,7 +168,7 @@ def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -
     entry = ENTRIES[name]
     assert check_python(entry).wrong == []
     problem = read_problem(entry)
-    switched = replace(INTENDED, **{FAULTS[name]: True})  # type: ignore[arg-type]  # a switch, so a bool
+    switched = replace(CLOSED, **{FAULTS[name]: True})  # type: ignore[arg-type]  # a switch, so a bool
     assert problem.config.profile == switched
     assert check_python(entry, profile=INTENDED).violated == []
 

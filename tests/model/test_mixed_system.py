@@ -20,6 +20,7 @@ from fencepost.protocol.events import Appended, TimerFired
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_model.explore.search import Limits, explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
+from fencepost_model.system.config import CLOSED
 from fencepost_model.system.families import MIXED
 from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.mixed.abstraction import VARIABLES, abstract, abstract_graph
@@ -188,7 +189,7 @@ def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -
     entry = ENTRIES[name]
     assert check_python(entry).wrong == []
     switches = dict.fromkeys(FAULTS[name], True)
-    assert read_problem(entry).config.profile == replace(INTENDED, **switches)  # type: ignore[arg-type]
+    assert read_problem(entry).config.profile == replace(CLOSED, **switches)  # type: ignore[arg-type]
     _, found = explore_entry(entry, profile=INTENDED, limits=Limits(states=70_000))
     assert found.violations == []
     assert found.complete or found.depth > (entry.trace or found.depth)  # breadth first: no trace is as short

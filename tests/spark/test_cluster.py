@@ -207,8 +207,8 @@ def test_trouble_is_told_in_a_line(tmp_path: Path, tmp_path_factory: pytest.Temp
         (hidden / "notes.txt").write_text("no trace")
         files = find_traces([str(each) for each in corpus])
         here = place(made, python)
-        verdicts, _ = validate_traces(Files(files, "spark", place=here, urls=((tmp_path / "traces").as_uri(),)))
-    alone, _ = validate_traces(Files(files))
+        verdicts, *_ = validate_traces(Files(files, "spark", place=here, urls=((tmp_path / "traces").as_uri(),)))
+    alone, *_ = validate_traces(Files(files))
     assert [(each.path, each.outcome) for each in verdicts[:2]] == [(each.path, each.outcome) for each in alone]
     assert [(each.path.rpartition("/")[2], each.outcome) for each in verdicts[2:]] == [
         ("one.jsonl.gz", "accepted"),

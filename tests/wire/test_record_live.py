@@ -66,6 +66,7 @@ def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path, 
         text=True,
     )
     assert recorder.stderr is not None
+    assert "assumed: group.consumer.regex.refresh.interval.ms=600000" in recorder.stderr.readline()  # an internal one
     assert here in recorder.stderr.readline()
     one = _member(here, "one", protocol)
     _wait_for(one, 4)

@@ -44,6 +44,10 @@ def _same_member(s: S) -> bool:
     return s.accepted and s.member is not None and not s.resubscribed
 
 
+def _votes_otherwise(s: S) -> bool:
+    return s.now is not None and (s.member.server_assignor if s.member else None) != s.now.server_assignor
+
+
 def _timer(s: S, kind: TimerKind) -> bool:
     return any(key.kind is kind and at is not None for key, at in s.seen.timers.items())
 
@@ -113,6 +117,7 @@ HEARTBEAT: _Rules = {
     "M-HB-08": lambda s: s.accepted and s.reconciled,
     "M-HB-09": lambda s: _same_member(s) and _timer(s, TimerKind.CONSUMER_SESSION) and not s.seen.records,
     "M-HB-10": lambda s: s.error is E.NONE,
+    "M-HB-14": lambda s: s.accepted and s.bumped and not s.resubscribed and _votes_otherwise(s),
     "M-EPOCH-01": lambda s: s.accepted and s.member is None and s.bumped,
     "M-EPOCH-02": lambda s: s.accepted and s.bumped and s.resubscribed,
     "M-EPOCH-03": lambda s: _same_member(s) and s.bumped,
@@ -194,6 +199,7 @@ ANY: _Rules = {
     "M-TGT-07": lambda s: s.fenced and bool(s.wrote(r.ConsumerGroupTargetAssignmentMemberKey, removed=True)),
     "M-PE-03": lambda s: s.fenced and s.before is not None and bool(s.before.partition_epochs),
     "M-LEAVE-07": lambda s: s.fenced and isinstance(s.event, ev.TimerFired),
+    "M-LEAVE-08": lambda s: s.fenced and bool(s.wrote(r.ConsumerGroupTargetAssignmentMetadataKey)),
     "M-STATIC-12": lambda s: (
         s.fenced and s.member is not None and s.member.member_epoch == c.STATIC_LEAVE_EPOCH
         and _by_timer(s, TimerKind.CONSUMER_SESSION)
@@ -264,6 +270,7 @@ UNREACHED_CONSUMER_RULES: dict[str, str] = {
     "M-STATIC-15": "one in thousands of traces; the finding `kept-from-everybody` and mixed traces hold it",
     "M-STATIC-14": "says what a client can do; M-FENCE-07 and M-LEAVE-05 show it",
     "M-HB-12": "the built-in assignors refuse nothing",
+    "M-HB-15": "a bump by a tie looks like one of M-HB-14; `tied-votes` and tests/wire/test_jvm_4_4.py show it",
     "M-TGT-10": "says that two settings do nothing",
     "M-PE-02": "an internal error of the coordinator; that none occurs is checked at every step",
     "M-PE-08": "concerns commits of offsets, which these traces do not hold",

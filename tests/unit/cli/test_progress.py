@@ -51,7 +51,7 @@ def test_work_of_unknown_length_says_what_it_is_at(
     [
         ("check EagerQuiet CooperativeQuiet --workers 1", "EagerQuiet|CooperativeQuiet|checking"),
         ("conform --traces 20 --workers 1", "core, [a-z0-9.-]+, classic: "),
-        ("mutants pending-cannot-leave --quick --workers 1", "mutants"),
+        ("mutants pending-cannot-leave --quick --workers 1", "pending-cannot-leave: |mutants"),
         ("validate tests/corpus/a*.jsonl.gz tests/corpus/c*.jsonl.gz --workers 1", "validating: "),
     ],
 )

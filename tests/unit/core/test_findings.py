@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED, Profile
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.compare.model import follow
 from fencepost_conformance.console import CannotRun
@@ -68,14 +68,16 @@ def test_the_intended_protocol_does_not(path: Path) -> None:
 
 @pytest.mark.jvm
 def test_kafka_still_does_it() -> None:
-    traces = [read(path) for path in FILES]
-    try:
-        with KafkaJvm() as kafka:
-            answers = kafka.run_many([(trace.settings, trace.events) for trace in traces])
-    except CannotRun as reason:
-        pytest.skip(str(reason).splitlines()[0])
-    for trace, answer in zip(traces, answers, strict=True):
-        assert first_difference(answer, seen(trace)) is None, trace.name
+    for release, profile in (("4.3.1", KAFKA_4_3), ("4.4.0", KAFKA_4_4)):
+        traces = [trace for trace in map(read, FILES) if trace.profile == profile]
+        assert traces
+        try:
+            with KafkaJvm(release) as kafka:
+                answers = kafka.run_many([(trace.settings, trace.events) for trace in traces])
+        except CannotRun as reason:
+            pytest.skip(str(reason).splitlines()[0])
+        for trace, answer in zip(traces, answers, strict=True):
+            assert first_difference(answer, seen(trace)) is None, trace.name
 
 
 @pytest.mark.parametrize("part", ["01-data", "02-classic", "04-consumer", "06-mixed", "07-assignors", "08-runtime"])
