@@ -131,8 +131,8 @@ class Pair:
         found = [] if _alike(mine, theirs) and bases[0] == bases[1] else self._leaves(event, bases, mine, theirs)
         if found:
             mine, theirs, found = self._with_choices(event, told, bases, mine, theirs, found)
-        self._translation.step(event)
-        self._parted &= not isinstance(event, ev.Load)
+        self._translation.step()
+        self._parted &= not self.one.loaded
         self.seen.append((mine, theirs))
         if told is not None:
             self.theirs.append((told, theirs))
@@ -264,7 +264,7 @@ class Pair:
     def _alone(self, event: ev.Event) -> None:
         seen = self.other.feed(event)
         self.theirs.append((event, seen))
-        self._translation.step(event)
+        self._translation.step()
         key = next(iter(self._apart.values())).key
         self.following[key] += len(seen.records) + len(seen.replies)
 

@@ -16,6 +16,7 @@ from ..compare.leaves import base_of
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
 from ..jvm.decode import IMPOSSIBLE
+from ..leading import Leading
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
@@ -105,6 +106,8 @@ class Side:
         self.tasks: set[ev.TaskKey] = set()
         self.asked: dict[int, str] = {}
         self.open: set[int] = set()
+        self.loaded = False  #: the last step began with another log
+        self._leading = Leading()
 
     @property
     def unreplicated(self) -> int:
@@ -125,9 +128,13 @@ class Side:
             self.open.add(event.id)
         else:
             self.asked[-(self.handled + 1)] = group
+        taken = self._leading.takes(event)
         seen = self.live.feed(event)
         self.handled += 1
-        if seen.error not in IMPOSSIBLE:
+        self.loaded = taken and isinstance(event, ev.Load)
+        if isinstance(event, ev.Load) and taken:
+            self._leading.loaded(event.records, groups=bool(self.live.groups or self.live.consumer_groups))
+        if taken and seen.error not in IMPOSSIBLE:
             self._note(event, seen)
         return seen
 

@@ -45,10 +45,10 @@ class Translation:
         named = (mine for mine, theirs in self._operations.items() if theirs == key.operation)
         return replace(key, operation=next(named, key.operation))
 
-    def step(self, event: ev.Event) -> None:
+    def step(self) -> None:
         """Told after each step of either side."""
         one, other = self._one, self._other
-        if isinstance(event, ev.Load):
+        if one.loaded:
             self._ends = [(0, 0)]
         while self._ends and (self._ends[-1][0] > one.before or self._ends[-1][1] > other.before):
             self._ends.pop()

@@ -14,6 +14,7 @@ from fencepost.protocol.messages import DeleteGroupsRequest, JoinGroupResponse, 
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
+from ..leading import Leading
 from ..targets.base import Observation
 from .cleaner import Log
 from .plan import Plan
@@ -82,11 +83,9 @@ class World:
         self.replicated = 0
         #: the log on the disk, which a cleaner may have been over; kept up only where one is at work
         self.disk = Log()
-        #: the newest leader epoch that there was, and the one that the coordinator knows; -1: none (F-LOAD-08)
+        #: the newest leader epoch that there was, which the coordinator need not know
         self.epoch = 0
-        self.known = -1
-        self.owned = False
-        self.loading = False
+        self._leading = Leading()
         #: every member id that an answer named, oldest first
         self.known_ids: list[str] = []
         #: work beside that has not ended
@@ -107,6 +106,16 @@ class World:
     def consumer_groups(self) -> Mapping[str, ConsumerGroupView]:
         """The consumer groups as the core has them now."""
         return self.session.consumer_groups
+
+    @property
+    def owned(self) -> bool:
+        """The partition is led."""
+        return self._leading.owned
+
+    @property
+    def loading(self) -> bool:
+        """A load goes on."""
+        return self._leading.loading
 
     @property
     def unreplicated(self) -> bool:
@@ -198,39 +207,28 @@ class World:
         ``disk``: the log as it is now, if not as it was read."""
         epoch = self.epoch if epoch is None else epoch
         event = ev.Load(self.now, epoch, tuple(records))
-        if self.loading or self._elected(epoch):
+        taken = self._leading.takes(event)
+        if taken:
             self.log, self.replicated, self.ends = list(records), len(records), [len(records)]
-            self.owned, self.loading = True, False
             self.lost_tasks.clear()
             self.disk = disk or self.disk.after(event, ())
         self.feed(event)
-        if self.plan.wide.cleaned and self._load_failed(records):
-            self.owned = False
-
-    def _load_failed(self, records: Sequence[Record]) -> bool:
-        """F-REPLAY-13: there is no group, though the records hold some."""
-        last = {record.key: record.value for record in records}
-        return not self.groups and not self.consumer_groups and any(value is not None for value in last.values())
+        if taken and self.plan.wide.cleaned:
+            self._leading.loaded(records, groups=bool(self.groups or self.consumer_groups))
 
     def start_loading(self, epoch: int | None = None) -> None:
         """The partition is won at this epoch, by default the next one."""
         if epoch is None:
             self.epoch += 1
             epoch = self.epoch
-        self._elected(epoch)
-        self.feed(ev.LoadStarted(self.now, epoch))
-
-    def _elected(self, epoch: int) -> bool:
-        """Whether a load begins by that (F-LOAD-03): not at an epoch that is known, nor where the partition is led."""
-        if epoch <= self.known:
-            return False
-        self.known = epoch
-        self.loading = not self.owned
-        return self.loading
+        event = ev.LoadStarted(self.now, epoch)
+        self._leading.takes(event)
+        self.feed(event)
 
     def fail_loading(self) -> None:
-        self.loading = False
-        self.feed(ev.LoadFailed(self.now, self.epoch))
+        event = ev.LoadFailed(self.now, self.epoch)
+        self._leading.takes(event)
+        self.feed(event)
 
     def lose(self, *, known_epoch: bool, epoch: int | None = None) -> None:
         """The partition moves away, unless at an epoch that is known (F-LOAD-03); what was not replicated may be lost
@@ -238,11 +236,11 @@ class World:
         if epoch is None:
             self.epoch += 1
             epoch = self.epoch
-        if not known_epoch or epoch > self.known:
-            self.owned, self.loading, self.known = False, False, -1
+        event = ev.Unload(self.now, epoch if known_epoch else None)
+        if self._leading.takes(event):
             self.lost_tasks.extend(self.tasks)
             self.tasks.clear()
-        self.feed(ev.Unload(self.now, epoch if known_epoch else None))
+        self.feed(event)
 
 
 def timer_order(key: ev.TimerKey) -> tuple[str, str, str, int]:

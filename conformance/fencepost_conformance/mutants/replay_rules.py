@@ -10,6 +10,7 @@ from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupState, GroupView
 
 from ..generate.java_order import JavaOrder
+from ..leading import Leading
 from ..simulate.broken import demand
 from ..targets.base import Observation
 from ..targets.core import CoreSession
@@ -20,9 +21,12 @@ def written(events: Sequence[Event], observations: Sequence[Observation]) -> lis
     """The log after a trace."""
     log: list[Record] = []
     last = 0
+    leading = Leading()
     for event, seen in zip(events, observations, strict=False):
-        if isinstance(event, Load):
+        taken = leading.takes(event)
+        if isinstance(event, Load) and taken:
             log = list(event.records)
+            leading.loaded(log, groups=bool(seen.groups or seen.consumer_groups))
         elif isinstance(event, AppendFailed) and last:
             del log[-last:]
         log += seen.records

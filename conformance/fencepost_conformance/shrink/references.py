@@ -28,6 +28,7 @@ from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
+from ..leading import Leading
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
@@ -95,6 +96,7 @@ class Around:
         self.ends = [0]  #: places at which the records of a step end
         self.after: list[int] = []  #: the end of the log after each event
         self.tasks: set[ev.TaskKey] = set()  #: work beside that is under way
+        self._leading = Leading()
 
     def epochs(self) -> dict[tuple[str, str], int]:
         """The epoch of each member of each consumer group."""
@@ -109,8 +111,13 @@ class Around:
 
     def feed(self, event: ev.Event) -> Observation:
         """What the event did."""
+        taken = self._leading.takes(event)
         seen = self.session.feed(event)
-        if isinstance(event, ev.AppendFailed):
+        if isinstance(event, ev.Load) and taken:
+            self._leading.loaded(event.records, groups=bool(self.session.groups or self.session.consumer_groups))
+        if not taken:  # a load or a loss that is none
+            pass
+        elif isinstance(event, ev.AppendFailed):
             self.end = self.base
         elif isinstance(event, ev.Load):
             self.end = self.replicated = len(event.records)
