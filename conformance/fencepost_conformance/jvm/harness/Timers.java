@@ -144,11 +144,15 @@ final class Timers {
             return keys.isEmpty() ? null : keys.get(0);
         }
         return owners.computeIfAbsent(task, ignored -> {
-            Set<String> held = new HashSet<>();
+            List<String> held = new ArrayList<>();
             names(task, 2, held);
             List<Key> fitting = keys.stream()
                 .filter(key -> held.contains(key.group()) && (key.member().isEmpty() || held.contains(key.member())))
                 .toList();
+            if (fitting.size() > 1) {  // "-" of "--" and "--" of "-": every task is given its group first
+                fitting = fitting.stream()
+                    .filter(key -> held.indexOf(key.group()) <= held.indexOf(key.member())).toList();
+            }
             if (fitting.size() != 1) {
                 throw new IllegalStateException("a timer of " + keys + " holds " + held);
             }
@@ -157,7 +161,7 @@ final class Timers {
     }
 
     /** The strings, groups and members that an object was made with, and those that its own parts were. */
-    private static void names(Object holder, int depth, Set<String> into) {
+    private static void names(Object holder, int depth, List<String> into) {
         for (Field field : holder.getClass().getDeclaredFields()) {
             if (Modifier.isStatic(field.getModifiers()) || field.getType().isPrimitive()) {
                 continue;

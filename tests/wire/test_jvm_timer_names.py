@@ -1,0 +1,38 @@
+"""Timers whose key and names are the same strings, the other way round: whose they are is told by their order."""
+
+from __future__ import annotations
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.settings import KAFKA_4_0, KAFKA_4_4, Profile, Settings
+from fencepost_conformance.compare.lockstep import first_difference
+from fencepost_conformance.generate.generator import core_session
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+
+def join(at_ms: int, number: int, group: str, member: str) -> ev.Request:
+    body = ConsumerGroupHeartbeatRequest(group, member, 0, None, None, 5_000, ("t",), None, None, ())
+    return ev.Request(at_ms, number, 1, "client", "/127.0.0.1", body)
+
+
+@pytest.mark.parametrize(("release", "profile"), [("4.0.2", KAFKA_4_0), ("4.4.0", KAFKA_4_4)])
+def test_member_and_group_that_are_named_like_group_and_member(release: str, profile: Profile) -> None:
+    """Group "--" with member "-" and group "-" with member "--" share one key (C-TMR-11); found by a random trace."""
+    require_harness(release)
+    topics = (ev.Topic("t", bytes(15) + b"\x01", 2),)
+    core = core_session(Settings(), profile)
+    events: list[ev.Event] = [ev.TopicsChanged(0, topics, 1), ev.Load(0, 1, ()), join(0, 1, "--", "-")]
+    ours = [core.feed(event) for event in events]
+    for event in (ev.Appended(1, len(ours[-1].records)), join(5, 2, "-", "--")):
+        events.append(event)
+        ours.append(core.feed(event))
+    with KafkaJvm(release) as kafka:
+        theirs = kafka.run(Settings(), profile, events)
+    assert first_difference(ours, theirs) is None
+    assert theirs[-1].timers[ev.TimerKey(ev.TimerKind.CONSUMER_SESSION, "-", "--")] == 45_005
+    assert theirs[-1].timers[ev.TimerKey(ev.TimerKind.CONSUMER_SESSION, "--", "-")] is None
