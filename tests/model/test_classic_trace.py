@@ -23,7 +23,7 @@ from fencepost.protocol.messages import (
     Protocol,
     RequestBody,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate
@@ -34,7 +34,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.trace import Follower
 
-PROFILES = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
+PROFILES = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3, KAFKA_4_4], ids=lambda profile: profile.name)
 #: What a target says when a trace asks for something impossible; the trace ends there.
 IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend")
 
@@ -62,14 +62,15 @@ def test_the_core_does_what_the_model_allows(profile: Profile, kept: Callable[..
 
 
 @pytest.mark.jvm
-def test_kafka_does_what_the_model_allows(kept: Callable[..., list[Generated]]) -> None:
+@pytest.mark.parametrize(("release", "profile"), [("4.3.1", KAFKA_4_3), ("4.4.0", KAFKA_4_4)])
+def test_kafka_does_what_the_model_allows(release: str, profile: Profile, kept: Callable[..., list[Generated]]) -> None:
     try:
-        harness.command("4.3.1")
+        harness.command(release)
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
-    traces = [generate(seed, KAFKA_4_3, 120) for seed in range(40)] + kept(GroupProtocol.CLASSIC, KAFKA_4_3)
-    with KafkaJvm() as kafka:
-        steps = sum(follow(trace, kafka.run(trace.settings, KAFKA_4_3, trace.events), KAFKA_4_3) for trace in traces)
+    traces = [generate(seed, profile, 120) for seed in range(40)] + kept(GroupProtocol.CLASSIC, profile)
+    with KafkaJvm(release) as kafka:
+        steps = sum(follow(trace, kafka.run(trace.settings, profile, trace.events), profile) for trace in traces)
     assert steps > 3_000
 
 

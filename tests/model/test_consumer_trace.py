@@ -16,14 +16,14 @@ from fencepost.protocol.consumer_records import (
 )
 from fencepost.protocol.events import TimerKind, Topic
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Profile
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_model.consumer.observe import Seen, Watched
 from fencepost_model.trace import Follower
 
-PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3)
+PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4)
 MATCHER = KafkaFunctions().matcher
 Kept = Callable[..., list[Generated]]
 Traces = Callable[[Profile, int], Iterator[Generated]]

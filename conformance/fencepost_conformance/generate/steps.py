@@ -101,8 +101,9 @@ class Steps(ABC):
         return world.replicate(end if rng.random() < 0.7 else self._some_end(world.replicated + 1))
 
     def _some_end(self, least: int) -> int:
-        """A place in the log, not before ``least``, at which replication can have got to."""
-        return self._rng.randint(least, len(self._world.log))
+        """A place in the log, not before ``least``, at which replication can have got to: it goes batch by batch."""
+        drawn = self._rng.randint(least, len(self._world.log))
+        return next(end for end in self._world.ends if end >= drawn)
 
     def _fail_over(self) -> None:
         known = self._rng.random() < 0.8

@@ -84,7 +84,7 @@ def _readable(step: Step, record: Record) -> bool:
     if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
         try:
             logged = {member.member_id: member.subscription for member in value.members}
-            read_topics(step.choices, record.key.group, logged)
+            read_topics(step.choices, record.key.group, logged, lengths_throw=True)
         except InternalError:
             return False
     return True

@@ -96,9 +96,8 @@ def complete(step: Step, group: GroupDraft) -> None:
         group.new_member_added = False  # C-JOIN-71 mended
     if group.members:
         group.protocol_name = name = protocols.select(step, group)
-        if step.profile.fault_bad_subscription_is_thrown and group.protocol_type == CONSUMER:
-            offered = {member.member_id: member.metadata(name) for member in group.members.values()}
-            read_topics(step.choices, group.group_id, offered)
+        if group.protocol_type == CONSUMER:
+            read_selected(step, group, name)
         group.enter(COMPLETING, step.at_ms)
         _answer_all(step, group)
     else:
@@ -106,6 +105,14 @@ def complete(step: Step, group: GroupDraft) -> None:
         group.enter(EMPTY, step.at_ms)
         group.pending_sync = frozenset()
         step.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04
+
+
+def read_selected(step: Step, group: GroupDraft, name: str) -> None:
+    """Kafka reads what members subscribe to, and may fail by that (C-ST-27); as it is meant, nobody has to be read."""
+    bad = step.profile.fault_bad_subscription_is_thrown
+    if bad or step.profile.fault_duplicate_protocol_accepted:
+        offered = {member.member_id: member.metadata(name) for member in group.members.values()}
+        read_topics(step.choices, group.group_id, offered, lengths_throw=bad)
 
 
 def _answer_all(step: Step, group: GroupDraft) -> None:

@@ -23,10 +23,16 @@ class _Read(Enum):
     BROKEN = "broken"  #: not foreseen
 
 
-def read_topics(choices: Choices, group_id: str, metadata: Mapping[str, bytes | None]) -> None:
+def read_topics(choices: Choices, group_id: str, metadata: Mapping[str, bytes | None], *, lengths_throw: bool) -> None:
     """Read as Kafka does, member by member up to the first that has no topics; the order is asked for where it decides.
-    ``metadata``: by member id. Raises where Kafka fails."""
-    reads = {member_id: _Read.BROKEN if each is None else _read(each) for member_id, each in metadata.items()}
+    ``metadata``: by member id, None of one that does not offer the protocol, which is thrown (C-JOIN-72).
+    ``lengths_throw``: so is an impossible length (G-DATA-10); else it is an end that comes too early (V-124). Raises
+    where Kafka fails."""
+    broken = _Read.BROKEN if lengths_throw else _Read.TOO_SHORT
+    reads: dict[str, _Read] = {}
+    for member_id, each in metadata.items():
+        read = _Read.BROKEN if each is None else _read(each)
+        reads[member_id] = broken if read is _Read.BROKEN and each is not None else read
     unread = {member_id: read for member_id, read in reads.items() if read is not _Read.TOPICS}
     ends = set(unread.values())
     if len(ends) > 1:

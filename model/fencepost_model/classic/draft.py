@@ -241,10 +241,14 @@ class Draft:
 
     def metadata(self, member: Member) -> bytes:
         """The member's metadata for the selected protocol; raises InternalError if it does not offer it."""
-        for protocol in member.protocols:
-            if protocol.name == self.protocol_name:
-                return protocol.metadata
-        raise InternalError("a member does not offer the selected protocol")
+        offered = self.offered(member)
+        if offered is None:
+            raise InternalError("a member does not offer the selected protocol")
+        return offered
+
+    def offered(self, member: Member) -> bytes | None:
+        """The same, but None if it does not offer it."""
+        return next((each.metadata for each in member.protocols if each.name == self.protocol_name), None)
 
     def member_rows(self) -> tuple[JoinGroupMember, ...]:
         """The list for the leader (C-JOIN-49). Not to be had in Preparing (C-STATIC-17 ii)."""

@@ -100,8 +100,9 @@ def complete(d: Draft) -> None:
         return
     d.rule("C-JOIN-48", "C-JOIN-49")
     d.protocol_name = d.select_protocol()
-    if d.profile.fault_bad_subscription_is_thrown and d.protocol_type == CONSUMER:
-        ends = outcomes(d.metadata(member) for member in d.members.values())
+    bad = d.profile.fault_bad_subscription_is_thrown
+    if d.protocol_type == CONSUMER and (bad or d.profile.fault_duplicate_protocol_accepted):  # G-DATA-10, C-JOIN-72
+        ends = outcomes(map(d.offered, d.members.values()), lengths_throw=bad)
         if d.chooser.pick("subscriptions", ends) == "throws":
             raise InternalError("a subscription that cannot be read")
     d.go("all_joined")

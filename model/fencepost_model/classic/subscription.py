@@ -49,17 +49,21 @@ def _take(field: Struct, metadata: bytes, at: int) -> tuple[int, int]:
     return field.unpack_from(metadata, at)[0], at + field.size
 
 
-def outcomes(subscriptions: Iterable[bytes]) -> list[str]:
-    """How reading all of them in some order can end: ``read``, ``gives up`` (Underflow) or ``throws`` (Unreadable).
+def outcomes(subscriptions: Iterable[bytes | None], *, lengths_throw: bool = True) -> list[str]:
+    """How reading all of them in some order can end: ``read``, ``gives up`` (Underflow) or ``throws`` (Unreadable, but
+    since 4.4 that is an end that comes too early, V-124; and None, of a member that offers no such protocol).
 
     The first that cannot be read ends it, and the order is that of a hash map; so there may be two possible ends.
     """
     ends = set()
     for metadata in subscriptions:
         try:
-            read_topics(metadata)
+            if metadata is None:
+                ends.add("throws")
+            else:
+                read_topics(metadata)
         except Underflow:
             ends.add("gives up")
         except Unreadable:
-            ends.add("throws")
+            ends.add("throws" if lengths_throw else "gives up")
     return sorted(ends) or ["read"]

@@ -182,7 +182,7 @@ def advance(
     if updated != member:
         t.rule("M-HB-02")
         t.write_member(updated)
-    regex = change_regex(t, found, updated, members, joins=joins)
+    regex = change_regex(t, found, updated, joins=joins)
     bump = updated.names != member.names or regex is Regex.BUMP
     if bump:
         t.rule("M-HB-03")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,7 @@ class Regex(Enum):
     BUMP = "bump"
 
 
-def change_regex(t: Turn, found: Found, updated: Member, members: tuple[Member, ...], *, joins: bool = False) -> Regex:
+def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False) -> Regex:
     """M-RX-02, M-HB-03. ``joins``: a JoinGroup, by which any change bumps (X-JOIN-11). Raises Refused (M-VAL-08)."""
     result = Regex.KEEP
     old, new = found.member.regex, updated.regex
@@ -52,15 +54,24 @@ def change_regex(t: Turn, found: Found, updated: Member, members: tuple[Member, 
             found.member, t.group, image
         ) != subscription(updated, t.group, image):
             result = Regex.BUMP  # LIV-15 mended; without prune there is nothing to mend
-    if t.task is None and wants_resolution(t, members, wanted=wanted):
+    used = _used_with(t, found.member, updated)
+    if t.task is None and wants_resolution(t, used, wanted=wanted):
         t.rule("M-RX-03")
-        t.task = Resolution(t.group_id, tuple(sorted(used_regexes(members))), t.denied_topics)
+        t.task = Resolution(t.group_id, tuple(sorted(used)), t.denied_topics)
     return result
 
 
-def wants_resolution(t: Turn, members: tuple[Member, ...], *, wanted: bool) -> bool:
-    """M-RX-03."""
-    used = used_regexes(members)
+def _used_with(t: Turn, member: Member, updated: Member) -> set[str]:
+    """The regexes of the group as it is, with what the request's member uses now for what it used. A member that takes
+    another's place while it has one still counts with what it used there (M-STATIC-15)."""
+    used = Counter(used_regexes(t.group.members))
+    used.subtract([member.regex] if member.regex else [])
+    used.update([updated.regex] if updated.regex else [])
+    return {regex for regex, count in used.items() if count > 0}
+
+
+def wants_resolution(t: Turn, used: Collection[str], *, wanted: bool) -> bool:
+    """M-RX-03. ``used``: regexes that the group uses, this member's among them."""
     if not used or t.world.busy:
         return False
     rows = {row.regex: row for row in t.group.regexes}

@@ -25,7 +25,6 @@ from ..consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
 from ..draft import GroupDraft
 from ..errors import InternalError
 from ..state import ClassicGroup, ClassicJoined, GroupCreated, Member
-from ..subscription import read_topics
 from ..work import Step
 from .embedded import encoded
 
@@ -163,9 +162,7 @@ def _group(
     older = [member_id for member_id in draft.members if member_id not in heirs] or list(draft.members)
     draft.leader = older[0] if len(older) == 1 else step.choices.leader(group.group_id, older)
     draft.protocol_name = name = protocols.select(step, draft)
-    if step.profile.fault_bad_subscription_is_thrown:
-        offered = {member.member_id: member.metadata(name) for member in draft.members.values()}
-        read_topics(step.choices, group.group_id, offered)
+    rebalance.read_selected(step, draft, name)
     for each in list(draft.members.values()):
         share = _share(step, group, by_id[each.member_id], heirs.get(each.member_id, each.member_id))
         try:
