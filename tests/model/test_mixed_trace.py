@@ -19,7 +19,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.records import GroupMetadataValue, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.generate.generator import Generated, core_session, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
@@ -43,7 +43,7 @@ def traces(kept: Kept) -> Traces:
     return made
 
 
-@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3], ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4], ids=lambda profile: profile.name)
 def test_core_is_followed(profile: Profile, traces: Traces) -> None:
     """Every step of the core is one that the model allows."""
     for trace in traces(profile, 12):

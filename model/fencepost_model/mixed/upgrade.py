@@ -116,7 +116,7 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
     try:
         assigned, custom = read_assignment(member.assignment, t.world.image)
     except SchemaError as broken:
-        thrown = isinstance(broken, LengthError)
+        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, LengthError)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")

@@ -118,7 +118,7 @@ def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[Con
 
 
 def _read(step: Step, group: ClassicGroup, member: Member) -> _Read:
-    """X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor an impossible length."""
+    """X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor before 4.4 such a length (V-124)."""
     data = member.metadata(group.protocol_name)
     try:
         rows, user_data = decode_topics(member.assignment) if member.assignment else ([], None)
@@ -130,9 +130,9 @@ def _read(step: Step, group: ClassicGroup, member: Member) -> _Read:
         if not step.profile.fault_downgrade_reads_unread_metadata:
             for protocol in member.protocols:
                 decode_subscription(protocol.metadata)  # X-DOWN-09, X-SYNC-07 mended
-    except LengthError:
-        raise InternalError from None
-    except SchemaError:
+    except SchemaError as broken:
+        if isinstance(broken, LengthError) and step.profile.fault_bad_subscription_is_thrown:
+            raise InternalError from None
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None
     return _Read(member, assigned(rows, step.topics), subscription)
 

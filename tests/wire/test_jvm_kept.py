@@ -1,0 +1,29 @@
+"""The rare traces that are kept of a release: core and Kafka do the same, and the model follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol.settings import KAFKA_4_3, KAFKA_4_4, Profile
+from fencepost_conformance.compare.lockstep import compare
+from fencepost_conformance.compare.model import follow
+from fencepost_conformance.generate.generator import Generated
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.mark.parametrize(("release", "profile"), [("4.3.1", KAFKA_4_3), ("4.4.0", KAFKA_4_4)])
+def test_kafka_does_what_the_core_does(release: str, profile: Profile, kept: Callable[..., list[Generated]]) -> None:
+    require_harness(release)
+    traces = [trace for protocol in GroupProtocol for trace in kept(protocol, profile)]
+    with KafkaJvm(release) as kafka:
+        answers = kafka.run_many([(trace.settings, trace.events) for trace in traces])
+    for trace, answer in zip(traces, answers, strict=True):
+        found = compare(trace.settings, profile, trace.events, trace.observations, answer)
+        assert found.difference is None, trace.seed
+        assert follow(trace.settings, profile, trace.events, found.ours).refused is None, trace.seed
