@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from fencepost.coordinator import lifecycle
+from fencepost.coordinator import lifecycle, rebalance
 from fencepost.coordinator.consumer import leave, membership
 from fencepost.coordinator.consumer.errors import Refused
 from fencepost.coordinator.consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
@@ -60,7 +60,8 @@ def _departure_does_not_downgrade(patches: Patches) -> None:
 
 
 def _downgrade_without_rebalance(patches: Patches) -> None:
-    patches.attribute(downgrade, "rebalance", SimpleNamespace(prepare=lambda step, group: None))
+    others = vars(rebalance) | {"prepare": lambda step, group: None}
+    patches.attribute(downgrade, "rebalance", SimpleNamespace(**others))
 
 
 def _downgrade_hands_out_targets(patches: Patches) -> None:
