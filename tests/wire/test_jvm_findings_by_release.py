@@ -8,8 +8,9 @@ import pytest
 from jvm_traces import require_harness
 
 from fencepost_conformance.findings.catalogue import FINDINGS
-from fencepost_conformance.findings.run import RELEASES, judge_all, opened
+from fencepost_conformance.findings.run import judge_all, opened
 from fencepost_conformance.findings.table import changed, read_pinned
+from fencepost_conformance.jvm.releases import RELEASES
 
 pytestmark = pytest.mark.jvm
 
