@@ -7,10 +7,8 @@ the observation's ``error``: ``NoSuchTimer`` (not armed, or not due), ``NoSuchTa
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -18,6 +16,7 @@ from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import AppendFailed, Event, TimerKey
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
+from fencepost_model.collector import uncollected
 
 from ..jvm import decode, encode, harness
 from ..jvm.builds import Build
@@ -25,18 +24,6 @@ from ..jvm.process import LineProcess, ProcessFault
 from .base import Observation
 
 DEFAULT_VERSION = "4.3.1"
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Decoding makes very many objects and no cycles; the collector would go through them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class KafkaJvm:
@@ -79,7 +66,7 @@ class KafkaJvm:
         except ProcessFault:
             self._process = None
             raise
-        with _without_collector():
+        with uncollected():
             return [decode.observations(line) for line in answers]
 
     def live(self, settings: Settings) -> KafkaLive:

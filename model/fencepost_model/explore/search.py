@@ -9,16 +9,15 @@ numbers follow the order of actions and sources only, counts and counter-example
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..collector import uncollected
 from .graph import Graph, Step, sorted_edges
 from .index import Ids, Index
 from .interface import Label, StepInvariant, System, Value
@@ -95,19 +94,6 @@ def explore(
     options = Options(limits or Limits(), transitions, symmetry, stop_at_violation, watch, block)
     with uncollected():
         return _Search(system, options).run()
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the cyclic garbage collector: values are trees and stay, and looking through them time and again for
-    cycles took up to a sixth of the time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
