@@ -75,6 +75,19 @@ def test_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert group["shortest"]["not_in_profile"] == {}, key
 
 
+def test_what_two_releases_choose_differently_is_told_as_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who is given which partition on equal terms (M-TGT-04): the model of 4.4 allows what either release did."""
+    require_harness("4.3.1")
+    require_harness("4.4.0")
+    words = ["diff", "kafka:4.3.1", "kafka:4.4.0", "--protocol", "consumer", "--seed", "342", "--traces", "1"]
+    with pytest.raises(SystemExit):
+        main([*words, "--workers", "1", "--json"])
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    choices = [group["shortest"] for group in groups if not group["shortest"]["switches"]]
+    assert choices
+    assert all("kafka-4.4" in chosen["free"] and not chosen["not_in_profile"] for chosen in choices)
+
+
 def test_a_folder_of_jars_is_the_release_that_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
     require_harness(NEW)
     folder = KafkaJvm(NEW)._build.libraries()[0].parent

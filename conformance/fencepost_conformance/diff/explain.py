@@ -41,6 +41,10 @@ class Told:
     rules: tuple[tuple[str, ...], ...]
     refused: str | None
 
+    def whole(self, steps: Sequence[object]) -> bool:
+        """Whether all of the steps, which it was given, are allowed."""
+        return self.refused is None and len(self.rules) == len(steps)
+
     def at(self, index: int) -> tuple[str, ...]:
         return self.rules[index] if index < len(self.rules) else ()
 
@@ -48,24 +52,42 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """``switches``: those that together make the difference, each with what it cites. ``rules``: those that decide on
-    one side and not on the other, if there are any, else all of the step."""
+    one side and not on the other, if there are any, else all of the step. ``free``: the profiles that allow what
+    either side did; where there is one, the sides chose differently what nobody promises (M-TGT-02)."""
 
     one: Told
     other: Told
     rules: tuple[str, ...]
     switches: tuple[tuple[str, str], ...]
+    free: tuple[str, ...] = ()
+
+    def why(self) -> str:
+        """The switches that make it; else which side does what its profile does not, or what either may do."""
+        if self.switches:
+            return " + ".join(f"{name} ({cites})" for name, cites in self.switches)
+        refused = [f"{name}: {side.refused}" for name, side in (("A", self.one), ("B", self.other)) if side.refused]
+        if refused:
+            return "; ".join(refused)
+        if self.free:
+            return f"a choice that nobody promises: {' and '.join(self.free)} allows both"
+        return f"each does what its profile does; decided by {', '.join(self.rules)}" if self.rules else ""
 
 
 def explain(job: Job, trace: Generated, pair: Pair, cause: Cause) -> Explanation:
     """``pair``: both sides at the end of the trace, which is to be short."""
     mine = [(event, seen) for event, (seen, _) in zip(pair.events, pair.seen, strict=False)][: cause.event + 1]
+    theirs = pair.theirs[: cause.own + 1]
     one = follow(trace.settings, PROFILES[job.one.profile], mine)
-    other = follow(trace.settings, PROFILES[job.other.profile], pair.theirs[: cause.own + 1])
+    other = follow(trace.settings, PROFILES[job.other.profile], theirs)
     left, right = one.at(cause.event), other.at(cause.own)
     apart = [rule for rule in (*left, *right) if (rule in left) is not (rule in right)]
-    return Explanation(
-        one, other, tuple(apart or dict.fromkeys((*left, *right))), tuple(_switches(job, trace, cause.key))
-    )
+    free = [
+        name
+        for name in dict.fromkeys((job.one.profile, job.other.profile))
+        if all(follow(trace.settings, PROFILES[name], steps).whole(steps) for steps in (mine, theirs))
+    ]
+    rules = tuple(apart or dict.fromkeys((*left, *right)))
+    return Explanation(one, other, rules, tuple(_switches(job, trace, cause.key)), tuple(free))
 
 
 def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event, Observation]]) -> Told:

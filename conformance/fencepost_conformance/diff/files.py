@@ -141,7 +141,7 @@ def _explained(shown: Shortest, book: Mapping[str, Rule]) -> list[str]:
     parts = [
         f"<p>Made by the switch <code>{escape(name)}</code> of the profiles: {escape(cites)}</p>"
         for name, cites in shown.explanation.switches
-    ]
+    ] or [f"<p>{escape(shown.explanation.why())}</p>"]
     if shown.explanation.rules:
         rows = "".join(
             f"<tr><td>{escape(rule)}</td><td>{escape(book[rule].text) if rule in book else ''}</td></tr>"

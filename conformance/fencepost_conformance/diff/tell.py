@@ -68,6 +68,7 @@ def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepte
             "b": shown.right,
             "rules": list(shown.explanation.rules),
             "switches": dict(shown.explanation.switches),
+            "free": list(shown.explanation.free),
             "not_in_profile": {
                 name: told_of.refused
                 for name, told_of in (("a", shown.explanation.one), ("b", shown.explanation.other))
@@ -111,18 +112,10 @@ def _listing(
             "" if group.first is None else f"{group.first[0]} {group.first[1]}, step {group.first[2].event}",
             escape(values_of(group)),
             "" if shown is None else counted(len(shown.mine), "events"),
-            "" if shown is None else escape(_why(shown)),
+            "" if shown is None else escape(shown.explanation.why()),
             escape(accepted[group.key].reason) if group.key in accepted else "",
         )
     return listing
-
-
-def _why(shown: Shortest) -> str:
-    """The switches that make it; else which side does what its profile does not."""
-    told = shown.explanation
-    if told.switches:
-        return " + ".join(f"{name} ({cites})" for name, cites in told.switches)
-    return "; ".join(f"{name}: {side.refused}" for name, side in (("A", told.one), ("B", told.other)) if side.refused)
 
 
 def values_of(group: Group) -> str:
