@@ -22,7 +22,7 @@ from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupState
 
 from .consumer.state import ConsumerGroup, ConsumerMember
-from .consumer.topics import TopicImage
+from .consumer.topics import TopicImage, no_topics
 from .persistent import PersistentMap
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 
@@ -241,4 +241,4 @@ def initial_state(
     settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
 ) -> CoordinatorState:
     """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03)."""
-    return CoordinatorState(settings, profile, running, functions=functions or _STANDARD)
+    return CoordinatorState(settings, profile, running, functions=functions or _STANDARD, topics=no_topics(profile))

@@ -100,7 +100,7 @@ def _topics_changed(work: Step, event: TopicsChanged) -> None:
     new = topics.image(event.topics, event.version, work.topics.created)
     if work.status is Status.ACTIVE:
         metadata.changed(work, new)
-        if topics.has_new(work.topics, new):
+        if topics.has_new(work.topics, new) or work.topics.created < 0:  # M-RX-03
             new = new._replace(created=event.version)
     work.topics = new
 

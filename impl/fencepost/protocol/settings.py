@@ -190,6 +190,7 @@ class Profile:
     old_regex_removal_keeps_epoch: bool = False  # V-33 (4.0)
     old_partition_metadata: bool = False  # V-34…37, V-66, V-71, V-72 (4.0)
     old_no_periodic_regex_refresh: bool = False  # V-10 (4.0)
+    old_no_image_is_minus_one: bool = False  # V-43 (4.0, 4.1)
     old_no_assignment_interval: bool = False  # V-11, V-38…41, V-63, V-64, V-73, V-76 (4.0–4.2)
     old_group_config_unclamped: bool = False  # V-12 (4.0–4.2)
     old_whole_target: bool = False  # V-50, V-51 (4.0, 4.1): no restriction to the subscription, no prune
@@ -264,6 +265,7 @@ KAFKA_4_1 = replace(
     name="kafka-4.1",
     fault_resolved_regex_change_no_bump=False,  # there is no prune (LIV-15)
     old_known_member_at_zero_fenced=True,
+    old_no_image_is_minus_one=True,
     old_whole_target=True,
     old_prune_keeps_previous_epoch=False,
     old_revocation_advances_epoch=True,

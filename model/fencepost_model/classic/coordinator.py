@@ -38,7 +38,7 @@ from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
 
 from ..consumer.observe import UNSEEN, Hashes, Seen, Watched
-from ..consumer.state import KINDS, ConsumerGroup
+from ..consumer.state import KINDS, ConsumerGroup, no_image
 from ..consumer.view import view as consumer_view
 from ..consumer.work import Side, Surroundings, configured, forgotten, topics_changed
 from ..mixed.requests import takes as takes_classic
@@ -136,7 +136,8 @@ class CoordinatorModel:
 
     def initial(self) -> CoordinatorState:
         """A coordinator that does not own its partition yet (F-RT-02)."""
-        return CoordinatorState()
+        image = no_image(self.profile)
+        return CoordinatorState(around=Surroundings(image, image.version))
 
     def views(self, state: CoordinatorState) -> dict[str, GroupView]:
         """What can be seen of each classic group."""

@@ -102,10 +102,15 @@ def new_group(profile: Profile) -> ConsumerGroup:
 
 
 class Image(NamedTuple):
-    """The topics that exist, by name, and the version of the image; -1 before the first."""
+    """The topics that exist, by name, and the version of the image. Before the first see ``no_image``."""
 
     topics: tuple[Topic, ...] = ()
-    version: int = -1
+    version: int = 0
+
+
+def no_image(profile: Profile) -> Image:
+    """M-RX-04: the image before the first has a version, too."""
+    return Image(version=-1) if profile.old_no_image_is_minus_one else Image()
 
 
 #: Kinds of timers of a member (M-TMR-01…03).

@@ -49,7 +49,7 @@ class World(NamedTuple):
     config: GroupConfig | None = None
     oracle: Oracle = Canonical()
     busy: bool = False
-    new_topics: int = -1
+    new_topics: int = 0
 
 
 class Around(NamedTuple):

@@ -48,7 +48,7 @@ class Surroundings(NamedTuple):
     """
 
     image: Image = Image()
-    new_topics: int = -1
+    new_topics: int = 0
     configs: tuple[tuple[str, GroupConfig], ...] = ()
     tasks: tuple[Resolution, ...] = ()
     alarms: tuple[tuple[str, str, int], ...] = ()

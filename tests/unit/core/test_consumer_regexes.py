@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fencepost import coordinator
 from fencepost.functions import KafkaFunctions, StandardFunctions
 from fencepost.protocol.choices import Functions
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as Resolved
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TaskDone, TaskKey, TaskKind, Topic, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.events import TaskDone, TaskKey, TaskKind, Topic, TopicsChanged, Unload
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Profile, Settings
 
 from .consumer_scene import LATER, TOPICS, A, B, ConsumerScene, kinds, plain
-from .scene import GROUP
+from .scene import GROUP, Scene
 
 KEY = TaskKey(TaskKind.REGEX, GROUP)
 
@@ -186,6 +190,34 @@ def test_changing_to_an_unresolved_regex_loses_the_old_topics_and_bumps() -> Non
         scene.ok("m1", scene.who("m1").member_epoch, regex="c")
         assert scene.seen.group_epoch == epoch + bump
         assert plain(scene.who("m1").assigned) == {}
+
+
+@pytest.mark.parametrize(("left", "bump"), [(TOPICS, 1), (TOPICS[2:], 0)], ids=["exist", "deleted"])
+def test_topics_that_do_not_exist_any_more_are_nothing_to_lose(left: tuple[Topic, ...], bump: int) -> None:
+    """LIV-15 mended, M-RX-08: they are in the stored resolution still, and nobody can own them."""
+    scene = with_regex()
+    scene.ok("m2", 0, None, {}, regex="[ab]", timeout=5)
+    scene.topics(*left)
+    scene.pass_time(LATER)
+    scene.ok("m2", scene.who("m2").member_epoch)  # takes up the new image
+    epoch = scene.seen.group_epoch
+    scene.ok("m1", scene.who("m1").member_epoch, regex="c")
+    assert scene.seen.group_epoch == epoch + bump
+
+
+@pytest.mark.parametrize(("profile", "version"), [(INTENDED, 0), (KAFKA_4_2, 0), (KAFKA_4_1, -1), (KAFKA_4_0, -1)])
+def test_before_the_first_image(profile: Profile, version: int) -> None:
+    """M-RX-03, M-RX-04, V-43: Kafka's own classes are asked for the same in the tests that need them."""
+    scene = Scene(profile)
+    body = ConsumerGroupHeartbeatRequest(GROUP, "m1", 0, None, None, 30_000, None, "a", None, ())
+    scene.ask(body, 1)
+    scene.feed(TaskDone(scene.now, KEY))
+    (found,) = [record.value for record in scene.records if isinstance(record.value, Resolved)]
+    assert (found.topics, found.version) == ((), version)
+    scene.pass_time(20_000)
+    scene.feed(TopicsChanged(scene.now, (), 5))
+    scene.ask(replace(body, member_epoch=1), 1)
+    assert (GROUP in scene.state.tasks) is (version < 0)
 
 
 @pytest.mark.parametrize("functions", [StandardFunctions(), KafkaFunctions()])

@@ -67,7 +67,8 @@ def _stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> 
         or conversion.must_bump(step, group.group_id)
     )
     if regex_change is RegexChange.UNRESOLVED and not _starves_after_prune(step):
-        bump = bump or group.topics_of(new) != group.topics_of(old)  # LIV-15 mended
+        had, has = group.topics_of(old), group.topics_of(new)
+        bump = bump or step.topics.ids(had) != step.topics.ids(has)  # LIV-15 mended
     epochs = update.bumped(step, group, old, new, written, bump=bump)
     goal = target.current(step, group, new, epochs.epoch, epochs.kind)
     written += goal.records

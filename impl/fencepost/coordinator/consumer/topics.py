@@ -15,6 +15,7 @@ from typing import NamedTuple
 from fencepost.protocol.consumer_records import TopicMetadata
 from fencepost.protocol.events import Topic
 from fencepost.protocol.partitions import java_order
+from fencepost.protocol.settings import Profile
 
 _MAGIC = b"\0"
 _NO_RACK: frozenset[str] = frozenset()
@@ -22,7 +23,7 @@ _NO_RACK: frozenset[str] = frozenset()
 
 class TopicImage(NamedTuple):
     """All topics; ``version`` is that of the image, ``created`` that of the last one with a new topic that the loaded
-    coordinator has seen (M-RX-03)."""
+    coordinator has seen (M-RX-03). Before the first image see ``no_topics``."""
 
     by_name: Mapping[str, Topic] = {}
     by_id: Mapping[bytes, Topic] = {}
@@ -33,6 +34,12 @@ class TopicImage(NamedTuple):
         """Of the topics that exist (M-META-05)."""
         known = self.by_name
         return frozenset(known[name].topic_id for name in names if name in known)
+
+
+def no_topics(profile: Profile) -> TopicImage:
+    """What is known before the first image: nothing, and its version counts as 0 (M-RX-04)."""
+    version = -1 if profile.old_no_image_is_minus_one else 0
+    return TopicImage(version=version, created=version)
 
 
 def image(topics: Iterable[Topic], version: int, created: int) -> TopicImage:

@@ -1,0 +1,54 @@
+"""A coordinator that was never told which topics exist: Kafka, core and model do the same (M-RX-03, M-RX-04, V-43)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from jvm_traces import LOADED, request, require_harness
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue
+from fencepost.protocol.settings import PROFILES, Settings
+from fencepost_conformance.compare.lockstep import compare
+from fencepost_conformance.compare.model import follow
+from fencepost_conformance.jvm.releases import RELEASES
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.targets.registry import profile_of_version
+
+pytestmark = pytest.mark.jvm
+
+BODY = ConsumerGroupHeartbeatRequest("g", "m", 0, None, None, 45_000, None, "t.*", "uniform", ())
+RESOLVED = ev.TaskDone(1, ev.TaskKey(ev.TaskKind.REGEX, "g"))
+JOINED = (LOADED, request(0, 1, 1, BODY), RESOLVED)
+LATER = request(30_000, 2, 1, replace(BODY, member_epoch=1))
+#: what is told, and when: nothing at all; an image without topics after the resolution; one before everything, too
+TOLD = {
+    "never": (*JOINED, LATER),
+    "after": (*JOINED, ev.TopicsChanged(20_000, (), 5), LATER),
+    "before": (ev.TopicsChanged(0, (), 5), *JOINED, ev.TopicsChanged(20_000, (), 6), LATER),
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_before_the_first_image(release: str) -> None:
+    require_harness(release)
+    profile, old = PROFILES[profile_of_version(release)], release[:3] in {"4.0", "4.1"}
+    with KafkaJvm(release) as kafka:
+        for told, events in TOLD.items():
+            answers = kafka.run(Settings(), profile, events)
+            core, failure = Core().run_until_raised(Settings(), profile, events)
+            found = compare(Settings(), profile, events, core, answers)
+            assert (failure, found.difference) == (None, None), told
+            assert follow(Settings(), profile, events, answers).refused is None, told
+            (version,) = [
+                record.value.version
+                for step in answers
+                for record in step.records
+                if isinstance(record.value, ConsumerGroupRegularExpressionValue)
+            ]
+            assert version == (5 if told == "before" else -1 if old else 0)
+            asks_again = bool(answers[-1].tasks)
+            assert asks_again is (old and told == "after"), told
