@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from fencepost.protocol import consumer_messages as c
@@ -83,53 +84,60 @@ class ConsumerSituation:
             return self.event.key.group_id, getattr(self.event.key, "member_id", "")
         return "", ""
 
-    @property
+    @cached_property
     def upgraded(self) -> bool:
         """A classic group with members became this consumer group (X-UP-01)."""
         old = self.classic_before
         return old is not None and bool(old.members) and self.before is None and self.after is not None
 
-    @property
+    @cached_property
     def downgraded(self) -> bool:
         """The consumer group, which had members, became a classic one (X-DOWN-01, X-DOWN-20)."""
         old = self.before
         return old is not None and bool(old.members) and self.after is None and self.classic_after is not None
 
-    @property
+    @cached_property
     def gone(self) -> list[ConsumerMemberView]:
         """Members of the group that the step removed."""
         stands = self.after or self.classic_after
         left = {row.member_id for row in stands.members} if stands else set()
         return [row for row in self.before.members if row.member_id not in left] if self.before else []
 
-    @property
+    @cached_property
     def accepted(self) -> bool:
         """A heartbeat with epoch ≥ 0 that the coordinator took."""
         return self.body.member_epoch >= 0 and self.now is not None and self.error in (None, ErrorCode.NONE)
 
     def wrote(self, key: type, *, removed: bool = False) -> list[Any]:
         """Keys (of tombstones) or values that the step wrote for that kind of key."""
-        rows = [record for record in self.seen.records if type(record.key) is key]
-        return [row.key for row in rows if row.value is None] if removed else [row.value for row in rows if row.value]
+        return self._records.get((key, removed), [])
 
-    @property
+    @cached_property
+    def _records(self) -> dict[tuple[type, bool], list[Any]]:
+        found: dict[tuple[type, bool], list[Any]] = {}
+        for record in self.seen.records:
+            told = record.key if record.value is None else record.value
+            found.setdefault((type(record.key), record.value is None), []).append(told)
+        return found
+
+    @cached_property
     def bumped(self) -> bool:
         return bool(self.wrote(r.ConsumerGroupMetadataKey))
 
-    @property
+    @cached_property
     def computed(self) -> bool:
         return bool(self.wrote(r.ConsumerGroupTargetAssignmentMetadataKey))
 
-    @property
+    @cached_property
     def reconciled(self) -> bool:
         return bool(self.wrote(r.ConsumerGroupCurrentMemberAssignmentKey))
 
-    @property
+    @cached_property
     def fenced(self) -> bool:
         """The step removed members for good."""
         return self.bumped and bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
 
-    @property
+    @cached_property
     def resubscribed(self) -> bool:
         """The names or the regex of a known member changed."""
         old, new = self.member, self.now
@@ -140,7 +148,7 @@ class ConsumerSituation:
             != (new.subscribed_topic_names, new.subscribed_topic_regex)
         )
 
-    @property
+    @cached_property
     def replaced(self) -> bool:
         """A static member took the place of another (M-STATIC-03)."""
         instance = getattr(self.body, "instance_id", None)
@@ -150,12 +158,12 @@ class ConsumerSituation:
         left = bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
         return old is not None and left and dict(self.after.static_members).get(instance) == self.member_id
 
-    @property
+    @cached_property
     def granted(self) -> set[tuple[bytes, int]]:
         """Partitions that the member was not assigned before."""
         return held(self.now) - held(self.member)
 
-    @property
+    @cached_property
     def dropped(self) -> set[tuple[bytes, int]]:
         """Partitions that it was assigned before."""
         return held(self.member) - held(self.now)

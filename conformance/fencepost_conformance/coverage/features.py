@@ -15,6 +15,7 @@ from fencepost.protocol.view import GroupState, GroupView
 from ..targets.base import Observation
 from .catalogue import PLACE
 from .consumer_situation import ConsumerSituation
+from .open_rules import OpenRules
 from .rules import rules_of
 from .rules_of_group import consumer_rules_of
 from .situation import LeaderSync, Situation
@@ -41,7 +42,7 @@ class Watcher:
         self._open: dict[int, ev.Request] = {}
         self._met: dict[int, ev.Request] = {}  # likewise, those of the classic protocol that met a consumer group
         self._downgrades: dict[str, int] = {}
-        self._rules: set[str] = set()
+        self._rules = OpenRules()
         self._loading = False
         self._start = self._end = 0  # of the log, before and after the last step
         self._leader_syncs: tuple[LeaderSync, ...] = ()
@@ -98,9 +99,7 @@ class Watcher:
             loading=self._loading,
             leader_syncs=self._leader_syncs,
         )
-        for rule in rules_of(situation, of_groups, self._rules, met=met):
-            self._rules.add(rule)
-            yield f"rule {rule}"
+        yield from (f"rule {rule}" for rule in rules_of(situation, of_groups, self._rules, met=met))
         if self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request):
             yield from self._of_consumers(event, seen, met=met)
 
@@ -131,9 +130,7 @@ class Watcher:
             downgrades=self._downgrades,
             leader_syncs=self._leader_syncs,
         )
-        for rule in consumer_rules_of(situation, self._rules, met=met):
-            self._rules.add(rule)
-            yield f"rule {rule}"
+        yield from (f"rule {rule}" for rule in consumer_rules_of(situation, self._rules, met=met))
 
     def _follow(self, event: ev.Event, seen: Observation) -> None:
         for key, deadline in seen.timers.items():

@@ -13,18 +13,26 @@ from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.records import GroupMetadataKey
 
+from .open_rules import OpenRules, Tables, always, names
 from .rules_join import JOIN
-from .rules_rest import ANY, APPENDED, DELETE, DESCRIBE, FAILED, HEARTBEAT, LEAVE, LIST, SYNC, TIMER, Rules
+from .rules_rest import ANY, APPENDED, DELETE, DESCRIBE, FAILED, HEARTBEAT, LEAVE, LIST, SYNC, TIMER
 from .situation import Situation
 
-_OF_BODY: dict[type, Rules] = {
+_OF_BODY: dict[type, Tables] = {
     m.JoinGroupRequest: JOIN,
-    m.SyncGroupRequest: SYNC,
-    m.HeartbeatRequest: HEARTBEAT,
-    m.LeaveGroupRequest: LEAVE,
+    m.SyncGroupRequest: ((always, SYNC),),
+    m.HeartbeatRequest: ((always, HEARTBEAT),),
+    m.LeaveGroupRequest: ((always, LEAVE),),
 }
 #: these speak of the answer, so they are asked only if it came at once
-_OF_ANSWER: dict[type, Rules] = {m.DescribeGroupsRequest: DESCRIBE, m.ListGroupsRequest: LIST}
+_OF_ANSWER: dict[type, Tables] = {
+    m.DescribeGroupsRequest: ((always, DESCRIBE),),
+    m.ListGroupsRequest: ((always, LIST),),
+}
+_DELETE: Tables = ((always, DELETE),)
+_TIMER: Tables = ((always, TIMER),)
+_FAILED: Tables = ((always, FAILED),)
+_APPENDED: Tables = ((always, APPENDED),)
 
 #: rules whose being reached is seen on a state or a transition
 _OF_TRANSITION = {
@@ -45,13 +53,13 @@ _OF_EVENT = ("C-ST-07", "C-ST-16", "C-ST-17")
 
 RULES: tuple[str, ...] = tuple(
     dict.fromkeys(
-        rule
-        for table in (_OF_BODY, _OF_ANSWER)
-        for rules in table.values()
-        for rule in rules
+        [
+            *names((*_OF_BODY.values(), *_OF_ANSWER.values(), _DELETE, _TIMER, _APPENDED, _FAILED, ANY)),
+            *_OF_TRANSITION.values(),
+            *_OF_EVENT,
+        ]
     )
-    | dict.fromkeys([*_OF_TRANSITION.values(), *_OF_EVENT, *DELETE, *TIMER, *APPENDED, *FAILED, *ANY])
-)  # fmt: skip
+)
 
 _CONSUMER = "concerns groups of the consumer, share or streams kind, which these traces do not hold"
 _DEAD = "no request reaches a Dead group: the coordinator that holds it no longer owns the partition"
@@ -78,15 +86,13 @@ UNREACHED_RULES: dict[str, str] = {
 }  # fmt: skip
 
 
-def rules_of(situation: Situation, features: set[str], known: set[str], *, met: bool) -> Iterator[str]:
-    """The rules that decided in this step; ``features`` are its states and transitions. Rules that are ``known`` to
-    have been reached may be left out: most are reached early, and asking is not free. ``met``: the request met a
-    consumer group, so that nothing is decided here."""
+def rules_of(situation: Situation, features: set[str], left: OpenRules, *, met: bool) -> Iterator[str]:
+    """The rules that decided in this step; ``features`` are its states and transitions. Rules that are not ``left``,
+    having been reached before, may be left out. ``met``: the request met a consumer group, so that nothing is decided
+    here."""
     yield from (_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION)
-    for table in _tables(situation, met=met):
-        for rule, holds in table.items():
-            if rule not in known and holds(situation):
-                yield rule
+    for tables in _tables(situation, met=met):
+        yield from left.shown(tables, situation)
     event, seen = situation.event, situation.seen
     if isinstance(event, ev.Load) and any(view and view.members for view in seen.groups.values()):
         yield "C-ST-07"
@@ -96,20 +102,20 @@ def rules_of(situation: Situation, features: set[str], known: set[str], *, met: 
         yield "C-ST-17"
 
 
-def _tables(situation: Situation, *, met: bool) -> Iterator[Rules]:
+def _tables(situation: Situation, *, met: bool) -> Iterator[Tables]:
     event, body = situation.event, situation.body
     if body is not None and not met:
-        yield _OF_BODY.get(type(body), {})
+        yield _OF_BODY.get(type(body), ())
         if situation.answer is not None:
-            yield _OF_ANSWER.get(type(body), {})
+            yield _OF_ANSWER.get(type(body), ())
         if isinstance(body, m.DeleteGroupsRequest):
-            yield DELETE
+            yield _DELETE
     elif isinstance(event, ev.TimerFired) and event.key.kind in _TIMERS:
-        yield TIMER
-        yield FAILED
+        yield _TIMER
+        yield _FAILED
     elif isinstance(event, ev.AppendFailed):
-        yield FAILED
+        yield _FAILED
     elif isinstance(event, ev.Appended):
-        yield APPENDED
+        yield _APPENDED
     if situation.seen.groups or situation.seen.timers:
         yield ANY

@@ -14,6 +14,7 @@ from fencepost.protocol.messages import LeaveGroupRequest
 
 from .consumer_situation import ConsumerSituation as S
 from .consumer_situation import pending
+from .open_rules import Tables, always, names
 
 _Rules = dict[str, Callable[[S], bool]]
 _STABLE, _UNREVOKED = MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS
@@ -56,8 +57,8 @@ def _by_timer(s: S, *kinds: TimerKind) -> bool:
     return isinstance(s.event, ev.TimerFired) and s.event.key.kind in kinds
 
 
-#: of a ConsumerGroupHeartbeat, in the step in which it arrives
-HEARTBEAT: _Rules = {
+#: of a ConsumerGroupHeartbeat, in the step in which it arrives: where it is answered with an error
+_REFUSED: _Rules = {
     "M-VAL-01": lambda s: s.error is E.UNSUPPORTED_VERSION,
     "M-VAL-02": lambda s: s.error in (E.GROUP_AUTHORIZATION_FAILED, E.TOPIC_AUTHORIZATION_FAILED),
     "M-VAL-04": lambda s: s.error in (E.NOT_COORDINATOR, E.COORDINATOR_LOAD_IN_PROGRESS),
@@ -76,27 +77,18 @@ HEARTBEAT: _Rules = {
     "M-VAL-14": lambda s: _invalid(s, s.body.member_epoch < c.STATIC_LEAVE_EPOCH),
     "M-VAL-15": lambda s: s.error is E.UNSUPPORTED_ASSIGNOR,
     "M-VAL-20": lambda s: s.error is E.GROUP_ID_NOT_FOUND and s.body.member_epoch > 0,
-    "M-VAL-21": lambda s: s.before is None and s.classic_before is None and s.now is not None,
     "M-VAL-25": lambda s: s.error is E.GROUP_MAX_SIZE_REACHED,
-    "M-VAL-26": lambda s: not s.body.member_id and s.accepted,
     "M-VAL-28": lambda s: s.error is E.GROUP_MAX_SIZE_REACHED and _instance_known(s),
     "M-VAL-30": lambda s: s.error is E.GROUP_MAX_SIZE_REACHED and s.body.member_epoch > 0,
     "M-FENCE-01": lambda s: s.error is E.UNKNOWN_MEMBER_ID and s.body.member_epoch > 0 and s.body.instance_id is None,
-    "M-FENCE-02": lambda s: s.accepted and s.member is None and s.body.instance_id is None,
     "M-FENCE-03": lambda s: (
         s.error is E.FENCED_MEMBER_EPOCH and s.member is not None and s.body.member_epoch > s.member.member_epoch
     ),
-    "M-FENCE-04": lambda s: _same_member(s) and 0 < s.body.member_epoch < s.member.member_epoch,  # type: ignore[union-attr]
     "M-FENCE-05": lambda s: (
         s.error is E.FENCED_MEMBER_EPOCH and s.member is not None and s.body.member_epoch < s.member.member_epoch
     ),
-    "M-FENCE-06": lambda s: _same_member(s) and s.body.member_epoch == s.member.member_epoch,  # type: ignore[union-attr]
-    "M-FENCE-07": lambda s: s.accepted and s.member is not None and s.body.member_epoch == 0 and not s.replaced,
     "M-FENCE-08": lambda s: s.error is E.FENCED_MEMBER_EPOCH and s.now == s.member,
-    "M-FENCE-09": lambda s: _same_member(s) and s.body.instance_id is None and s.member.instance_id is not None,  # type: ignore[union-attr]
-    "M-STATIC-01": lambda s: s.accepted and s.body.instance_id is not None and not _instance_known(s),
     "M-STATIC-02": lambda s: s.error is E.UNRELEASED_INSTANCE_ID,
-    "M-STATIC-03": lambda s: s.replaced,
     "M-STATIC-04": lambda s: (
         s.error is E.UNKNOWN_MEMBER_ID
         and s.body.member_epoch > 0
@@ -105,18 +97,21 @@ HEARTBEAT: _Rules = {
     ),
     "M-STATIC-05": lambda s: s.error is E.FENCED_INSTANCE_ID and s.body.member_epoch > 0,
     "M-STATIC-06": lambda s: s.error is E.FENCED_MEMBER_EPOCH and s.body.instance_id is not None,
+    "M-STATIC-13": lambda s: s.error is E.UNKNOWN_MEMBER_ID and s.body.member_epoch == 0 and _instance_known(s),
+    "M-REC-06": lambda s: s.error is E.FENCED_MEMBER_EPOCH and s.member is not None and s.member.state is _UNKNOWN,
+    "M-LEAVE-01": lambda s: s.error is E.GROUP_ID_NOT_FOUND and s.body.member_epoch < 0,
+    "M-LEAVE-02": lambda s: s.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID) and s.body.member_epoch < 0,
+}
+#: likewise, where something was written
+_WRITTEN: _Rules = {
+    "M-STATIC-03": lambda s: s.replaced,
     "M-STATIC-10": lambda s: s.replaced and bool(s.wrote(r.ConsumerGroupCurrentMemberAssignmentKey, removed=True)),
     "M-STATIC-11": lambda s: s.replaced and not s.bumped,
-    "M-STATIC-13": lambda s: s.error is E.UNKNOWN_MEMBER_ID and s.body.member_epoch == 0 and _instance_known(s),
-    "M-HB-01": lambda s: s.accepted and s.member is not None and s.now != s.member,
     "M-HB-02": lambda s: s.accepted and bool(s.wrote(r.ConsumerGroupMemberMetadataKey)),
     "M-HB-03": lambda s: s.accepted and s.bumped and s.resubscribed,
     "M-HB-04": lambda s: _same_member(s) and s.bumped,
     "M-HB-06": lambda s: s.accepted and s.computed,
-    "M-HB-07": lambda s: s.accepted and not s.computed and s.body.instance_id is not None,
     "M-HB-08": lambda s: s.accepted and s.reconciled,
-    "M-HB-09": lambda s: _same_member(s) and _timer(s, TimerKind.CONSUMER_SESSION) and not s.seen.records,
-    "M-HB-10": lambda s: s.error is E.NONE,
     "M-HB-14": lambda s: s.accepted and s.bumped and not s.resubscribed and _votes_otherwise(s),
     "M-EPOCH-01": lambda s: s.accepted and s.member is None and s.bumped,
     "M-EPOCH-02": lambda s: s.accepted and s.bumped and s.resubscribed,
@@ -131,19 +126,10 @@ HEARTBEAT: _Rules = {
     "M-TGT-06": lambda s: s.computed and not s.bumped and (s.member is None or s.resubscribed),
     "M-TGT-08": lambda s: s.computed and s.before is not None and s.before.assignment_timestamp > 0,
     "M-TGT-09": lambda s: s.accepted and s.bumped and not s.computed,
-    "M-META-01": lambda s: (
-        _same_member(s)
-        and s.before.refresh_deadline is None  # type: ignore[union-attr]
-        and s.after.refresh_deadline is not None  # type: ignore[union-attr]
-    ),
     "M-META-07": lambda s: any(value.metadata_hash for value in s.wrote(r.ConsumerGroupMetadataKey)),
     "M-META-08": lambda s: bool(s.wrote(r.ConsumerGroupPartitionMetadataKey, removed=True)),
-    "M-REC-01": lambda s: _was(s, _STABLE) and _aligned(s) and not s.reconciled,
     "M-REC-02": lambda s: _was(s, _STABLE) and s.reconciled and not s.resubscribed,
-    "M-REC-03": lambda s: _was(s, _UNREVOKED) and not s.reconciled,
     "M-REC-04": lambda s: _was(s, _UNREVOKED) and s.reconciled,
-    "M-REC-05": lambda s: _was(s, _UNRELEASED),
-    "M-REC-06": lambda s: s.error is E.FENCED_MEMBER_EPOCH and s.member is not None and s.member.state is _UNKNOWN,
     "M-REC-07": lambda s: _was(s, _UNKNOWN) and s.reconciled,
     "M-REC-10": lambda s: s.turned(_STABLE, _UNREVOKED) or s.turned(_UNRELEASED, _UNREVOKED),
     "M-REC-11": lambda s: s.reconciled and s.now is not None and s.now.state is _UNRELEASED and bool(s.granted),
@@ -151,27 +137,52 @@ HEARTBEAT: _Rules = {
     "M-REC-13": lambda s: s.reconciled and s.now is not None and s.now.state is _UNRELEASED and not s.granted,
     "M-REC-14": lambda s: s.reconciled and s.now is not None and s.now.state is _STABLE and not s.granted,
     "M-REC-15": lambda s: s.reconciled and s.now is not None and s.now.previous_member_epoch == s.now.member_epoch,
-    "M-REC-17": lambda s: bool(s.granted) and s.now is not None and s.now.member_epoch > 0,
-    "M-REC-18": lambda s: _was(s, _UNREVOKED) and s.body.topic_partitions is None and not s.reconciled,
     "M-REC-19": lambda s: s.turned(_UNREVOKED, _UNREVOKED),
     "M-REC-20": lambda s: s.turned(_UNREVOKED, _STABLE) or s.turned(_UNREVOKED, _UNRELEASED),
-    "M-REC-21": lambda s: bool(s.granted & pending(s.member)),
     "M-REC-22": lambda s: s.turned(None, _STABLE) or s.turned(None, _UNRELEASED),
     "M-REC-23": lambda s: s.turned(_STABLE, _STABLE) and bool(s.dropped),
     "M-REC-24": lambda s: s.replaced and s.reconciled,
-    "M-REC-25": lambda s: s.resubscribed and bool(s.dropped) and s.now.member_epoch == s.member.member_epoch,  # type: ignore[union-attr]
     "M-PE-06": lambda s: any(
         row.assignment_epochs
         for value in s.wrote(r.ConsumerGroupCurrentMemberAssignmentKey)
         for row in value.assigned_partitions
     ),
-    "M-TMR-04": lambda s: _was(s, _UNREVOKED) and not s.reconciled and not _timer(s, TimerKind.CONSUMER_REBALANCE),
     "M-TMR-05": lambda s: s.turned(_UNREVOKED, _UNREVOKED) and _timer(s, TimerKind.CONSUMER_REBALANCE),
     "M-TMR-06": lambda s: s.reconciled and s.now is not None and s.now.state is _UNRELEASED,
-    "M-TMR-07": lambda s: _was(s, _STABLE) and not _aligned(s),
-    "M-LEAVE-01": lambda s: s.error is E.GROUP_ID_NOT_FOUND and s.body.member_epoch < 0,
-    "M-LEAVE-02": lambda s: s.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID) and s.body.member_epoch < 0,
     "M-LEAVE-05": lambda s: s.now is not None and s.now.member_epoch == c.STATIC_LEAVE_EPOCH and s.reconciled,
+}
+#: likewise, where it was taken
+_ACCEPTED: _Rules = {
+    "M-VAL-26": lambda s: not s.body.member_id and s.accepted,
+    "M-FENCE-02": lambda s: s.accepted and s.member is None and s.body.instance_id is None,
+    "M-FENCE-04": lambda s: _same_member(s) and 0 < s.body.member_epoch < s.member.member_epoch,  # type: ignore[union-attr]
+    "M-FENCE-06": lambda s: _same_member(s) and s.body.member_epoch == s.member.member_epoch,  # type: ignore[union-attr]
+    "M-FENCE-07": lambda s: s.accepted and s.member is not None and s.body.member_epoch == 0 and not s.replaced,
+    "M-FENCE-09": lambda s: _same_member(s) and s.body.instance_id is None and s.member.instance_id is not None,  # type: ignore[union-attr]
+    "M-STATIC-01": lambda s: s.accepted and s.body.instance_id is not None and not _instance_known(s),
+    "M-HB-01": lambda s: s.accepted and s.member is not None and s.now != s.member,
+    "M-HB-07": lambda s: s.accepted and not s.computed and s.body.instance_id is not None,
+    "M-HB-09": lambda s: _same_member(s) and _timer(s, TimerKind.CONSUMER_SESSION) and not s.seen.records,
+    "M-META-01": lambda s: (
+        _same_member(s)
+        and s.before.refresh_deadline is None  # type: ignore[union-attr]
+        and s.after.refresh_deadline is not None  # type: ignore[union-attr]
+    ),
+    "M-REC-01": lambda s: _was(s, _STABLE) and _aligned(s) and not s.reconciled,
+    "M-REC-03": lambda s: _was(s, _UNREVOKED) and not s.reconciled,
+    "M-REC-05": lambda s: _was(s, _UNRELEASED),
+    "M-REC-18": lambda s: _was(s, _UNREVOKED) and s.body.topic_partitions is None and not s.reconciled,
+    "M-TMR-04": lambda s: _was(s, _UNREVOKED) and not s.reconciled and not _timer(s, TimerKind.CONSUMER_REBALANCE),
+    "M-TMR-07": lambda s: _was(s, _STABLE) and not _aligned(s),
+    "M-RACK-01": lambda s: s.accepted and s.now is not None and s.now.rack_id is not None,
+}
+#: likewise, whatever became of it
+_HEARTBEAT: _Rules = {
+    "M-VAL-21": lambda s: s.before is None and s.classic_before is None and s.now is not None,
+    "M-HB-10": lambda s: s.error is E.NONE,
+    "M-REC-17": lambda s: bool(s.granted) and s.now is not None and s.now.member_epoch > 0,
+    "M-REC-21": lambda s: bool(s.granted & pending(s.member)),
+    "M-REC-25": lambda s: s.resubscribed and bool(s.dropped) and s.now.member_epoch == s.member.member_epoch,  # type: ignore[union-attr]
     "M-PE-04": lambda s: s.now is not None and s.now.member_epoch == c.STATIC_LEAVE_EPOCH and bool(s.now.assigned),
     "M-PE-07": lambda s: (
         s.now is not None
@@ -181,10 +192,9 @@ HEARTBEAT: _Rules = {
     "M-RX-03": lambda s: bool(s.seen.tasks),
     "M-RX-06": lambda s: bool(s.seen.tasks and s.event.denied_topics),  # type: ignore[union-attr]
     "M-RX-07": lambda s: s.resubscribed and bool(s.now.subscribed_topic_regex and s.dropped),  # type: ignore[union-attr]
-    "M-RACK-01": lambda s: s.accepted and s.now is not None and s.now.rack_id is not None,
 }
-#: of any step
-ANY: _Rules = {
+#: of any step that answers heartbeats
+_ANSWERED: _Rules = {
     "M-HB-11": lambda s: isinstance(s.event, ev.Appended) and bool(s.answers),
     "M-RSP-01": lambda s: any(body.assignment is not None for _, body in s.answers),
     "M-RSP-02": lambda s: any(body.assignment for _, body in s.answers),
@@ -193,6 +203,9 @@ ANY: _Rules = {
         for asked, body in s.answers
     ),
     "M-RSP-04": lambda s: any(body.member_epoch < 0 for _, body in s.answers),
+}  # fmt: skip
+#: of any step that removes members for good
+_FENCED: _Rules = {
     "M-EPOCH-04": lambda s: s.fenced and not isinstance(s.body, LeaveGroupRequest),
     "M-LEAVE-03": lambda s: s.fenced,
     "M-LEAVE-04": lambda s: s.fenced and s.after is not None and not s.after.members,
@@ -206,15 +219,9 @@ ANY: _Rules = {
     ),
     "M-TMR-01": lambda s: _by_timer(s, TimerKind.CONSUMER_SESSION) and s.fenced,
     "M-TMR-02": lambda s: _by_timer(s, TimerKind.CONSUMER_REBALANCE) and s.fenced,
-    "M-TMR-08": lambda s: (
-        isinstance(s.event, ev.AppendFailed)
-        and any(at == s.event.at_ms + 500 for key, at in s.seen.timers.items() if key.kind.value.startswith("consumer"))
-    ),
-    "M-TMR-09": lambda s: _by_timer(s, TimerKind.CONSUMER_SESSION) and s.member is None and not s.seen.records,
-    "M-TMR-10": lambda s: (
-        isinstance(s.event, ev.AppendFailed)
-        and any(key.kind is TimerKind.CONSUMER_SESSION for key in s.armed)
-    ),
+}  # fmt: skip
+#: of any step that changes a group
+_SEEN: _Rules = {
     "M-ST-06": lambda s: any(
         view is not None and view.group_epoch > view.assignment_epoch for view in s.seen.consumer_groups.values()
     ),
@@ -239,6 +246,18 @@ ANY: _Rules = {
         and any(view is not None and view.partition_epochs for view in s.seen.consumer_groups.values())
     ),
     "M-RX-01": lambda s: any(view is not None and view.regexes for view in s.seen.consumer_groups.values()),
+}  # fmt: skip
+#: of any step
+_ANY: _Rules = {
+    "M-TMR-08": lambda s: (
+        isinstance(s.event, ev.AppendFailed)
+        and any(at == s.event.at_ms + 500 for key, at in s.seen.timers.items() if key.kind.value.startswith("consumer"))
+    ),
+    "M-TMR-09": lambda s: _by_timer(s, TimerKind.CONSUMER_SESSION) and s.member is None and not s.seen.records,
+    "M-TMR-10": lambda s: (
+        isinstance(s.event, ev.AppendFailed)
+        and any(key.kind is TimerKind.CONSUMER_SESSION for key in s.armed)
+    ),
     "M-RX-02": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey, removed=True)),
     "M-RX-04": lambda s: isinstance(s.event, ev.TaskDone) and not s.seen.records,
     "M-RX-05": lambda s: isinstance(s.event, ev.TaskDone) and bool(s.wrote(r.ConsumerGroupRegularExpressionKey)),
@@ -249,6 +268,18 @@ ANY: _Rules = {
     ),
     "M-CFG-01": lambda s: isinstance(s.event, ev.GroupConfigChanged) and s.event.config is not None,
 }  # fmt: skip
+HEARTBEAT: Tables = (
+    (lambda s: s.error not in (None, E.NONE), _REFUSED),
+    (lambda s: bool(s.seen.records), _WRITTEN),
+    (lambda s: s.accepted, _ACCEPTED),
+    (always, _HEARTBEAT),
+)
+ANY: Tables = (
+    (lambda s: bool(s.answers), _ANSWERED),
+    (lambda s: s.fenced, _FENCED),
+    (lambda s: bool(s.seen.consumer_groups), _SEEN),
+    (always, _ANY),
+)
 OF_MEMBER_STATE = {_STABLE: "M-MS-01", _UNREVOKED: "M-MS-02", _UNRELEASED: "M-MS-03", _UNKNOWN: "M-MS-04"}
 OF_STATE = {
     ConsumerGroupState.EMPTY: "M-ST-01",
@@ -257,7 +288,7 @@ OF_STATE = {
     ConsumerGroupState.STABLE: "M-ST-04",
 }
 
-CONSUMER_RULES: tuple[str, ...] = (*HEARTBEAT, *ANY, *OF_STATE.values(), *OF_MEMBER_STATE.values())
+CONSUMER_RULES: tuple[str, ...] = (*names((HEARTBEAT, ANY)), *OF_STATE.values(), *OF_MEMBER_STATE.values())
 
 _MIXED = "concerns groups with members of both protocols"
 _OTHER = "follows from other rules; every record, view and timer it speaks of is compared"

@@ -17,6 +17,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from fencepost.protocol.view import GroupState, MemberView
 
 from .consumer_situation import ConsumerSituation as S
+from .open_rules import Tables, always
 from .rules_mixed import MixedRules
 
 T = TypeVar("T")
@@ -105,7 +106,7 @@ def _group_epochs(s: S) -> list[int]:
 
 
 #: of a ConsumerGroupHeartbeat that meets a classic group with members
-UPGRADE: MixedRules = {
+_UPGRADE: MixedRules = {
     "M-VAL-23": lambda s: s.upgraded,
     "M-VAL-24": lambda s: s.error is E.GROUP_ID_NOT_FOUND,
     "X-POL-03": lambda s: (
@@ -224,44 +225,60 @@ def _empty_converted(s: S) -> bool:
     )
 
 
-#: of any step
-ANY: MixedRules = {
+#: of any step that makes a classic group of a consumer group with members
+_DOWNGRADED: MixedRules = {
     "C-ST-08": lambda s: s.downgraded,
-    "C-JOIN-10": lambda s: _gives_way(s) and s.classic_after is not None,
-    "C-JOIN-15": lambda s: _gives_way(s) and s.error is E.UNKNOWN_MEMBER_ID,
-    "C-ADM-06": lambda s: any(
-        isinstance(reply.body, ConsumerGroupDescribeResponse)
-        and any(row.error_code is E.GROUP_ID_NOT_FOUND for row in reply.body.groups)
-        for reply in s.seen.replies
-    ),
-    "M-VAL-22": _empty_converted,
-    "M-STATIC-15": lambda s: s.replaced and s.member is not None and s.member.instance_id != s.body.instance_id,
-    "X-POL-01": lambda s: (s.upgraded or s.downgraded) and _policy(s) is MigrationPolicy.BIDIRECTIONAL,
-    "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
-    "X-POL-05": lambda s: _gives_way(s) or _empty_converted(s),
-    "X-UP-13": _takes_instance,
-    "X-UP-16": _old_sync_ends,
     "X-DOWN-01": _by_departure,
     "X-DOWN-02": lambda s: _by_departure(s) and bool(s.wrote(GroupMetadataKey)),
     "X-DOWN-03": lambda s: _by_departure(s) and s.classic_after.generation_id == s.before.group_epoch,  # type: ignore[union-attr]
     "X-DOWN-04": lambda s: _by_departure(s) and any(row.assignment for row in s.classic_after.members),  # type: ignore[union-attr]
     "X-DOWN-05": lambda s: _by_departure(s) and any(key.kind is TimerKind.SESSION for key in s.seen.timers),
     "X-DOWN-06": lambda s: _by_departure(s) and s.classic_after.state is _PREPARING,  # type: ignore[union-attr]
-    "X-DOWN-07": lambda s: (
-        isinstance(s.body, m.HeartbeatRequest)
-        and s.classic_before is not None
-        and s.classic_before.generation_id == s.downgraded_at
-        and s.error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION)
-    ),
-    "X-DOWN-08": _all_classic,
-    "X-DOWN-09": _cannot_leave,
     "X-DOWN-20": _by_replacement,
     "X-DOWN-21": lambda s: _by_replacement(s) and bool(s.wrote(r.ConsumerGroupMetadataKey, removed=True)),
     "X-DOWN-22": lambda s: _by_replacement(s) and s.classic_after.state is GroupState.STABLE,  # type: ignore[union-attr]
     "X-DOWN-23": lambda s: _by_replacement(s) and s.classic_after.state is _PREPARING,  # type: ignore[union-attr]
     "X-DOWN-24": lambda s: _by_replacement(s) and not any(key.kind is TimerKind.CONSUMER_SYNC for key in s.seen.timers),
     "X-DOWN-32": _lagging,
+}  # fmt: skip
+#: of any JoinGroup
+_JOIN: MixedRules = {
+    "C-JOIN-10": lambda s: _gives_way(s) and s.classic_after is not None,
+    "C-JOIN-15": lambda s: _gives_way(s) and s.error is E.UNKNOWN_MEMBER_ID,
+}  # fmt: skip
+#: of any request
+_REQUEST: MixedRules = {
+    "M-VAL-22": _empty_converted,
+    "M-STATIC-15": lambda s: s.replaced and s.member is not None and s.member.instance_id != s.body.instance_id,
+    "X-POL-05": lambda s: _gives_way(s) or _empty_converted(s),
+    "X-UP-13": _takes_instance,
+    "X-DOWN-07": lambda s: (
+        isinstance(s.body, m.HeartbeatRequest)
+        and s.classic_before is not None
+        and s.classic_before.generation_id == s.downgraded_at
+        and s.error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION)
+    ),
+}  # fmt: skip
+#: of any step
+_ANY: MixedRules = {
+    "C-ADM-06": lambda s: any(
+        isinstance(reply.body, ConsumerGroupDescribeResponse)
+        and any(row.error_code is E.GROUP_ID_NOT_FOUND for row in reply.body.groups)
+        for reply in s.seen.replies
+    ),
+    "X-POL-01": lambda s: (s.upgraded or s.downgraded) and _policy(s) is MigrationPolicy.BIDIRECTIONAL,
+    "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
+    "X-UP-16": _old_sync_ends,
+    "X-DOWN-08": _all_classic,
+    "X-DOWN-09": _cannot_leave,
     "X-DOWN-33": lambda s: (
         isinstance(s.event, ev.TimerFired) and s.event.key.kind in _CONSUMER_TIMERS and s.classic_before is not None
     ),
 }  # fmt: skip
+UPGRADE: Tables = ((always, _UPGRADE),)
+ANY: Tables = (
+    (lambda s: s.downgraded, _DOWNGRADED),
+    (lambda s: isinstance(s.body, m.JoinGroupRequest), _JOIN),
+    (lambda s: s.body is not None, _REQUEST),
+    (always, _ANY),
+)

@@ -14,6 +14,7 @@ from fencepost.protocol.settings import MigrationPolicy
 
 from .consumer_situation import ConsumerSituation as S
 from .consumer_situation import member_of
+from .open_rules import Tables, always
 
 MixedRules = dict[str, Callable[[S], bool]]
 _UNREVOKED, _UNRELEASED = MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS
@@ -163,11 +164,11 @@ LEAVE: MixedRules = {
     "X-LEAVE-05": lambda s: s.downgraded,
     "X-LEAVE-06": lambda s: bool(s.gone) and len({row.member_id for row in s.body.members}) < len(s.body.members),
 }
-OF_BODY: dict[type, MixedRules] = {
-    m.JoinGroupRequest: JOIN,
-    m.SyncGroupRequest: SYNC,
-    m.HeartbeatRequest: HEARTBEAT,
-    m.LeaveGroupRequest: LEAVE,
+OF_BODY: dict[type, Tables] = {
+    m.JoinGroupRequest: ((always, JOIN),),
+    m.SyncGroupRequest: ((always, SYNC),),
+    m.HeartbeatRequest: ((always, HEARTBEAT),),
+    m.LeaveGroupRequest: ((always, LEAVE),),
 }
 
 
@@ -181,19 +182,25 @@ def _joined(s: S) -> bool:
     return any(isinstance(body, m.JoinGroupResponse) and body.error_code is E.NONE for _, body in s.told)
 
 
-#: of any step
-ANY: MixedRules = {
+#: of any step that answers requests of the classic protocol which met a consumer group
+_TOLD: MixedRules = {
     "X-JOIN-15": _joined,
     "X-JOIN-20": lambda s: _joined(s) and _armed_for(s, TimerKind.CONSUMER_SYNC),
-    "X-JOIN-19": lambda s: (
-        _expired(s, TimerKind.CONSUMER_SESSION) and _key(s, TimerKind.CONSUMER_SYNC) in s.armed
-    ),
     "X-SYNC-06": lambda s: _told(s, m.SyncGroupResponse),
     "X-HB-03": lambda s: _told(s, m.HeartbeatResponse, E.REBALANCE_IN_PROGRESS),
     "X-HB-05": lambda s: _told(s, m.HeartbeatResponse),
+}  # fmt: skip
+#: of any timer that fires
+_FIRED: MixedRules = {
+    "X-JOIN-19": lambda s: (
+        _expired(s, TimerKind.CONSUMER_SESSION) and _key(s, TimerKind.CONSUMER_SYNC) in s.armed
+    ),
     "X-TMR-01": lambda s: _expired(s, TimerKind.CONSUMER_SESSION),
     "X-TMR-02": lambda s: _expired(s, TimerKind.CONSUMER_JOIN),
     "X-TMR-03": lambda s: _expired(s, TimerKind.CONSUMER_SYNC),
+}  # fmt: skip
+#: of any step
+_ANY: MixedRules = {
     "M-TMR-03": lambda s: _armed_for(s, TimerKind.CONSUMER_JOIN) or _armed_for(s, TimerKind.CONSUMER_SYNC),
     "X-TMR-04": lambda s: (
         isinstance(s.event, ev.Load)
@@ -205,3 +212,8 @@ ANY: MixedRules = {
         )
     ),
 }  # fmt: skip
+ANY: Tables = (
+    (lambda s: bool(s.told), _TOLD),
+    (lambda s: isinstance(s.event, ev.TimerFired), _FIRED),
+    (always, _ANY),
+)

@@ -9,20 +9,13 @@ from fencepost.protocol import consumer_messages as c
 
 from . import rules_conversion, rules_mixed
 from .consumer_situation import ConsumerSituation
+from .open_rules import OpenRules, Tables, names
 from .rules_consumer import ANY, HEARTBEAT, OF_MEMBER_STATE, OF_STATE
-from .rules_mixed import MixedRules
 
 #: rules of all three parts that only traces of mixed groups show
 MIXED_RULES: tuple[str, ...] = tuple(
     dict.fromkeys(
-        rule
-        for table in (
-            *rules_mixed.OF_BODY.values(),
-            rules_mixed.ANY,
-            rules_conversion.UPGRADE,
-            rules_conversion.ANY,
-        )
-        for rule in table
+        names((*rules_mixed.OF_BODY.values(), rules_mixed.ANY, rules_conversion.UPGRADE, rules_conversion.ANY))
     )
 )
 _HOW = "says how Kafka does it; every record, view, timer and answer that comes of it is compared"
@@ -35,20 +28,18 @@ UNREACHED_MIXED_RULES: dict[str, str] = {
 }
 
 
-def consumer_rules_of(situation: ConsumerSituation, known: set[str], *, met: bool) -> Iterator[str]:
-    """The rules that decided in this step, but for those that are ``known`` to have been reached; ``met``: a request of
-    the classic protocol met a consumer group."""
-    for table in _tables(situation, met=met):
-        for rule, holds in table.items():
-            if rule not in known and holds(situation):
-                yield rule
+def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, met: bool) -> Iterator[str]:
+    """The rules that decided in this step, of those that are ``left``; ``met``: a request of the classic protocol met a
+    consumer group."""
+    for tables in _tables(situation, met=met):
+        yield from left.shown(tables, situation)
     for view in situation.seen.consumer_groups.values():
         if view is not None:
             yield OF_STATE[view.state]
             yield from (OF_MEMBER_STATE[row.state] for row in view.members)
 
 
-def _tables(situation: ConsumerSituation, *, met: bool) -> Iterator[MixedRules]:
+def _tables(situation: ConsumerSituation, *, met: bool) -> Iterator[Tables]:
     yield ANY
     yield rules_mixed.ANY
     yield rules_conversion.ANY

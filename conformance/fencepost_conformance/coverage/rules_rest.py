@@ -9,6 +9,7 @@ from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.events import AppendFailed, Request, TimerKind
 from fencepost.protocol.view import GroupState, GroupView
 
+from .open_rules import Tables, always
 from .situation import Situation as S
 
 _EMPTY, _PREPARING = GroupState.EMPTY, GroupState.PREPARING_REBALANCE
@@ -277,30 +278,15 @@ def _leader_moved(s: S) -> bool:
     )
 
 
-ANY: Rules = {
-    "C-ST-06": lambda s: any(view and view.previous_state is GroupState.DEAD for view in s.seen.groups.values()),
-    "C-ST-20": lambda s: any(
-        new.state is _PREPARING and new.previous_state is _EMPTY and old.state is _EMPTY for old, new in _changes(s)
-    ),
+#: of any step that completes a join phase
+_COMPLETED: Rules = {
     "C-ST-21": lambda s: bool(s.completed),
-    "C-ST-22": lambda s: any(key.kind is TimerKind.SYNC and at is not None for key, at in s.seen.timers.items()),
     "C-ST-23": lambda s: bool(s.completed),
-    "C-ST-26": lambda s: any(view and view.state is _PREPARING and not view.members for view in s.seen.groups.values()),
-    "C-ST-27": lambda s: any(
-        new.generation_id == old.generation_id + 1
-        and new.state is old.state
-        and new.previous_state is old.previous_state
-        and new.state in (_EMPTY, _PREPARING)
-        for old, new in _changes(s)
-    ),
-    "C-JOIN-42": lambda s: any(new.state is _PREPARING and old.state is not _PREPARING for old, new in _changes(s)),
     "C-JOIN-44": lambda s: bool(s.completed),
     "C-JOIN-45": lambda s: any(new.leader != old.leader and new.members for old, new in s.completed),
     "C-JOIN-47": lambda s: any(new.state is _EMPTY for _, new in s.completed),
     "C-JOIN-48": lambda s: any(new.state is _COMPLETING for _, new in s.completed),
-    "C-JOIN-49": lambda s: any(isinstance(r.body, m.JoinGroupResponse) and r.body.members for r in s.seen.replies),
     "C-JOIN-63": lambda s: any(new.state is _COMPLETING for _, new in s.completed),
-    "C-JOIN-76": _leader_moved,
     "C-STATIC-14": lambda s: any(
         new.state is _COMPLETING
         and any(row.group_instance_id and not row.awaiting_join and row in old.members for row in old.members)
@@ -308,6 +294,10 @@ ANY: Rules = {
         & {row.member_id for row in new.members}
         for old, new in s.completed
     ),
+}  # fmt: skip
+#: of any step that sets or cancels timers
+_TIMERS: Rules = {
+    "C-ST-22": lambda s: any(key.kind is TimerKind.SYNC and at is not None for key, at in s.seen.timers.items()),
     "C-TMR-01": lambda s: any(key.kind is TimerKind.JOIN for key in s.seen.timers),
     "C-TMR-02": lambda s: any(key.kind is TimerKind.SYNC for key in s.seen.timers),
     "C-TMR-03": lambda s: any(
@@ -320,3 +310,30 @@ ANY: Rules = {
         for old, new in _changes(s)
     ),
 }  # fmt: skip
+#: of any step that changes groups
+_CHANGED: Rules = {
+    "C-ST-06": lambda s: any(view and view.previous_state is GroupState.DEAD for view in s.seen.groups.values()),
+    "C-ST-20": lambda s: any(
+        new.state is _PREPARING and new.previous_state is _EMPTY and old.state is _EMPTY for old, new in _changes(s)
+    ),
+    "C-ST-26": lambda s: any(view and view.state is _PREPARING and not view.members for view in s.seen.groups.values()),
+    "C-ST-27": lambda s: any(
+        new.generation_id == old.generation_id + 1
+        and new.state is old.state
+        and new.previous_state is old.previous_state
+        and new.state in (_EMPTY, _PREPARING)
+        for old, new in _changes(s)
+    ),
+    "C-JOIN-42": lambda s: any(new.state is _PREPARING and old.state is not _PREPARING for old, new in _changes(s)),
+    "C-JOIN-76": _leader_moved,
+}  # fmt: skip
+#: of any step
+_ANY: Rules = {
+    "C-JOIN-49": lambda s: any(isinstance(r.body, m.JoinGroupResponse) and r.body.members for r in s.seen.replies),
+}  # fmt: skip
+ANY: Tables = (
+    (lambda s: bool(s.completed), _COMPLETED),
+    (lambda s: bool(s.seen.timers), _TIMERS),
+    (lambda s: bool(s.seen.groups), _CHANGED),
+    (always, _ANY),
+)
