@@ -9,17 +9,26 @@ nothing of ours could say so yet.
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any
 
 from .console import CannotRun
 
 
 class _Worker(SpawnProcess):
+    def run(self) -> None:
+        try:
+            super().run()
+        except Exception as reason:  # a task's own exceptions are answers; this one could not be read, or answered
+            print(f"fencepost: a worker process: {type(reason).__name__}: {reason}", file=sys.stderr)
+            sys.exit(1)
+
     def start(self) -> None:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits what is blocked
         try:
@@ -29,11 +38,14 @@ class _Worker(SpawnProcess):
 
 
 class _Context(SpawnContext):
-    Process = _Worker
+    """As ``multiprocessing.get_context("spawn")``; its processes do not hear Ctrl-C. ``made``: all of them."""
 
+    def __init__(self) -> None:
+        self.made: list[_Worker] = []
 
-#: As ``multiprocessing.get_context("spawn")``; its processes do not hear Ctrl-C.
-_WORKERS = _Context()
+    def Process(self, *told: Any, **named: Any) -> _Worker:  # type: ignore[override]
+        self.made.append(_Worker(*told, **named))
+        return self.made[-1]
 
 
 @contextmanager
@@ -41,16 +53,23 @@ def worker_processes(count: int, *, tasks_each: int | None = None) -> Iterator[P
     """A pool of ``count`` processes. If the block ends by an exception they are ended, whatever they are at.
 
     ``tasks_each``: a process is replaced by a new one after so many tasks. Raises ``CannotRun`` if one of them was
-    ended from outside, as it is where memory runs out.
+    ended from outside, as it is where memory runs out, or could not start, as where the program was changed meanwhile.
     """
-    pool = ProcessPoolExecutor(count, mp_context=_WORKERS, max_tasks_per_child=tasks_each)
+    context = _Context()
+    pool = ProcessPoolExecutor(count, mp_context=context, max_tasks_per_child=tasks_each)
     try:
         yield pool
     except BaseException as reason:
-        pool.shutdown(wait=False, cancel_futures=True)
+        broken = isinstance(reason, BrokenProcessPool)  # which ends the workers itself
+        pool.shutdown(wait=broken, cancel_futures=True)
         for child in active_children():
             child.terminate()
-        if isinstance(reason, BrokenProcessPool):
+        if broken:
+            if any((worker.exitcode or 0) > 0 for worker in context.made):  # a signal's number is below 0
+                raise CannotRun(
+                    "a worker process could not start or go on, for the reason above; if the program was changed "
+                    "while it ran, run it again"
+                ) from None
             raise CannotRun(
                 "a worker process was ended from outside, as for want of memory; try fewer --workers"
             ) from None

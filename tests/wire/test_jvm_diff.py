@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from fencepost.protocol.settings import NEWEST_KAFKA
 from fencepost_conformance.cli import main
 from fencepost_conformance.diff.groups import Groups
 from fencepost_conformance.diff.job import Job, parse_side
-from fencepost_conformance.diff.run import run
+from fencepost_conformance.diff.run import Runner, run
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
@@ -55,6 +57,18 @@ def test_kafka_and_the_core_of_its_profile_are_the_same_either_way(
     require_harness(NEW)
     found = compared(*sides, protocol, 14)
     assert not found.groups, list(found.groups)
+
+
+def test_a_jvm_that_ends_costs_one_trace() -> None:
+    require_harness(NEW)
+    job = Job(parse_side(f"kafka:{NEW}"), parse_side("core:kafka-4.3"), 30, GroupProtocol.CONSUMER)
+    with Runner(job) as runner:
+        before = runner.row(3)
+        pid = runner._jvms["one"].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        assert "it ended" in runner.row(3).broken
+        assert runner.row(3) == before
 
 
 def test_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from jvm_traces import LOADED, join, require_harness, run
 
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.process import LineProcess, ProcessFault
+from fencepost_conformance.jvm import harness, jars
+from fencepost_conformance.jvm.process import LineProcess, NoStart, ProcessFault, in_a_line
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 
@@ -121,6 +121,28 @@ def test_a_killed_jvm_is_told_and_replaced() -> None:
         with pytest.raises(ProcessFault, match="it ended"):
             kafka.run_many([(Settings(), [LOADED, join(1, 1)])] * 50)
         assert len(run(kafka, LOADED, join(1, 1))) == 2
+
+
+@pytest.mark.jvm
+def test_a_trace_that_cannot_be_run_costs_that_trace_only() -> None:
+    """Whether the harness says so, or the JVM ends by it; here somebody ends it beside."""
+    require_harness()
+    good, bad = (Settings(), [LOADED, join(1, 1)]), (Settings(), [LOADED, join(1, 1, version=99)])
+    with KafkaJvm() as kafka:
+        found = kafka.run_each([good, bad, good])
+        assert isinstance(found[1], ProcessFault)
+        assert "UnsupportedVersion" in in_a_line(found[1])
+        assert found[0] == found[2] == kafka.run_many([good])[0]
+        assert kafka.pid is not None
+        os.kill(kafka.pid, signal.SIGKILL)
+        assert kafka.run_each([good] * 3) == [found[0]] * 3
+
+
+@pytest.mark.jvm
+def test_a_jvm_that_does_not_start_is_no_matter_of_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "command", lambda _: [sys.executable, "-c", "raise SystemExit('no room')"])
+    with KafkaJvm() as kafka, pytest.raises(NoStart, match="no room"):
+        kafka.run_each([(Settings(), [LOADED])] * 3)
 
 
 @pytest.mark.jvm

@@ -32,7 +32,9 @@ from ..wire.settings import OPTION_HELP, given
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: counts that mean the same for every protocol
-_ADDED = ("traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "choices_followed")
+_ADDED = (
+    "traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "broken", "choices_followed",
+)  # fmt: skip
 
 
 def conform(  # noqa: PLR0917 — options of a command line
@@ -85,6 +87,8 @@ def conform(  # noqa: PLR0917 — options of a command line
     accepted = {} if known is None else read_known(known)
     met: set[str] = set()
     missing: list[str] = []
+    unrun: list[str] = []
+    failed = False
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
     plans = list(product(profiles, protocols))
@@ -96,11 +100,14 @@ def conform(  # noqa: PLR0917 — options of a command line
             summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
             if summary.stopped:
                 missing.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
+            elif summary.gaps:
+                unrun += summary.gaps
             summary.accepted = accepted
+            failed |= not summary.held
             met |= summary.groups.keys()
             if own is not None:
                 missing += _report(own, summary, seconds)
-            held = summary.held and not summary.stopped
+            held = summary.held and not summary.gaps
             result = Result("conform", held, counts(summary, seconds), details(summary), words=WORDS)
             found.setdefault(name, {})[each] = result
             title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
@@ -111,6 +118,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     if known is not None:
         result.details["never_met"] = [key for key in accepted if key not in met]
         shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
+    missing += [] if failed else unrun  # what was found says more than what could not be run
     finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete="; ".join(missing) or None)
 
 

@@ -20,7 +20,7 @@ from ..diff.shortest import Shortest, shortest
 from ..diff.tell import details, tables
 from ..interruption import interruptible
 from ..jvm import harness
-from ..jvm.process import ProcessFault
+from ..jvm.process import ProcessFault, in_a_line
 from ..known import Accepted, read_known
 from ..rulebook.book import read_book
 from ..targets.registry import tell_build
@@ -59,15 +59,22 @@ def diff(  # noqa: PLR0917 — options of a command line
     processes = workers or os.cpu_count() or 1
     found, small = Groups(), dict[str, Shortest]()
     began = time.monotonic()
-    try:
-        with interruptible() as cut:
+    stopped = ""
+    with interruptible() as cut:
+        try:
             _compare(jobs, range(seed, seed + traces), processes, found)
             if shrunk:
                 _shorten(jobs, found, processes, small)
-    except ProcessFault as fault:
-        raise CannotRun(str(fault)) from None
+        except ProcessFault as fault:
+            if not found.traces:
+                raise CannotRun(str(fault)) from None
+            stopped = in_a_line(fault)
     result = _result(sides, found, small, accepted, time.monotonic() - began)
-    result.held = result.held and not cut.happened
+    done = f"{found.traces:,} of {counted(total, 'traces')} done"
+    missing = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
+    if result.held:  # what was found says more than what could not be run
+        missing = missing or found.unrun
+    result.held = result.held and not missing
     if out is not None:
         book = read_book(repository.root() / "docs" / "rules")
         write_files(out, sides, found, small, accepted, result.as_json(), book)
@@ -75,7 +82,7 @@ def diff(  # noqa: PLR0917 — options of a command line
         result,
         as_json=as_json,
         table=None if as_json else tables(sides, found, small, accepted),
-        incomplete=cut.told(f"{found.traces:,} of {counted(total, 'traces')} done"),
+        incomplete=missing,
     )
 
 
@@ -108,6 +115,7 @@ def _result(
         "steps": found.steps,
         "traces_that_differ": found.differing,
         "groups": len(found.groups),
+        "broken": len(found.broken),
         "known": sum(key in accepted for key in found.groups),
         "following": sum(group.following for group in found.groups.values()),
         "seconds": round(seconds),

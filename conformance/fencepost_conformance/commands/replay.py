@@ -71,6 +71,9 @@ def replay(  # noqa: PLR0917 — options of a command line
                     continue
                 if isinstance(item, Loaded):
                     shown, found, cut.happened = _examine(checker, item, shortest=shortest)
+                    if found.verdict is Verdict.BROKEN and found.difference is not None:
+                        broken.append(f"{item.name}: {found.difference.left}")
+                        continue
                     held &= found.verdict.held
                     chart = chart_of(shown.name, shown, found, model=model)
                     told.append(json_of(shown, found, chart))

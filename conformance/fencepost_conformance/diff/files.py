@@ -80,6 +80,7 @@ def _page(  # noqa: PLR0917 — as ``write_files``
         f"<p><code>{escape(one.name)}</code> (A) and <code>{escape(other.name)}</code> (B) {verdict}: "
         f"{counted(len(groups), 'groups')} of differences in {found.differing:,} of {counted(found.traces, 'traces')}, "
         f"{counted(found.steps, 'steps')}.</p>",
+        "" if found.unrun is None else f'<p class="broken">{escape(found.unrun)}</p>',
         _table(groups, accepted),
         *(_section(number, group, small.get(group.key), accepted, book) for number, group in enumerate(groups, 1)),
     ]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..counting import counted
 from ..generate.plan import GroupProtocol
 from .job import Found, Row
 
@@ -61,10 +62,13 @@ class Groups:
     traces: int = 0
     steps: int = 0
     differing: int = 0  #: traces with a difference
+    broken: list[Row] = field(default_factory=list)  #: traces that a side could not run
 
     def add(self, row: Row) -> None:
         self.traces += 1
         self.steps += row.steps
+        if row.broken:
+            self.broken = sorted([*self.broken, row], key=lambda kept: (_ORDER.index(kept.protocol), kept.seed))
         self.differing += bool(row.found)
         for found in row.found:
             self._group(found.key).add(row, found)
@@ -77,6 +81,17 @@ class Groups:
 
     def _group(self, key: str) -> Group:
         return self.groups.setdefault(key, Group(key))
+
+    @property
+    def unrun(self) -> str | None:
+        """That some could not be run, and why the first."""
+        if not self.broken:
+            return None
+        first = self.broken[0]
+        return (
+            f"{counted(len(self.broken), 'traces')} could not be run (first: {first.protocol} {first.seed}, "
+            f"{first.broken})"
+        )
 
     def ordered(self) -> list[Group]:
         """Those in most traces first."""

@@ -46,13 +46,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trace. ``following``: how many differences only follow, by the key of their cause."""
+    """One trace. ``following``: how many differences only follow, by the key of their cause. ``broken``: why a side
+    could not run the trace, of which nothing is known then."""
 
     seed: int
     protocol: GroupProtocol
     steps: int
     found: tuple[Found, ...]
     following: Mapping[str, int]
+    broken: str = ""
 
 
 def parse_side(text: str) -> Side:

@@ -12,7 +12,8 @@ from fencepost.protocol.settings import PROFILES, Profile, Settings
 from ..generate.generator import Generated, generate
 from ..generate.plan import GroupProtocol
 from ..generate.world import World
-from ..jvm.process import ProcessFault
+from ..jvm.process import NoStart, ProcessFault, in_a_line
+from ..pipeline.check import IN_A_ROW
 from ..processes import worker_processes
 from ..targets.kafka_jvm import KafkaJvm
 from .job import Found, Job, Row
@@ -30,6 +31,7 @@ class Runner:
         self.job = job
         self.profile = PROFILES[job.one.profile]
         self._jvms: dict[str, KafkaJvm] = {}
+        self._broken = 0  #: traces in a row that could not be run
         #: of two sides of one name each has its own JVM, which holds one trace at a time
         for place, side in (("one", job.one), ("other", job.other)):
             if side.target.kind == "kafka":
@@ -50,7 +52,20 @@ class Runner:
         return side_by_side(seed, self.profile, job.steps, job.protocol, self.pair)
 
     def row(self, seed: int) -> Row:
-        _, pair = self.make(seed)
+        """Raises ``ProcessFault`` if a JVM does not start, or many traces in a row cannot be run."""
+        try:
+            _, pair = self.make(seed)
+        except NoStart:
+            raise
+        except ProcessFault as fault:
+            self.close()  # they are started anew for the next trace
+            self._broken += 1
+            if self._broken == IN_A_ROW:
+                raise ProcessFault(
+                    f"{IN_A_ROW} traces in a row could not be run; the last, of seed {seed}: {in_a_line(fault)}"
+                ) from None
+            return Row(seed, self.job.protocol, 0, (), {}, in_a_line(fault))
+        self._broken = 0
         return row_of(self.job, seed, pair)
 
     def close(self) -> None:
@@ -79,8 +94,9 @@ def side_by_side(
 
     trace = generate(seed, profile, steps, protocol, session=session, between=between)
     if trace.failure is not None:
-        if trace.failure.startswith(ProcessFault.__name__):
-            raise ProcessFault(trace.failure)
+        for fault in (NoStart, ProcessFault):
+            if trace.failure.startswith(fault.__name__):
+                raise fault(trace.failure)
         made[0].note_failure(trace.events[-1], trace.failure)
     return trace, made[0]
 

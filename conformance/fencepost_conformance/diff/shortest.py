@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fencepost.protocol.events import Event
 from fencepost.protocol.settings import Settings
 
+from ..jvm.process import NoStart, ProcessFault
 from ..processes import worker_processes
 from ..targets.base import Observation
 from .explain import Explanation, explain
@@ -41,7 +42,8 @@ class _Task:
 
 
 def shortest(jobs: Sequence[Job], groups: Sequence[Group], workers: int) -> Iterator[Shortest]:
-    """One for each group, in order, but for those whose difference is not there when its trace is run once more."""
+    """One for each group, in order, but for those whose difference is not there when its trace is run once more, or of
+    whose trace a side cannot run some part."""
     of_protocol = {job.protocol: job for job in jobs}
     tasks = [
         _Task(of_protocol[group.example[0]], group.example[1], group.example[2])
@@ -66,7 +68,13 @@ def _shorten(task: _Task) -> Shortest | None:
     if _runner is None or _runner.job != task.job:
         _close()
         _runner = Runner(task.job)
-    shortened = Shortened(_runner, task.found.key).of(task.seed, task.found)
+    try:
+        shortened = Shortened(_runner, task.found.key).of(task.seed, task.found)
+    except NoStart:
+        raise
+    except ProcessFault:  # some part of the trace cannot be run: the group is told without it
+        _close()
+        return None
     if shortened is None:
         return None
     trace, pair, cause = shortened

@@ -18,6 +18,15 @@ class ProcessFault(Exception):
     """The process died, hung or answered nonsense; the message ends with the last lines it wrote on standard error."""
 
 
+def in_a_line(fault: ProcessFault) -> str:
+    """Its words without the ends of lines."""
+    return " ".join(str(fault).split())
+
+
+class NoStart(ProcessFault):
+    """The process did not get as far as its first line."""
+
+
 class LineProcess:
     """One process, one exchange at a time. Usable only in the Python process that started it."""
 

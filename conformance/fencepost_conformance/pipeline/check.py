@@ -16,16 +16,21 @@ from ..compare.model import follow
 from ..coverage.catalogue import bitmap
 from ..coverage.features import features_of
 from ..generate.generator import Generated, generate
+from ..jvm.process import ProcessFault, in_a_line
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
 from ..targets.registry import TargetName, parse_target
 from .group import group_of
 from .job import Job, Row, Verdict
 
+#: traces in a row that may not be run before the run ends: it is not for them then
+IN_A_ROW = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What became of one trace. ``steps`` agreed; ``difference`` is at the step after them.
+    """What became of one trace. ``steps`` agreed; ``difference`` is at the step after them, or says in ``left`` why
+    the target could not run the trace.
 
     ``ours`` are the core's observations, ``other`` the target's if it is not the core. ``rules``: what decides at a
     step that the model refused, if it says so.
@@ -52,12 +57,21 @@ class Checker:
         self.profile = PROFILES[job.profile]
         target = target or parse_target(job.target)
         self._kafka = KafkaJvm(target.build) if target.kind == "kafka" else None
+        self._broken = 0  #: in a row
 
     def check(self, seeds: Sequence[int]) -> list[Row]:
-        """One row for each seed, in order. What their traces leave in cycles is collected once, at the end."""
+        """One row for each seed, in order. What their traces leave in cycles is collected once, at the end.
+
+        Raises ``ProcessFault`` if the target does not start, or runs none of many in a row."""
         with uncollected():
             rows = self._rows(seeds)
             gc.collect(0)
+        for row in rows:
+            self._broken = self._broken + 1 if row.verdict == Verdict.BROKEN else 0
+            if self._broken == IN_A_ROW:
+                raise ProcessFault(
+                    f"{IN_A_ROW} traces in a row could not be run; the last, of seed {row.seed}: {row.left}"
+                )
         return rows
 
     def _rows(self, seeds: Sequence[int]) -> list[Row]:
@@ -65,11 +79,14 @@ class Checker:
         return [as_row(trace, found) for trace, found in zip(traces, self.examine(traces), strict=True)]
 
     def examine(self, traces: Sequence[Generated]) -> list[Examined]:
-        """What becomes of each trace, in order."""
+        """What becomes of each trace, in order. Raises ``NoStart``."""
         if self._kafka is None:
             return [self._examine(trace, None) for trace in traces]
-        others = self._kafka.run_many([(trace.settings, trace.events) for trace in traces])
-        return [self._examine(trace, other) for trace, other in zip(traces, others, strict=True)]
+        others = self._kafka.run_each([(trace.settings, trace.events) for trace in traces])
+        return [
+            _not_run(other) if isinstance(other, ProcessFault) else self._examine(trace, other)
+            for trace, other in zip(traces, others, strict=True)
+        ]
 
     def close(self) -> None:
         if self._kafka is not None:
@@ -98,6 +115,10 @@ class Checker:
         return Examined(verdict, found.steps, difference, found.divergence or "", ours, other, found.followed)
 
 
+def _not_run(fault: ProcessFault) -> Examined:
+    return Examined(Verdict.BROKEN, 0, Difference(-1, "target", in_a_line(fault), ""), "", (), None, 0)
+
+
 def as_row(trace: Generated, found: Examined) -> Row:
     """The row of a trace."""
     agreed = found.ours[: found.steps]
@@ -122,7 +143,7 @@ def as_row(trace: Generated, found: Examined) -> Row:
 
 
 def _group(trace: Generated, found: Examined) -> str:
-    if found.verdict.held or found.difference is None:
+    if not found.verdict.failed or found.difference is None:
         return ""
     return group_of(found.verdict, found.difference, trace.events, found.ours, found.other)
 

@@ -14,6 +14,7 @@ from ..cluster.session import started
 from ..console import CannotRun
 from ..interruption import INTERRUPTED, interruptible
 from ..jvm import harness
+from ..jvm.process import ProcessFault, in_a_line
 from ..nearest import unknown
 from ..targets.registry import TargetName, parse_target
 from ..wire.settings import spelled
@@ -37,9 +38,14 @@ def _local(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
     del out  # rows are not kept: a local run is quick to do again
     summary = Summary(plan.job)
     with interruptible() as cut:
-        for rows in run_local(plan, workers):
-            summary.add_all(rows)
-            advance(len(rows))
+        try:
+            for rows in run_local(plan, workers):
+                summary.add_all(rows)
+                advance(len(rows))
+        except ProcessFault as fault:
+            if not summary.traces:
+                raise
+            summary.stopped = in_a_line(fault)
     summary.stopped = INTERRUPTED if cut.happened else summary.stopped
     return summary
 

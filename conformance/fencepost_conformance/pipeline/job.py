@@ -19,11 +19,17 @@ class Verdict(StrEnum):
     DIFFERED = "differed"  #: core and target
     REFUSED = "refused"  #: the model does not allow a step
     RAISED = "raised"  #: the core raised
+    BROKEN = "broken"  #: the target could not run it; nothing is known of it
     UNDECIDED = "undecided"  #: too much was in flight at once for the checker to say
 
     @property
     def held(self) -> bool:
         return self in (Verdict.AGREED, Verdict.DIVERGED, Verdict.UNDECIDED)
+
+    @property
+    def failed(self) -> bool:
+        """Something was found. A trace that could not be run has neither held nor failed."""
+        return not self.held and self is not Verdict.BROKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,8 @@ class Row:
     """One trace. Counts are of the steps that agreed; ``event`` is the index of the first step that did not, else -1.
 
     ``coverage`` is a bitmap over ``coverage.catalogue``; ``digest`` stands for all replies and records of the trace.
-    ``group`` is the key of a failure (``group_of``), ``""`` of a trace that held.
+    ``group`` is the key of a failure (``group_of``), ``""`` of a trace that held. Of a trace that the target could not
+    run ``left`` says why, and there is nothing else.
     """
 
     seed: int
@@ -69,8 +76,8 @@ class Row:
     group: str
 
     @property
-    def held(self) -> bool:
-        return Verdict(self.verdict).held
+    def failed(self) -> bool:
+        return Verdict(self.verdict).failed
 
 
 def failure_kind(verdict: str, field: str) -> tuple[str, str]:

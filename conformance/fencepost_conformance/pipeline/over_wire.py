@@ -342,7 +342,7 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
         followed=0,
         coverage=bitmap(name for name in _features(trace) if name in PLACE),
         digest="",
-        group="" if verdict.held else f"refused: {field}" if field else "refused",
+        group="" if not verdict.failed else f"refused: {field}" if field else "refused",
     )
     return Judged(row, trace, hint)
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..cluster.folder import Folder
-from ..cluster.session import Running
+from ..cluster.session import Running, cause
 from ..cluster.shipping import Kit
 from ..cluster.telling import told
 from ..console import CannotRun
 from ..coverage import catalogue
 from ..interruption import INTERRUPTED, interruptible
+from ..jvm.process import NoStart, ProcessFault
 from ..targets.registry import TargetName, parse_target
 from .check import Checker
 from .job import Job, Row, Verdict
@@ -59,13 +60,13 @@ _ARROW = pa.schema(
 def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[int], None] = lambda _: None) -> Summary:
     """Run what of the plan is not committed yet, and sum up everything. ``advance`` is told of traces as they are done.
 
-    Interrupted, it sums up the waves that are committed. Raises ``CannotRun`` if the folder holds another run, or does
-    not hold one row for each trace at the end."""
+    Interrupted, or left by a target that runs no trace any more, it sums up the waves that are committed. Raises
+    ``CannotRun`` if the folder holds another run, or does not hold one row for each trace at the end."""
     session = running.session
     if running.cluster:
         plan = replace(plan, wave=max(plan.wave, _WAVE * running.cores))
     plan = claim(folder, plan)
-    done = 0
+    done, stopped = 0, ""
     with interruptible() as cut:
         for seeds in plan.waves():
             target = wave_folder(seeds)
@@ -73,15 +74,36 @@ def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[i
                 advance(len(seeds))
             else:
                 with told(session, len(seeds), _tasks(session, plan, seeds), advance):
-                    check_wave(running, plan, seeds).write.mode("overwrite").parquet(folder.for_spark(target))
+                    fault = _written(running, plan, seeds, folder.for_spark(target))
+                if fault is not None and done:
+                    stopped = fault
+                    break
+                if fault is not None:
+                    raise CannotRun(fault)
             done += len(seeds)
-    if not cut.happened:
+    if not cut.happened and not stopped:
         return summarise(plan, all_rows(session, plan, folder), folder.name)
-    session.sparkContext.cancelAllJobs()  # SIGTERM leaves the last one running
+    if cut.happened:
+        session.sparkContext.cancelAllJobs()  # SIGTERM leaves the last one running
     part = replace(plan, count=done)
     summary = summarise(part, all_rows(session, part, folder), folder.name) if done else Summary(plan.job)
-    summary.stopped = INTERRUPTED
+    summary.stopped = stopped or INTERRUPTED
     return summary
+
+
+def _written(running: Running, plan: Plan, seeds: range, where: str) -> str | None:
+    """Write the rows of a wave; why the target ran its traces no longer, if so."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        check_wave(running, plan, seeds).write.mode("overwrite").parquet(where)
+    except (PySparkException, Py4JError) as broken:
+        name, _, words = cause(broken).partition(": ")
+        if name not in (f"{ProcessFault.__module__}.{kind.__name__}" for kind in (ProcessFault, NoStart)):
+            raise
+        return words
+    return None
 
 
 def wave_folder(seeds: range) -> str:
@@ -161,17 +183,24 @@ def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
     for row in rows.groupBy("verdict", "divergence").count().collect():
         if row["verdict"] == Verdict.DIVERGED:
             summary.divergences[row["divergence"]] += row["count"]
-        elif not Verdict(row["verdict"]).held:
+        elif row["verdict"] == Verdict.BROKEN:
+            summary.broken += row["count"]
+        elif Verdict(row["verdict"]).failed:
             summary.failed += row["count"]
     reached = rows.select(f.explode("coverage").alias("place")).distinct().collect()
     summary.reached = catalogue.bitmap(catalogue.FEATURES[row["place"]] for row in reached)
-    held = [verdict.value for verdict in Verdict if verdict.held]
-    failed = rows.where(~f.col("verdict").isin(held))
-    summary.failures = [from_spark(row.asDict()) for row in failed.orderBy("seed").limit(KEPT).collect()]
+    failed = rows.where(f.col("verdict").isin([verdict.value for verdict in Verdict if verdict.failed]))
+    summary.failures = _first(failed)
+    if summary.broken:
+        summary.unrun = _first(rows.where(f.col("verdict") == Verdict.BROKEN.value))
     first = f.struct("seed", "event", "left", "right")
     for row in failed.groupBy("group").agg(f.count("*").alias("traces"), f.min(first).alias("first")).collect():
         summary.groups[row["group"]] = FailureGroup(row["group"], row["traces"], *row["first"])
     return summary
+
+
+def _first(rows: DataFrame) -> list[Row]:
+    return [from_spark(row.asDict()) for row in rows.orderBy("seed").limit(KEPT).collect()]
 
 
 def from_spark(values: dict[str, Any]) -> Row:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..counting import counted
 from ..coverage import catalogue, wire
 from ..known import Accepted
 from ..trace import WireTrace
@@ -57,6 +58,8 @@ class Summary:
     groups: dict[str, FailureGroup] = field(default_factory=dict)
     accepted: Mapping[str, Accepted] = field(default_factory=dict)  #: groups that are no failure, with a reason
     undecided: int = 0
+    broken: int = 0  #: traces that the target could not run: they have neither held nor failed
+    unrun: list[Row] = field(default_factory=list)  #: of those, the first
     stopped: str = (
         ""  #: why not every trace of the plan was done, such as "interrupted"; the rows are of those that were
     )
@@ -79,7 +82,10 @@ class Summary:
             self.divergences[row.divergence] += 1
         elif row.verdict == Verdict.UNDECIDED:
             self.undecided += 1
-        elif not row.held:
+        elif row.verdict == Verdict.BROKEN:
+            self.broken += 1
+            self.unrun = sorted([*self.unrun, row], key=lambda kept: kept.seed)[:KEPT]
+        elif row.failed:
             self.failed += 1
             self.failures = sorted([*self.failures, row], key=lambda kept: kept.seed)[:KEPT]
             self._group(row)
@@ -87,7 +93,7 @@ class Summary:
     def add_judged(self, judged: Judged) -> None:
         """A row that is about a trace of a broker."""
         self.add(judged.row)
-        if not judged.row.held:
+        if judged.row.failed:
             self.recorded[judged.row.seed] = judged.trace
             if judged.hint:
                 self.hints[judged.row.seed] = judged.hint
@@ -107,6 +113,15 @@ class Summary:
     def held(self) -> bool:
         """Nothing failed but what is accepted."""
         return self.groups.keys() <= self.accepted.keys()
+
+    @property
+    def gaps(self) -> list[str]:
+        """What was planned and is not known: why not all was done, and what could not be run."""
+        told = [self.stopped] if self.stopped else []
+        if self.broken:
+            first = self.unrun[0]
+            told.append(f"{counted(self.broken, 'traces')} could not be run (first: seed {first.seed}, {first.left})")
+        return told
 
     def in_order(self) -> list[FailureGroup]:
         """The groups, those in most traces first."""

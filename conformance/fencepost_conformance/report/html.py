@@ -17,8 +17,8 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
     """The page; ``charts`` show failures, shrunk."""
     job = summary.job
     verdict = '<b class="held">held</b>' if summary.held else '<b class="broken">does not hold</b>'
-    if summary.stopped:
-        verdict += ' of what was done; <b class="broken">not all was</b>: ' + escape(summary.stopped)
+    if summary.gaps:
+        verdict += ' of what was done; <b class="broken">not all was</b>: ' + escape("; ".join(summary.gaps))
     body = [
         f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
         f"{job.protocol} groups, {counted(job.steps, 'events')} a trace, "
@@ -32,6 +32,7 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
         *(f"<p>{escape(words)}.</p>" for words in _assumptions(summary)),
         *_divergences(summary),
         *_failures(summary),
+        *_unrun(summary),
         *(chart_html(chart) for chart in charts),
         *_coverage(summary),
     ]
@@ -72,6 +73,14 @@ def _failures(summary: Summary) -> list[str]:
     sides = sides_of(summary)
     head += f"<th>{sides[0]}</th><th>{sides[1]}</th></tr>"
     return [f"<h2>Failures ({summary.failed:,})</h2>{common}<h3>The first of them</h3><table>{head}", *rows, "</table>"]
+
+
+def _unrun(summary: Summary) -> list[str]:
+    if not summary.unrun:
+        return []
+    rows = (f'<tr><td class="n">{row.seed}</td><td><code>{escape(row.left)}</code></td></tr>' for row in summary.unrun)
+    head = f"<h2>Could not be run ({summary.broken:,})</h2><p>Nothing is known of these traces.</p>"
+    return [head + "<table><tr><th>seed</th><th>why</th></tr>", *rows, "</table>"]
 
 
 def _coverage(summary: Summary) -> list[str]:

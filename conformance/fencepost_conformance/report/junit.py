@@ -1,4 +1,5 @@
-"""A run as JUnit XML, for whoever collects test results: one case for each failure, one for all that held."""
+"""A run as JUnit XML, for whoever collects test results: one case for each failure and for each trace that could not be
+run, one for all that held."""
 
 from __future__ import annotations
 
@@ -16,19 +17,22 @@ def junit(summary: Summary, seconds: float) -> str:
     suite = ET.Element(
         "testsuite",
         name=name,
-        tests=str(len(failures) + 1 + bool(summary.stopped)),
+        tests=str(len(failures) + len(summary.unrun) + 1 + bool(summary.stopped)),
         failures=str(len(failures)),
-        errors=str(int(bool(summary.stopped))),
+        errors=str(len(summary.unrun) + bool(summary.stopped)),
         skipped="0",
         time=f"{seconds:.3f}",
     )
     known = sum(group.traces for key, group in summary.groups.items() if key in summary.accepted)
-    held = summary.traces - summary.failed + known
+    held = summary.traces - summary.failed - summary.broken + known
     ET.SubElement(suite, "testcase", classname=name, name=f"{held} of {counted(summary.traces, 'traces')} held")
     for row in failures:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
         text = f"{row.group}; event {row.event}, {row.field}: {row.left} / {row.right}"
         ET.SubElement(case, "failure", type=row.verdict, message=_printable(text))
+    for row in summary.unrun:
+        case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
+        ET.SubElement(case, "error", type=row.verdict, message=_printable(row.left))
     if summary.stopped:
         case = ET.SubElement(suite, "testcase", classname=name, name="the whole run")
         ET.SubElement(case, "error", type="incomplete", message=_printable(f"{summary.stopped}; the rest was not done"))

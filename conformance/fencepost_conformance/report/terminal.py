@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -17,7 +18,11 @@ from ..wire.settings import assumed_words, settings_json
 
 _SHOWN = 15
 #: counts in words
-WORDS = {"diverged": "ended at known differences", "choices_followed": "choices taken over from the target"}
+WORDS = {
+    "diverged": "ended at known differences",
+    "broken": "that could not be run",
+    "choices_followed": "choices taken over from the target",
+}
 
 
 def counts(summary: Summary, seconds: float) -> dict[str, int | float]:
@@ -31,6 +36,7 @@ def counts(summary: Summary, seconds: float) -> dict[str, int | float]:
         "failed": summary.failed,
         "diverged": sum(summary.divergences.values()),
         "undecided": summary.undecided,
+        "broken": summary.broken,
         "choices_followed": summary.followed,
         "steps_a_second": round(summary.steps / max(seconds, 0.001)),
     }
@@ -45,6 +51,10 @@ def details(summary: Summary) -> dict[str, Any]:
         "protocol": summary.job.protocol.value,
         **build_found(parse_target(summary.job.target), summary.job.profile),
         "stopped": summary.stopped,
+        "broken": [
+            {"seed": row.seed, "error": row.left, "replay": replay_command(summary.job, row.seed)}
+            for row in summary.unrun
+        ],
         "divergences": dict(sorted(summary.divergences.items())),
         "assumed": {} if summary.known is None else settings_json(summary.known)["assumed"],
         "coverage": summary.coverage(),
@@ -86,6 +96,8 @@ def tables(summary: Summary) -> Group:
         parts.append(_divergences(summary))
     if summary.failures:
         parts.append(_failures(summary))
+    if summary.unrun:
+        parts.append(_unrun(summary))
     if summary.known is not None and summary.known.assumed:
         parts.append(f"[yellow]{escape(assumed_words(summary.known))}[/]")
     parts += [f"[yellow]{escape(words)}[/]" for words in hint_words(summary)]
@@ -144,6 +156,20 @@ def _failures(summary: Summary) -> Listing:
         listing.add(
             escape(group.key), f"{group.traces:,}", place, *values, "" if known is None else escape(known.reason)
         )
+    return listing
+
+
+def _unrun(summary: Summary) -> Listing:
+    """What the target could not run, by its words."""
+    listing = Listing(
+        ("not run", "traces", "first"),
+        title=f"what {escape(summary.job.target)} could not run, in {counted(summary.broken, 'traces')}",
+        numbers=frozenset(("traces",)),
+    )
+    words = Counter(row.left[:400] for row in summary.unrun)
+    for text, traces in words.most_common(_SHOWN):
+        first = next(row.seed for row in summary.unrun if row.left[:400] == text)
+        listing.add(escape(text), f"{traces:,}", f"seed {first}")
     return listing
 
 

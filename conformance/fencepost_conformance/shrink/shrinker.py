@@ -38,8 +38,8 @@ KindOf = Callable[[Examined], Hashable | None]
 
 
 def kind_of(found: Examined) -> tuple[str, str] | None:
-    """What makes two failures the same; None if the trace held."""
-    if found.verdict.held or found.difference is None:
+    """What makes two failures the same; None if the trace did not fail."""
+    if not found.verdict.failed or found.difference is None:
         return None
     return failure_kind(found.verdict, found.difference.field)
 

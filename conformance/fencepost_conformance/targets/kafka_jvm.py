@@ -20,7 +20,7 @@ from fencepost_model.collector import uncollected
 
 from ..jvm import decode, encode, harness
 from ..jvm.builds import Build
-from ..jvm.process import LineProcess, ProcessFault
+from ..jvm.process import LineProcess, NoStart, ProcessFault
 from .base import Observation
 
 DEFAULT_VERSION = "4.3.1"
@@ -69,6 +69,18 @@ class KafkaJvm:
         with uncollected():
             return [decode.observations(line) for line in answers]
 
+    def run_each(self, traces: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation] | ProcessFault]:
+        """As ``run_many``, with the fault in place of what a trace that cannot be run would have shown; the JVM is
+        started anew where it ended. Raises ``NoStart`` if it does not come up."""
+        try:
+            return list(self.run_many(traces))
+        except NoStart:
+            raise
+        except ProcessFault as fault:
+            if len(traces) == 1:
+                return [fault]
+        return [found for trace in traces for found in self.run_each([trace])]
+
     def live(self, settings: Settings) -> KafkaLive:
         """A trace that is fed event by event; it ends when another one is begun here."""
         return KafkaLive(self._started(), settings)
@@ -86,9 +98,12 @@ class KafkaJvm:
 
     def _started(self) -> LineProcess:
         if self._process is None or self._owner != os.getpid():  # a forked child starts its own
-            self._process = LineProcess(harness.command(self._build), self._timeout_s)
-            self._owner = os.getpid()
-            self._process.read(1)
+            process = LineProcess(harness.command(self._build), self._timeout_s)
+            try:
+                process.read(1)
+            except ProcessFault as fault:
+                raise NoStart(str(fault)) from None
+            self._process, self._owner = process, os.getpid()
         return self._process
 
 

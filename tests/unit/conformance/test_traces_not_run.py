@@ -1,0 +1,194 @@
+"""A trace that the target cannot run costs that trace: it has neither held nor failed, and everything says so."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fencepost.protocol.events import Event
+from fencepost.protocol.settings import KAFKA_4_3, PROFILES, Settings
+from fencepost_conformance.cli import main
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.diff.job import Side
+from fencepost_conformance.diff.run import Runner
+from fencepost_conformance.diff.side import CoreLive, Live
+from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.jvm.process import NoStart, ProcessFault
+from fencepost_conformance.pipeline import check, engines
+from fencepost_conformance.pipeline.job import Verdict
+from fencepost_conformance.processes import worker_processes
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+SEEDS, STEPS = range(60), 25
+RUN = ["conform", "--target", "kafka:4.3.1", "--steps", str(STEPS), "--traces", str(len(SEEDS)), "--workers", "1"]
+EVENTS = {seed: tuple(generate(seed, KAFKA_4_3, STEPS).events) for seed in SEEDS}
+WORDS = "java: it ended.\nOut of memory"
+
+
+class Fake(KafkaJvm):
+    """Kafka as the core would be it, but for the seeds that it cannot run, and those that it runs otherwise."""
+
+    unrun: frozenset[int] = frozenset()
+    otherwise: frozenset[int] = frozenset()
+    starts = True
+
+    def run_many(self, traces: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
+        if not self.starts:
+            raise NoStart(WORDS)
+        if any(tuple(events) == EVENTS[seed] for seed in self.unrun for _, events in traces):
+            raise ProcessFault(WORDS)
+        ran = [Core().run_until_raised(settings, KAFKA_4_3, events)[0] for settings, events in traces]
+        for at, (_, events) in enumerate(traces):
+            if any(tuple(events) == EVENTS[seed] for seed in self.otherwise):
+                ran[at] = [Observation() for _ in ran[at]]
+        return ran
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    monkeypatch.setattr(check, "KafkaJvm", Fake)
+    monkeypatch.setattr(engines, "_require_harness", lambda _: None)
+
+    def with_faults(unrun: Sequence[int] = (), otherwise: Sequence[int] = (), *, starts: bool = True) -> None:
+        monkeypatch.setattr(Fake, "unrun", frozenset(unrun))
+        monkeypatch.setattr(Fake, "otherwise", frozenset(otherwise))
+        monkeypatch.setattr(Fake, "starts", starts)
+
+    return with_faults
+
+
+def run(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, object]]:
+    with pytest.raises(SystemExit) as ended:
+        main([*RUN, "--json", *more])
+    return int(ended.value.code or 0), json.loads(capsys.readouterr().out)
+
+
+def test_it_is_told_beside_what_held(
+    kafka: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kafka(unrun=(3, 17))
+    status, told = run(capsys, "-o", str(tmp_path))
+    assert (status, told["held"], told["status"]) == (2, False, 2)
+    assert told["counts"].items() >= {"traces": 60, "broken": 2, "failed": 0}.items()  # type: ignore[attr-defined]
+    assert [row["seed"] for row in told["broken"]] == [3, 17]  # type: ignore[attr-defined]
+    assert "2 traces could not be run (first: seed 3, java: it ended. Out of memory)" in str(told["error"])
+    suite = ET.parse(tmp_path / "junit.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "2")
+    assert suite[0].get("name") == "58 of 60 traces held"
+    page = (tmp_path / "report.html").read_text()
+    assert "Could not be run (2)" in page
+    assert "not all was" in page
+
+
+def test_what_was_found_beside_says_more(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    kafka(unrun=(3,), otherwise=(5,))
+    status, told = run(capsys)
+    assert (status, told["held"]) == (1, False)
+    assert told["counts"].items() >= {"traces": 60, "broken": 1, "failed": 1}.items()  # type: ignore[attr-defined]
+
+
+def test_too_many_in_a_row_end_the_run(
+    kafka: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "IN_A_ROW", 4)
+    kafka(unrun=(1, 2, 3, *range(55, 59)))
+    status, told = run(capsys)
+    assert status == 2
+    assert "4 traces in a row could not be run" in str(told["error"])
+    assert told["counts"].items() >= {"traces": 50, "broken": 3}.items()  # type: ignore[attr-defined]
+
+
+def test_a_target_that_does_not_start_ends_the_run(
+    kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kafka(starts=False)
+    status, told = run(capsys)
+    assert (status, told["status"]) == (2, 2)
+    assert "Out of memory" in str(told["error"])
+
+
+def test_on_the_terminal(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    kafka(unrun=(3,))
+    with pytest.raises(SystemExit) as ended:
+        main(RUN)
+    told = capsys.readouterr()
+    assert ended.value.code == 2
+    assert "what kafka:4.3.1 could not run, in 1 trace" in told.out
+    assert "1 trace could not be run" in told.err
+
+
+def test_replay_tells_it_too(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    kafka(unrun=(3,))
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", "3", "--target", "kafka:4.3.1", "--steps", str(STEPS)])
+    assert ended.value.code == 2
+    assert "Out of memory" in capsys.readouterr().err
+
+
+class _Stops(CoreLive):
+    """A side whose process ends at some events; ``feeds`` counts them all."""
+
+    feeds = 0
+    at: frozenset[int] = frozenset()
+
+    def feed(self, event: Event) -> Observation:
+        _Stops.feeds += 1
+        if self.feeds in self.at:
+            raise ProcessFault(WORDS)
+        return super().feed(event)
+
+
+@pytest.mark.parametrize(("sides", "status"), [("core core", 2), ("core core:kafka-4.2", 1)])
+@pytest.mark.parametrize("side", ["one", "other"])
+def test_diff_goes_on_without_it(  # noqa: PLR0917 — fixtures
+    side: str,
+    sides: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    live = Runner._live
+
+    def stopping(self: Runner, place: str, told: Side, settings: Settings) -> Live:
+        return _Stops(settings, PROFILES[told.profile]) if place == side else live(self, place, told, settings)
+
+    monkeypatch.setattr(Runner, "_live", stopping)
+    monkeypatch.setattr(_Stops, "feeds", 0)
+    monkeypatch.setattr(_Stops, "at", frozenset({40, 41}))
+    words = [*sides.split(), "--traces", "9", "--steps", "30", "--protocol", "consumer", "--workers", "1", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["diff", *words, "--no-shrink", "-o", str(tmp_path)])
+    told = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, told["held"], told["counts"]["traces"], told["counts"]["broken"]) == (status, False, 9, 2)
+    assert [row["seed"] for row in told["broken"]] == [1, 2]
+    assert "2 traces could not be run (first: consumer 1, " in (tmp_path / "report.html").read_text()
+
+
+def test_neither_held_nor_failed() -> None:
+    assert [verdict for verdict in Verdict if not verdict.held and not verdict.failed] == [Verdict.BROKEN]
+
+
+def test_workers_that_cannot_read_their_work_end_the_run_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As where the program is changed while it runs."""
+    module = tmp_path / "of_today.py"
+    module.write_text("def work(number): return number\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import of_today  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    module.write_text("def work(number: return number\n")
+    with pytest.raises(CannotRun, match="could not start or go on"), worker_processes(2) as pool:
+        list(pool.map(of_today.work, range(8)))
+    told = capfd.readouterr().err
+    assert "SyntaxError" in told
+    assert "Traceback" not in told
+    sys.modules.pop("of_today")
