@@ -164,8 +164,12 @@ OlderEpochCommits(m, epoch, p) ==
 \* M-META-07: without members nothing is subscribed.
 HashOf(members, n) == IF DOMAIN members = {} THEN 0 ELSE n
 
+\* M-LEAVE-08: nobody is there, and nothing was computed since: no interval runs.
+\* So it is in a new group.
+IsUnassigned(h) == DOMAIN h.members = {} /\ ~old_emptied_group_keeps_target_epoch
+
 \* M-LEAVE-03, M-LEAVE-04, M-TGT-07; its instance id is free again.
-Fenced(g, id, n) ==
+Departed(g, id, n) ==
   [g EXCEPT !.members = Without(@, {id}),
             !.target = Without(@, {id}),
             !.instances = Without(@, {g.members[id].instanceId}),
@@ -173,6 +177,12 @@ Fenced(g, id, n) ==
             !.sessionTimers = @ \ {id},
             !.groupEpoch = @ + 1,
             !.hashed = HashOf(Without(g.members, {id}), n)]
+
+\* M-LEAVE-08
+Fenced(g, id, n) ==
+  LET h == Departed(g, id, n)
+  IN IF IsUnassigned(h) THEN [h EXCEPT !.assignmentEpoch = h.groupEpoch, !.blocked = FALSE]
+     ELSE h
 
 \* M-LEAVE-05, M-PE-04, M-PE-07
 Away(g, id) ==
@@ -198,7 +208,8 @@ RebalanceExpired(g, id, n) ==
   THEN Fenced(g, id, n)
   ELSE [g EXCEPT !.rebalanceTimers = Without(@, {id})]
 
-\* F-LOAD-01, M-TMR-02. Whether the interval runs is a matter of the clock.
+\* F-LOAD-01, M-TMR-02. Whether the interval runs is a matter of the clock, but
+\* for a group in which none can.
 Loaded(h, blocked) ==
   [groupEpoch |-> h.groupEpoch, assignmentEpoch |-> h.assignmentEpoch,
    hashed |-> h.hashed, members |-> h.members, target |-> h.target,
@@ -206,5 +217,5 @@ Loaded(h, blocked) ==
    rebalanceTimers |-> [m \in {k \in DOMAIN h.members : h.members[k].state = "UNREVOKED"}
                           |-> h.members[m].epoch],
    sessionTimers |-> DOMAIN h.members,
-   blocked |-> blocked]
+   blocked |-> blocked /\ ~IsUnassigned(h)]
 =============================================================================

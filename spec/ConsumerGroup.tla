@@ -142,6 +142,10 @@ LeaveIsNotStored ==
        /\ group' = Reverted(Leave(group, r, existing))
   /\ UNCHANGED <<log, unreplicated, world, client, replies>>
 
+\* Whether the interval runs. Where the group is empty now, nobody looks at the
+\* clock; it may still run for one that was not, if the fail-over brings that back.
+MayBeBlocked == IF IsUnassigned(group) THEN {FALSE, Interval} ELSE {group.blocked}
+
 \* WHO the cluster. DOES make another broker the coordinator: the first k open
 \* batches survive (F-LOAD-01), the rest and all soft state is lost (F-SURV-02, 03).
 CoordinatorFailsOver ==
@@ -149,7 +153,7 @@ CoordinatorFailsOver ==
   /\ \E k \in 0..Len(unreplicated) :
        LET hard == IF k = 0 THEN log ELSE unreplicated[k].hard
        IN /\ log' = hard
-          /\ group' = Loaded(hard, group.blocked)
+          /\ \E b \in MayBeBlocked : group' = Loaded(hard, b)
   /\ unreplicated' = << >>
   /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in Open}
   /\ UNCHANGED <<world, client, requests>>

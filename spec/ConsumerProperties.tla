@@ -174,6 +174,11 @@ NobodyWhoJoinsIsFenced ==
   [][\A r \in requests \ requests' :
        r.epoch = 0 => \A y \in replies' \ replies : y.error # "FENCED_MEMBER_EPOCH"]_vars
 
+\* M-LEAVE-08: an interval that others began keeps nobody waiting who is alone.
+WhoComesFirstNeedNotWait ==
+  [][Present = {} /\ DOMAIN group'.members # {} /\ ~CoordinatorFailsOver
+     => group'.assignmentEpoch = group'.groupEpoch]_vars
+
 \* M-REC-19: a member that confirms a revocation moves to the assignment epoch,
 \* or stays where it is while it has more to revoke.
 NoMemberIsBetweenEpochs ==

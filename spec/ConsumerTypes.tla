@@ -26,7 +26,7 @@ CONSTANTS
   TellsWhatComes  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
 
 (***************************************************************************)
-(* Faults that Kafka 4.3 has, and what older releases did otherwise; FALSE *)
+(* Faults that Kafka has, and what older releases did otherwise; FALSE     *)
 (* is the intended protocol. The names are those of settings.py.           *)
 (***************************************************************************)
 CONSTANTS
@@ -36,7 +36,8 @@ CONSTANTS
   fault_failed_append_loses_timers, \* M-HB-13
   fault_rejoin_confirms_revocation, \* M-FENCE-07
   old_known_member_at_zero_fenced,  \* M-FENCE-07 (4.0, 4.1)
-  old_revocation_advances_epoch     \* M-REC-19 (4.0, 4.1)
+  old_revocation_advances_epoch,    \* M-REC-19 (4.0, 4.1)
+  old_emptied_group_keeps_target_epoch  \* M-LEAVE-08 (4.0 to 4.3)
 
 Range(s)  == {s[i] : i \in 1..Len(s)}
 Ids       == Range(MemberIds)

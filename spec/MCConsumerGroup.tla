@@ -72,6 +72,7 @@ Stalls      == {"ClientStarts", "SessionTimerFiresEarly"}
 SlowRevokes == {"ClientStarts", "RebalanceTimerFiresEarly"}
 CrashesAndSlowRevokes == Crashes \cup SlowRevokes
 FailOvers   == {"ClientStarts", "CoordinatorFailsOver"}
+CrashesAndFailOvers == Crashes \cup FailOvers
 FailedWrites == {"ClientStarts", "AppendFails"}
 LostReplies == {"ClientStarts", "ReplyLost"}
 Growth      == {"ClientStarts", "TopicGrows"}

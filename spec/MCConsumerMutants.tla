@@ -48,7 +48,7 @@ LoadedFromNothing(h, blocked) ==
 
 \* For SessionExpired: a member goes without a bump (M-EPOCH-04).
 GoesSilently(g, id, n) ==
-  [Fenced(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
+  [Departed(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
 
 \* For Expecting: a client that never stops waiting (N-ERR-06).
 ExpectsForEver(c) == TRUE

@@ -67,6 +67,7 @@ fault_failed_append_loses_timers     == FALSE
 fault_rejoin_confirms_revocation     == FALSE
 old_known_member_at_zero_fenced      == FALSE
 old_revocation_advances_epoch        == FALSE
+old_emptied_group_keeps_target_epoch == FALSE
 
 Classic  == INSTANCE ClassicCoordinator
 Consumer == INSTANCE ConsumerCoordinator

@@ -34,7 +34,7 @@ from fencepost.protocol.events import (
 )
 from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
 from fencepost_conformance.targets.ids import kafka_uuid, member_id
 from fencepost_conformance.trace.files import EventTrace, read_traces
 from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState
@@ -273,9 +273,10 @@ def join(
     *,
     instance: str | None = None,
     regex: str | None = None,
+    vote: str | None = None,
     group: str = "g",
 ) -> ConsumerGroupHeartbeatRequest:
-    return ConsumerGroupHeartbeatRequest(group, member_id, 0, instance, None, 5_000, names, regex, None, ())
+    return ConsumerGroupHeartbeatRequest(group, member_id, 0, instance, None, 5_000, names, regex, vote, ())
 
 
 class Whole(NamedTuple):
@@ -305,12 +306,14 @@ class Whole(NamedTuple):
         return Search(self.settings, profile, self.moves, self.first)
 
     def is_found(self) -> None:
-        """Asserts that the model finds it with the one switch, in so many moves and no fewer, and with all of Kafka's,
-        and that there is nothing to find without."""
+        """Asserts that the model finds it with the one switch, in so many moves and no fewer, and with all of a release
+        that has it, not of one that has not, and that there is nothing to find without."""
         alone = self.search(self.alone())
         assert alone.shortest(self.holds, self.length) is not None
         assert alone.shortest(self.holds, self.length - 1) is None
-        assert self.search(KAFKA_4_3).shortest(self.holds, self.length) is not None
+        for kafka in (KAFKA_4_3, KAFKA_4_4):
+            found = self.search(kafka).shortest(self.holds, self.length)
+            assert (found is not None) is getattr(kafka, self.switch), kafka.name
         assert self.search(self.beside()).shortest(self.holds, self.length + self.beyond) is None
 
     def events(self) -> tuple[Event, ...]:

@@ -1,8 +1,8 @@
 """Kafka's faults of one consumer group: the model of the group finds each of them by itself.
 
-Each is found as a shortest trace to a property that it breaks: with its switch alone, and under Kafka's profile within
-as many moves; mended there is none. The traces are those of ``docs/findings``: Kafka's own coordinator does the same
-(``tests/unit/core/test_findings.py``).
+Each is found as a shortest trace to a property that it breaks: with its switch alone, and under the profile of each
+release that has it within as many moves; mended there is none. The traces are those of ``docs/findings``: Kafka's own
+coordinator does the same (``tests/unit/core/test_findings.py``). So is what Kafka 4.4 does better than 4.3.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import pytest
 from shortest import NOW, TOPICS, Ask, Move, Resolve, Search, join, read_events
@@ -17,15 +18,20 @@ from shortest import NOW, TOPICS, Ask, Move, Resolve, Search, join, read_events
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatRequest,
 )
-from fencepost.protocol.events import Event
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.events import Event, Topic
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
 from fencepost_model.consumer import Beat, Canonical, ConsumerGroupModel, Image, World
 from fencepost_model.consumer.open import (
     OpenGroup,
     Point,
     everything_is_owned,
     instances_can_be_taken,
+    no_more_than_fit,
+    nothing_waits_for_nobody,
+    rest_lasts,
     restarts_with_its_id,
+    returns_to_its_place,
+    the_elected_assigns,
 )
 
 TOPIC = TOPICS[0]
@@ -35,8 +41,15 @@ def _matcher(regex: str) -> Callable[[str], bool] | None:
     return lambda name: re.fullmatch(regex, name) is not None
 
 
+def _system(
+    profile: Profile, joins: tuple[ConsumerGroupHeartbeatRequest, ...], settings: Settings, topics: tuple[Topic, ...]
+) -> OpenGroup:
+    world = World(100_000, Image(topics, 1), oracle=Canonical(_matcher))
+    return OpenGroup(ConsumerGroupModel(settings, profile), world, joins)
+
+
 class Fault:
-    """A switch, the trace in ``docs/findings/consumer``, the rule that describes it, clients that can meet it, the
+    """A switch, the trace in ``docs/findings/consumer`` ("": the shortest is not kept), clients that can meet it, the
     property, and how many steps break it. ``shown``: what makes it visible afterwards."""
 
     def __init__(
@@ -47,13 +60,17 @@ class Fault:
         holds: Callable[[OpenGroup, Point], bool],
         length: int,
         *shown: ConsumerGroupHeartbeatRequest,
+        settings: Settings = NOW,
+        topics: tuple[Topic, ...] = (TOPIC,),
     ) -> None:
         self.switch, self.trace, self.joins, self.holds, self.length = switch, trace, joins, holds, length
-        self.shown = shown
+        self.shown, self.settings, self.topics = shown, settings, topics
 
     def system(self, profile: Profile) -> OpenGroup:
-        world = World(100_000, Image((TOPIC,), 1), oracle=Canonical(_matcher))
-        return OpenGroup(ConsumerGroupModel(NOW, profile), world, self.joins)
+        return _system(profile, self.joins, self.settings, self.topics)
+
+    def alone(self) -> OpenGroup:
+        return self.system(replace(INTENDED, **{self.switch: True}))  # type: ignore[arg-type]
 
 
 FAULTS = (
@@ -101,29 +118,84 @@ FAULTS = (
         2,
         join("new", instance="i1"),
     ),
+    Fault(  # M-HB-15, LIV-17; a heartbeat of either shows it
+        "fault_tied_vote_bumps",
+        "",
+        (join("m1", vote="range"), join("m2", vote="uniform")),
+        rest_lasts,
+        2,
+    ),
+)
+
+_ONE_EACH: Final = (Topic("t", b"1" * 16, 1), Topic("u", b"2" * 16, 1))
+_BOTH: Final = ("t", "u")
+
+#: What 4.4 does otherwise than 4.3, where a property tells.
+CHANGES = (
+    Fault(  # V-120, M-VAL-28
+        "old_full_group_refuses_statics",
+        "",
+        (join("m1", instance="i1"), join("m2"), join("m3", instance="i1"), join("m2", instance="i1")),
+        returns_to_its_place,
+        3,
+        settings=replace(NOW, group_consumer_max_size=2),
+    ),
+    Fault(  # V-121, M-HB-14: of two topics range gives everything to one member, uniform to each one
+        "old_vote_keeps_epoch",
+        "",
+        (join("m1", _BOTH), join("m1", _BOTH, vote="range"), join("m2", _BOTH)),
+        the_elected_assigns,
+        3,
+        topics=_ONE_EACH,
+    ),
+    Fault(  # V-122, M-LEAVE-08
+        "old_emptied_group_keeps_target_epoch",
+        "",
+        (join("m1"), join("m2")),
+        nothing_waits_for_nobody,
+        2,
+    ),
 )
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.switch)
+@pytest.mark.parametrize("fault", [*FAULTS, *CHANGES], ids=lambda fault: fault.switch)
 def test_fault_is_found(fault: Fault) -> None:
-    """With the switch alone, and under Kafka's profile, there is a trace; its length is the shortest. Without, none."""
-    alone = fault.system(replace(INTENDED, **{fault.switch: True}))  # type: ignore[arg-type]
-    trace = alone.shortest(fault.holds, fault.length)
+    """With the switch alone, and under the profile of a release that has it, there is a trace; its length is the
+    shortest. Without, none."""
+    trace = fault.alone().shortest(fault.holds, fault.length)
     assert trace is not None
     assert len(trace) == fault.length
-    kafka = fault.system(KAFKA_4_3).shortest(fault.holds, fault.length)
-    assert kafka is not None
+    for kafka in (KAFKA_4_3, KAFKA_4_4):
+        found = fault.system(kafka).shortest(fault.holds, fault.length)
+        assert (found is not None) is getattr(kafka, fault.switch), kafka.name
     assert fault.system(INTENDED).shortest(fault.holds, fault.length + 1) is None
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.trace)
+@pytest.mark.parametrize("profile", [KAFKA_4_4, INTENDED], ids=lambda profile: profile.name)
+@pytest.mark.parametrize(
+    "holds", [the_elected_assigns, everything_is_owned, no_more_than_fit], ids=lambda each: each.__name__
+)
+def test_votes_come_and_go(holds: Callable[[OpenGroup, Point], bool], profile: Profile) -> None:
+    """V-120, V-121: in a group that is full, members leave with their votes and return with others; once nothing
+    changes, all is assigned by who is elected."""
+    joins = (
+        join("m1", _BOTH, instance="i1", vote="range"),
+        join("m2", _BOTH, instance="i2"),
+        join("m3", _BOTH, instance="i1", vote="uniform"),
+        join("m4", _BOTH, instance="i2", vote="range"),
+    )
+    full = replace(NOW, group_consumer_max_size=2)
+    assert _system(profile, joins, full, _ONE_EACH).shortest(holds, 5) is None
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.trace], ids=lambda fault: fault.trace)
 def test_the_trace_is_in_the_findings(fault: Fault) -> None:
     assert read_events(fault.trace) == (NOW, _as_events(fault))
 
 
 def _as_events(fault: Fault) -> tuple[Event, ...]:
     """The shortest trace as the whole coordinator of a release meets it."""
-    steps = fault.system(replace(INTENDED, **{fault.switch: True})).shortest(fault.holds, fault.length)  # type: ignore[arg-type]
+    steps = fault.alone().shortest(fault.holds, fault.length)
     assert steps is not None
     moves: list[Move] = [Ask(step.body) if isinstance(step, Beat) else Resolve() for step in steps]
     return Search(NOW, KAFKA_4_3, ()).again([*moves, *map(Ask, fault.shown)]).events

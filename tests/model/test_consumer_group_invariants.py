@@ -14,7 +14,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 from fencepost.protocol.consumer_view import ResolvedRegex
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
 from fencepost_model.consumer import (
     Beat,
     Canonical,
@@ -37,6 +37,7 @@ IMAGES = tuple(Image(topics, at) for at, topics in enumerate([TOPICS[:2], TOPICS
 IDS = st.sampled_from(["m1", "m2", "m3"])
 INSTANCES = st.sampled_from([None, None, "i1", "i2"])
 NAMES = st.sampled_from([None, (), ("t1",), ("t1", "t2"), ("t2",)])
+VOTES = st.sampled_from([None, None, "range", "uniform"])
 REGEXES = st.sampled_from([None, None, None, "", "t.*", "t2", "none"])
 
 
@@ -48,10 +49,12 @@ class Intended(RuleBasedStateMachine):
     """Any heartbeats, timers, resolutions and topics, in any order, on one group."""
 
     profile: Profile = INTENDED
+    room = 9
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = ConsumerGroupModel(Settings(group_consumer_assignment_interval_ms=2_000), self.profile)
+        settings = Settings(group_consumer_assignment_interval_ms=2_000, group_consumer_max_size=self.room)
+        self.model = ConsumerGroupModel(settings, self.profile)
         self.group: ConsumerGroup | None = None
         self.image = IMAGES[0]
         self.now = 1_000
@@ -90,15 +93,20 @@ class Intended(RuleBasedStateMachine):
     def member(self, member_id: str) -> Member | None:
         return None if self.group is None else self.group.member(member_id)
 
-    @rule(member_id=IDS, instance=INSTANCES, names=NAMES, regex=REGEXES, choice=st.integers(0, 1))
+    @rule(member_id=IDS, instance=INSTANCES, wanted=st.tuples(NAMES, REGEXES), vote=VOTES, choice=st.integers(0, 1))
     def join(
-        self, member_id: str, instance: str | None, names: tuple[str, ...] | None, regex: str | None, choice: int
+        self,
+        member_id: str,
+        instance: str | None,
+        wanted: tuple[tuple[str, ...] | None, str | None],
+        vote: str | None,
+        choice: int,
     ) -> None:
+        names, regex = wanted
         if names is None and regex is None:
             names = ("t1",)
-        self.ask(
-            ConsumerGroupHeartbeatRequest("g", member_id, 0, instance, None, 5_000, names, regex, None, ()), choice
-        )
+        body = ConsumerGroupHeartbeatRequest("g", member_id, 0, instance, None, 5_000, names, regex, vote, ())
+        self.ask(body, choice)
 
     @rule(member_id=IDS, lag=st.sampled_from([0, 0, 0, 1]), names=NAMES, regex=REGEXES, mask=st.integers(0, 255))
     def beat(self, member_id: str, lag: int, names: tuple[str, ...] | None, regex: str | None, mask: int) -> None:
@@ -158,6 +166,7 @@ class Intended(RuleBasedStateMachine):
 
     @invariant()
     def holds(self) -> None:
+        assert self.group is None or len(self.group.members) <= self.room  # M-VAL-25
         if self.group is not None and not self.profile.fault_relabelled_instance_stays:
             assert all(check(self.group) for check in MENDED.values())
 
@@ -168,6 +177,18 @@ class Kafka(Intended):
     profile = KAFKA_4_3
 
 
+class Newer(Intended):
+    """Nor do those that are left in 4.4, nor what it does otherwise (V-120…123, V-127)."""
+
+    profile = KAFKA_4_4
+
+
+class Full(Newer):
+    """Where there is room for two."""
+
+    room = 2
+
+
 _SETTINGS = settings(
     max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -175,6 +196,10 @@ TestIntended = Intended.TestCase
 TestIntended.settings = _SETTINGS
 TestKafka = Kafka.TestCase
 TestKafka.settings = _SETTINGS
+TestNewer = Newer.TestCase
+TestNewer.settings = _SETTINGS
+TestFull = Full.TestCase
+TestFull.settings = _SETTINGS
 
 
 def _never_held(members: object) -> dict[object, int]:

@@ -16,11 +16,10 @@ from graphs import (
     sides_of_a_changed_specification,
 )
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_model.consumer import ConsumerGroupModel, World
 from fencepost_model.explore.search import explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
-from fencepost_model.system.config import CLOSED
 from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.consumer.closed import COUNTERS, GROUP, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
@@ -160,6 +159,7 @@ FAULTS = {
     "LateJoin": "fault_rejoin_confirms_revocation",
     "OldJoinIsFenced": "old_known_member_at_zero_fenced",
     "OldRevocationCounts": "old_revocation_advances_epoch",
+    "OldEmptiedWaits": "old_emptied_group_keeps_target_epoch",
 }
 
 
@@ -168,14 +168,16 @@ def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -
     entry = ENTRIES[name]
     assert check_python(entry).wrong == []
     problem = read_problem(entry)
-    switched = replace(CLOSED, **{FAULTS[name]: True})  # type: ignore[arg-type]  # a switch, so a bool
+    switched = replace(INTENDED, **{FAULTS[name]: True})  # type: ignore[arg-type]  # a switch, so a bool
     assert problem.config.profile == switched
     assert check_python(entry, profile=INTENDED).violated == []
 
 
-@pytest.mark.parametrize("name", [name for name in FAULTS if not name.startswith("Old")])
-def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str) -> None:
-    assert check_python(ENTRIES[name], profile=KAFKA_4_3).violated == [ENTRIES[name].breaks]
+@pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_4], ids=lambda profile: profile.name)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str, profile: Profile) -> None:
+    breaks = [ENTRIES[name].breaks] if getattr(profile, FAULTS[name]) else []
+    assert check_python(ENTRIES[name], profile=profile).violated == breaks
 
 
 def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:

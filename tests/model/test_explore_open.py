@@ -1,10 +1,10 @@
-"""The faults of Kafka 4.3 that the closed system leaves out: found as shortest traces, and gone when intended."""
+"""The faults of Kafka that the closed system leaves out: found as shortest traces, and gone when intended."""
 
 from __future__ import annotations
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import INTENDED, KAFKA_4_4
 from fencepost_model.explore.interface import PlainSystem
 from fencepost_model.explore.search import explore
 from fencepost_model.system.open import PROPERTIES, OpenSystem
@@ -43,7 +43,7 @@ def test_every_property_has_its_fault() -> None:
 
 @pytest.mark.parametrize(("name", "limit", "kinds", "expected"), FAULTS, ids=lambda each: str(each)[:30])
 def test_kafka_has_the_fault(name: str, limit: int, kinds: tuple[str, ...], expected: list[str]) -> None:
-    found = explore(PlainSystem(OpenSystem(KAFKA_4_3, limit, kinds, (name,))))
+    found = explore(PlainSystem(OpenSystem(KAFKA_4_4, limit, kinds, (name,))))
     (violation,) = found.violations
     assert violation.property == name
     assert [" ".join(step.label or ()).strip() for step in violation.trace[1:]] == expected

@@ -16,7 +16,7 @@ from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Settings
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4, Settings
 from fencepost_conformance.simulate.choices import Smallest
 from fencepost_conformance.simulate.session import WatchedSession
 from fencepost_conformance.targets.core import CoreSession
@@ -28,7 +28,7 @@ SETTINGS = Settings(
     group_consumer_max_size=3,
     group_consumer_assignment_interval_ms=0,
 )
-PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3)
+PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4)
 GROUPS = ("g", "g-m")
 JUNK = (None, -1, 2**31, 2**70, "7", b"7", True, 1.5, (), [], ("x",), (None,), frozenset({1}), ErrorCode.NONE)
 TOPICS = (ev.Topic("a", bytes(15) + b"a", 2), ev.Topic("b", bytes(15) + b"b", 1), ev.Topic("c", b"short", 1))
@@ -228,7 +228,7 @@ def play(data, protocol, profile, steps=45):
 def test_each_event_is_refused_or_handled(protocol, profile):
     refused = []
 
-    @chosen(12, 50)
+    @chosen(10, 50)
     @given(st.data())
     def run(data):
         refused.append(play(data, protocol, profile).refused)

@@ -14,10 +14,11 @@ from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH, ConsumerGro
 from fencepost.protocol.errors import ErrorCode
 
 from ..machines import C_STABLE
-from .derive import subscription
+from .derive import subscription, votes
 from .group import ConsumerGroupModel, Step, Successor
 from .rows import target_rows, without_epochs
 from .state import SESSION, Beat, ConsumerGroup, Expire, Image, Member, Resolution, Resolve
+from .target import Ask, Wish, valid
 from .turn import World
 
 #: Heartbeats of everybody until a group without changes from outside must have settled.
@@ -124,6 +125,58 @@ def everything_is_owned(system: OpenGroup, point: Point) -> bool:
     wanted = {(topic, number) for each in topics.values() for topic in each for number in range(counts[topic])}
     owned = {(t, n) for m in group.members for t, n, _ in m.assigned if t in topics[m.member_id]}
     return wanted == owned
+
+
+def rest_lasts(system: OpenGroup, point: Point) -> bool:
+    """LIV-17: once nothing changes, a heartbeat that says nothing changes nothing, whatever is left open (NOT-10)."""
+    group = system.settled(point)
+    if group is None:
+        return True
+    world = system.world._replace(now=system.world.now + 60_000 * (ROUNDS + 1))
+    after = [
+        found.group for member in group.members for found in system.model.successors(group, system.beat(member), world)
+    ]
+    return all(each is not None and each._replace(refresh=group.refresh) == group for each in after)
+
+
+def the_elected_assigns(system: OpenGroup, point: Point) -> bool:
+    """M-TGT-02, M-HB-14: once nothing changes, the target is one that an assignor with the most votes gives to members
+    who have it."""
+    group = system.settled(point)
+    if group is None or not group.members:
+        return True
+    image: Image = system.world.image
+    target = dict(group.target)
+    wishes = tuple(
+        Wish(each.member_id, each.instance, subscription(each, group, image), target.get(each.member_id, ()))
+        for each in group.members
+    )
+    counts = {topic.topic_id: topic.partitions for topic in image.topics}
+    elected = votes(system.model.profile, system.model.settings, group.members)
+    return any(valid(Ask(name, group.type, wishes, counts), target) for name in elected)
+
+
+def nothing_waits_for_nobody(system: OpenGroup, point: Point) -> bool:
+    """M-LEAVE-08: nothing is to be assigned to nobody, so an interval need not be over before somebody comes."""
+    group = point.group
+    return group is None or bool(group.members) or group.assignment_epoch == group.epoch
+
+
+def no_more_than_fit(system: OpenGroup, point: Point) -> bool:
+    """M-VAL-25: no group has more members than `group.consumer.max.size`."""
+    return point.group is None or len(point.group.members) <= system.model.settings.group_consumer_max_size
+
+
+def returns_to_its_place(system: OpenGroup, point: Point) -> bool:
+    """M-VAL-28, M-STATIC-03: a static member that left for a while takes its place again under a new member id, also
+    in a group that is full."""
+    members = () if point.group is None else point.group.members
+    for member in members:
+        if member.epoch == STATIC_LEAVE_EPOCH:
+            comes = system.beat(Member("new", member.instance, names=member.names), 0)
+            if _answer(system, point, comes) is not ErrorCode.NONE:
+                return False
+    return True
 
 
 def restarts_with_its_id(system: OpenGroup, point: Point) -> bool:

@@ -70,17 +70,12 @@ class Config:
         return replace(self, profile=profile)
 
 
-#: what the closed systems and the specification stand for: all that is intended, but an emptied consumer group is left
-#: as Kafka 4.3 leaves it (V-122)
-CLOSED = replace(INTENDED, old_emptied_group_keeps_target_epoch=True)
-
-
 def profile_of(constants: Mapping[str, Any]) -> Profile:
-    """``CLOSED`` with the switches that the constants set. Raises ValueError for a switch unknown to it."""
+    """``intended`` with the switches that the constants set. Raises ValueError for a switch unknown to it."""
     switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
     if unknown := {*switches} - {each.name for each in fields(Profile)}:
         raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
-    return replace(CLOSED, name=INTENDED.name, **switches)
+    return replace(INTENDED, name=INTENDED.name, **switches)
 
 
 def from_constants(constants: Mapping[str, Any]) -> Config:

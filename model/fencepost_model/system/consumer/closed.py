@@ -276,10 +276,13 @@ class ConsumerSystem:
 
     def _fail_over(self, group: Group, log: Log) -> Iterator[Outcome]:
         answers = {(to, Reply("NOT_COORDINATOR")) for batch in log.open for to, _ in batch.answers}
+        # Where the group is empty nobody looks at the clock; it may still run for one that was not, if that comes back.
+        clock = {False, self.config.interval} if self.coordinator.is_unassigned(group.hard) else {group.blocked}
         for survive in range(len(log.open) + 1):
             hard = log.open[survive - 1].hard if survive else log.replicated
-            writes = ((GROUP, self.coordinator.load(hard, group.blocked)), (LOG, Log(hard)))
-            yield Outcome(("CoordinatorFailsOver", str(survive)), writes, (*self._deliver(answers), FAULT))
+            for loaded in sorted({self.coordinator.load(hard, blocked) for blocked in clock}):
+                writes = ((GROUP, loaded), (LOG, Log(hard)))
+                yield Outcome(("CoordinatorFailsOver", str(survive)), writes, (*self._deliver(answers), FAULT))
 
     def _fire(self, kind: str, early: str, group: Group, existing: int, is_open: bool, *held: str) -> Iterator[Outcome]:
         session = kind == "SessionTimerFires"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.settings import INTENDED, Profile
 
-from ..config import CLOSED, profile_of
+from ..config import profile_of
 
 ENVIRONMENT: Final = (
     "ClientStarts",
@@ -46,7 +46,7 @@ class ConsumerConfig:
     reorder: bool = False
     slow_appends: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})
-    profile: Profile = field(default=CLOSED)
+    profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
         if unknown := self.allowed - {*ENVIRONMENT}:
@@ -59,7 +59,7 @@ class ConsumerConfig:
         return self.new_instance_of[client] if client < len(self.new_instance_of) else ""
 
     def with_profile(self, profile: Profile) -> ConsumerConfig:
-        return replace(self, profile=replace(profile, old_emptied_group_keeps_target_epoch=True))
+        return replace(self, profile=profile)
 
 
 def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:

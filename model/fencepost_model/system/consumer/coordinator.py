@@ -73,6 +73,7 @@ class Coordinator:
         self._known: dict[tuple[Hard, bool, Beat, int], tuple[Successor, ...]] = {}
         self._interval = config.interval
         self._loses_timers = config.profile.fault_failed_append_loses_timers
+        self._keeps_target_epoch = config.profile.old_emptied_group_keeps_target_epoch
 
     def _run(self, hard: Hard, blocked: bool, step: Step, existing: int) -> Iterator[Successor]:
         group = self._translation.group(hard, blocked)
@@ -130,8 +131,14 @@ class Coordinator:
         (found,) = self._run(group.hard, group.blocked, step, existing)
         return Result(self._after(group, found), Reply("NONE"), step)
 
+    def is_unassigned(self, hard: Hard) -> bool:
+        """M-LEAVE-08: nobody is there, and nothing was computed since: no interval runs. So it is in a new group."""
+        return not hard.members and not self._keeps_target_epoch
+
     def load(self, hard: Hard, blocked: bool) -> Group:
-        """F-LOAD-01, F-LOAD-05, M-TMR-01, M-TMR-02. Whether the interval runs is a matter of the clock."""
+        """F-LOAD-01, F-LOAD-05, M-TMR-01, M-TMR-02. Whether the interval runs is a matter of the clock, but for a group
+        in which none can."""
+        blocked = blocked and not self.is_unassigned(hard)
         unrevoked = {name: member.epoch for name, member in hard.members if member.state == "UNREVOKED"}
         return Group(hard, pairs(unrevoked), frozenset(name for name, _ in hard.members), blocked)
 

@@ -107,8 +107,9 @@ def _goes_silently() -> Patches:
 
     def expire(self: Coordinator, group: Group, member_id: str, existing: int) -> Result:
         result = right(self, group, member_id, existing)
-        silent = result.group.hard._replace(group_epoch=group.hard.group_epoch)
-        return result._replace(group=result.group._replace(hard=silent))
+        before = group.hard
+        silent = result.group.hard._replace(group_epoch=before.group_epoch, assignment_epoch=before.assignment_epoch)
+        return result._replace(group=result.group._replace(hard=silent, blocked=group.blocked))
 
     return [(Coordinator, "expire_session", expire)]
 

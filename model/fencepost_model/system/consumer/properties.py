@@ -154,6 +154,17 @@ def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
     yield StepInvariant("NoMemberIsBetweenEpochs", (system.hard,), holds, frozenset(actions))
 
 
+def who_comes_first_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
+    """M-LEAVE-08: an interval that others began keeps nobody waiting who is alone."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        comes = after[0].members and not before[0].members
+        return not comes or after[0].assignment_epoch == after[0].group_epoch
+
+    beats = frozenset({"CoordinatorGetsHeartbeat"})
+    yield StepInvariant("WhoComesFirstNeedNotWait", (system.hard,), holds, beats)
+
+
 def _granted_in_time(_: Hard, __: str, member: Member) -> bool:
     return all(epoch <= member.epoch for _, epoch in member.assigned | member.revoking)
 
@@ -310,6 +321,7 @@ CATALOGUE: Final[dict[str, Property]] = {
     "EpochsKeepTheirOrder": _of_hard("EpochsKeepTheirOrder", _epochs_in_order),
     "NoEpochFalls": no_epoch_falls,
     "NoMemberIsBetweenEpochs": no_member_is_between_epochs,
+    "WhoComesFirstNeedNotWait": who_comes_first_need_not_wait,
     # INV-KIP-16
     "NoAssignmentEpochIsNewerThanItsMember": _of_members("NoAssignmentEpochIsNewerThanItsMember", _granted_in_time),
     # INV-KIP-02

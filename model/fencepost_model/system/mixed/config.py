@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from fencepost.protocol.settings import MigrationPolicy, Profile
+from fencepost.protocol.settings import INTENDED, MigrationPolicy, Profile
 
-from ..config import CLOSED, Config, profile_of
+from ..config import Config, profile_of
 from ..consumer.config import ConsumerConfig
 
 ENVIRONMENT: Final = (
@@ -61,7 +61,7 @@ class MixedConfig:
     faults: int = 0
     reorder: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})
-    profile: Profile = field(default=CLOSED)
+    profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
         if unknown := self.allowed - {*ENVIRONMENT}:
@@ -76,7 +76,7 @@ class MixedConfig:
     def with_profile(self, profile: Profile) -> MixedConfig:
         """Of the profile's switches those that are about groups of both protocols: the others are left as intended."""
         switches = {name: getattr(profile, name) for name in SWITCHES}
-        return replace(self, profile=replace(CLOSED, name=profile.name, **switches))
+        return replace(self, profile=replace(INTENDED, name=profile.name, **switches))
 
     @property
     def classic(self) -> Config:
