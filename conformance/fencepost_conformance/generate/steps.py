@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from random import Random
 
 from fencepost.protocol.events import AppendFailed, Load, TimerFired
@@ -24,9 +25,6 @@ class Steps(ABC):
     def __init__(self, world: World, rng: Random) -> None:
         self._world = world
         self._rng = rng
-        weighted = self._weighted()
-        self._kinds = [kind for _, kind in weighted]
-        self._weights = [weight for weight, _ in weighted]
 
     @abstractmethod
     def _weighted(self) -> list[Weighted]:
@@ -51,6 +49,8 @@ class Steps(ABC):
     def run(self, steps: int, between: Callable[[World], None] | None = None) -> None:
         """Steps until the trace has so many events; ``between`` is called before each of them."""
         world, rng = self._world, self._rng
+        weighted = self._weighted()  # not kept: methods of ours would keep the whole trace for the garbage collector
+        kinds, weights = [kind for _, kind in weighted], [*accumulate(weight for weight, _ in weighted)]
         if rng.random() < 0.03:  # requests before the partition is owned (F-RT-02)
             self._client()
             self.forge()
@@ -64,7 +64,7 @@ class Steps(ABC):
             elif not world.owned:
                 self._not_owned()
             else:
-                rng.choices(self._kinds, self._weights)[0]()
+                rng.choices(kinds, cum_weights=weights)[0]()
             self._befalls()
 
     def _begin(self) -> None:

@@ -39,6 +39,8 @@ class TimerKind(Enum):
     CONSUMER_SYNC = "consumer-sync"  #: time for it to send SyncGroup after its join (X-TMR-03)
     OPERATION = "operation"  #: write operation not yet replicated (G-CFG-25, F-RT-09); ``member_id`` is unused
 
+    __hash__ = object.__hash__  # a member is equal to itself only; keys of timers are looked up very often
+
 
 @dataclass(frozen=True, slots=True)
 class TimerKey:
