@@ -109,6 +109,12 @@ def nobody_is_told_of_a_fault(search: Search, play: Play) -> bool:
     return all(getattr(body, "error_code", None) is not ErrorCode.UNKNOWN_SERVER_ERROR for _, body in play.answers)
 
 
+def who_joins_is_told_what_is_wrong(search: Search, play: Play) -> bool:
+    """X-JOIN-09, X-DOWN-20: no JoinGroup is answered UNKNOWN_SERVER_ERROR, which tells its sender nothing."""
+    answer = play.answer()
+    return not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def a_refusal_changes_nothing(search: Search, play: Play) -> bool:
     """X-UP-09: a ConsumerGroupHeartbeat for which there is no room answers nobody else."""
     answer = play.answer()
@@ -360,6 +366,13 @@ WHOLE = (
         (Ask(join("m1")), _leave("m1", fails=True), DESCRIBE),
         members_are_described_once,
         3,
+    ),
+    Whole(  # X-JOIN-09, V-125: 4.4 does otherwise than 4.3
+        "old_malformed_join_is_internal",
+        "",
+        (Ask(join("m1")), _classic("", Protocol("range", b""), instance="i1")),
+        who_joins_is_told_what_is_wrong,
+        2,
     ),
 )
 

@@ -23,7 +23,7 @@ from classic_moves import (
     syncs,
 )
 from shortest import Ask, Grow, Lose, Play, Search, Whole, Win, join, read_events
-from test_coordinator_faults import nobody_is_told_of_a_fault
+from test_coordinator_faults import who_joins_is_told_what_is_wrong
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
@@ -219,7 +219,7 @@ FAULTS = (
         "fault_relabelled_instance_stays",
         "downgrade-by-a-former-name",
         (Ask(join("m1", instance="i1")), Ask(join("m1", instance="i2")), joins("", instance="i1")),
-        nobody_is_told_of_a_fault,
+        who_joins_is_told_what_is_wrong,
         3,
     ),
     Whole(  # X-DOWN-30
