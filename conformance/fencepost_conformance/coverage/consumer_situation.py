@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from fencepost.protocol import consumer_messages as c
@@ -16,6 +15,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
+from .once import once
 from .situation import LeaderSync
 
 
@@ -84,26 +84,26 @@ class ConsumerSituation:
             return self.event.key.group_id, getattr(self.event.key, "member_id", "")
         return "", ""
 
-    @cached_property
+    @once
     def upgraded(self) -> bool:
         """A classic group with members became this consumer group (X-UP-01)."""
         old = self.classic_before
         return old is not None and bool(old.members) and self.before is None and self.after is not None
 
-    @cached_property
+    @once
     def downgraded(self) -> bool:
         """The consumer group, which had members, became a classic one (X-DOWN-01, X-DOWN-20)."""
         old = self.before
         return old is not None and bool(old.members) and self.after is None and self.classic_after is not None
 
-    @cached_property
+    @once
     def gone(self) -> list[ConsumerMemberView]:
         """Members of the group that the step removed."""
         stands = self.after or self.classic_after
         left = {row.member_id for row in stands.members} if stands else set()
         return [row for row in self.before.members if row.member_id not in left] if self.before else []
 
-    @cached_property
+    @once
     def accepted(self) -> bool:
         """A heartbeat with epoch ≥ 0 that the coordinator took."""
         return self.body.member_epoch >= 0 and self.now is not None and self.error in (None, ErrorCode.NONE)
@@ -112,7 +112,7 @@ class ConsumerSituation:
         """Keys (of tombstones) or values that the step wrote for that kind of key."""
         return self._records.get((key, removed), [])
 
-    @cached_property
+    @once
     def _records(self) -> dict[tuple[type, bool], list[Any]]:
         found: dict[tuple[type, bool], list[Any]] = {}
         for record in self.seen.records:
@@ -120,24 +120,24 @@ class ConsumerSituation:
             found.setdefault((type(record.key), record.value is None), []).append(told)
         return found
 
-    @cached_property
+    @once
     def bumped(self) -> bool:
         return bool(self.wrote(r.ConsumerGroupMetadataKey))
 
-    @cached_property
+    @once
     def computed(self) -> bool:
         return bool(self.wrote(r.ConsumerGroupTargetAssignmentMetadataKey))
 
-    @cached_property
+    @once
     def reconciled(self) -> bool:
         return bool(self.wrote(r.ConsumerGroupCurrentMemberAssignmentKey))
 
-    @cached_property
+    @once
     def fenced(self) -> bool:
         """The step removed members for good."""
         return self.bumped and bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
 
-    @cached_property
+    @once
     def resubscribed(self) -> bool:
         """The names or the regex of a known member changed."""
         old, new = self.member, self.now
@@ -148,7 +148,7 @@ class ConsumerSituation:
             != (new.subscribed_topic_names, new.subscribed_topic_regex)
         )
 
-    @cached_property
+    @once
     def replaced(self) -> bool:
         """A static member took the place of another (M-STATIC-03)."""
         instance = getattr(self.body, "instance_id", None)
@@ -158,12 +158,12 @@ class ConsumerSituation:
         left = bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
         return old is not None and left and dict(self.after.static_members).get(instance) == self.member_id
 
-    @cached_property
+    @once
     def granted(self) -> set[tuple[bytes, int]]:
         """Partitions that the member was not assigned before."""
         return held(self.now) - held(self.member)
 
-    @cached_property
+    @once
     def dropped(self) -> set[tuple[bytes, int]]:
         """Partitions that it was assigned before."""
         return held(self.member) - held(self.now)

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
-from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+)
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Settings
@@ -43,6 +47,7 @@ class Watcher:
         self._met: dict[int, ev.Request] = {}  # likewise, those of the classic protocol that met a consumer group
         self._downgrades: dict[str, int] = {}
         self._rules = OpenRules()
+        self._consumers = False  # there was something of the consumer protocol; nothing is asked of it before
         self._loading = False
         self._start = self._end = 0  # of the log, before and after the last step
         self._leader_syncs: tuple[LeaderSync, ...] = ()
@@ -100,7 +105,8 @@ class Watcher:
             leader_syncs=self._leader_syncs,
         )
         yield from (f"rule {rule}" for rule in rules_of(situation, of_groups, self._rules, met=met))
-        if self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request):
+        self._consumers = self._consumers or bool(seen.consumer_groups) or _of_consumers(event)
+        if self._consumers and (self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request)):
             yield from self._of_consumers(event, seen, met=met)
 
     def _conversions(self, seen: Observation) -> Iterator[str]:
@@ -171,6 +177,12 @@ class Watcher:
         if seen.records and isinstance(event, ev.Request) and isinstance(event.body, m.SyncGroupRequest):
             sync = LeaderSync(event.body.group_id, event.body.generation_id, self._end)
             self._leader_syncs = (*self._leader_syncs, sync)
+
+
+def _of_consumers(event: ev.Event) -> bool:
+    return isinstance(event, ev.Request) and isinstance(
+        event.body, ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest
+    )
 
 
 def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[str]:

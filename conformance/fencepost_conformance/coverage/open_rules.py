@@ -31,17 +31,16 @@ class OpenRules:
     def __init__(self) -> None:
         self._left: dict[int, Rules] = {}
 
-    def shown(self, tables: Tables, situation: object) -> Iterator[str]:
+    def shown(self, tables: Tables, situation: object) -> list[str]:
         """The rules of these tables that decided in this step and, of their table, in none before."""
-        for holds, rules in tables:
-            if holds(situation):
-                yield from self._shown(rules, situation)
-
-    def _shown(self, rules: Rules, situation: object) -> list[str]:
-        left = self._left.get(id(rules))
-        if left is None:
-            left = self._left[id(rules)] = dict(rules)
-        found = [rule for rule, holds in left.items() if holds(situation)]
-        for rule in found:
-            del left[rule]
+        found: list[str] = []
+        for asked, rules in tables:
+            if not asked(situation):
+                continue
+            left = self._left.get(id(rules))
+            if left is None:
+                left = self._left[id(rules)] = dict(rules)
+            for rule in [rule for rule, holds in left.items() if holds(situation)]:
+                del left[rule]
+                found.append(rule)
         return found

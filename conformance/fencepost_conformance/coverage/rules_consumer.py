@@ -247,8 +247,8 @@ _SEEN: _Rules = {
     ),
     "M-RX-01": lambda s: any(view is not None and view.regexes for view in s.seen.consumer_groups.values()),
 }  # fmt: skip
-#: of any step
-_ANY: _Rules = {
+#: of any event that is no request
+_HAPPENED: _Rules = {
     "M-TMR-08": lambda s: (
         isinstance(s.event, ev.AppendFailed)
         and any(at == s.event.at_ms + 500 for key, at in s.seen.timers.items() if key.kind.value.startswith("consumer"))
@@ -258,15 +258,18 @@ _ANY: _Rules = {
         isinstance(s.event, ev.AppendFailed)
         and any(key.kind is TimerKind.CONSUMER_SESSION for key in s.armed)
     ),
-    "M-RX-02": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey, removed=True)),
     "M-RX-04": lambda s: isinstance(s.event, ev.TaskDone) and not s.seen.records,
     "M-RX-05": lambda s: isinstance(s.event, ev.TaskDone) and bool(s.wrote(r.ConsumerGroupRegularExpressionKey)),
     "M-EPOCH-07": lambda s: isinstance(s.event, ev.TaskDone) and s.bumped,
+    "M-CFG-01": lambda s: isinstance(s.event, ev.GroupConfigChanged) and s.event.config is not None,
+}  # fmt: skip
+#: of any step
+_ANY: _Rules = {
+    "M-RX-02": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey, removed=True)),
     "M-DESC-01": lambda s: any(
         isinstance(reply.body, c.ConsumerGroupDescribeResponse) and any(group.members for group in reply.body.groups)
         for reply in s.seen.replies
     ),
-    "M-CFG-01": lambda s: isinstance(s.event, ev.GroupConfigChanged) and s.event.config is not None,
 }  # fmt: skip
 HEARTBEAT: Tables = (
     (lambda s: s.error not in (None, E.NONE), _REFUSED),
@@ -278,6 +281,7 @@ ANY: Tables = (
     (lambda s: bool(s.answers), _ANSWERED),
     (lambda s: s.fenced, _FENCED),
     (lambda s: bool(s.seen.consumer_groups), _SEEN),
+    (lambda s: s.body is None, _HAPPENED),
     (always, _ANY),
 )
 OF_MEMBER_STATE = {_STABLE: "M-MS-01", _UNREVOKED: "M-MS-02", _UNRELEASED: "M-MS-03", _UNKNOWN: "M-MS-04"}

@@ -246,17 +246,36 @@ _JOIN: MixedRules = {
     "C-JOIN-10": lambda s: _gives_way(s) and s.classic_after is not None,
     "C-JOIN-15": lambda s: _gives_way(s) and s.error is E.UNKNOWN_MEMBER_ID,
 }  # fmt: skip
-#: of any request
-_REQUEST: MixedRules = {
+#: of any request that makes a consumer group, or takes one away
+_EXCHANGED: MixedRules = {
     "M-VAL-22": _empty_converted,
-    "M-STATIC-15": lambda s: s.replaced and s.member is not None and s.member.instance_id != s.body.instance_id,
     "X-POL-05": lambda s: _gives_way(s) or _empty_converted(s),
+}  # fmt: skip
+#: of any heartbeat of a static member
+_STATIC: MixedRules = {
+    "M-STATIC-15": lambda s: s.replaced and s.member is not None and s.member.instance_id != s.body.instance_id,
     "X-UP-13": _takes_instance,
+}  # fmt: skip
+#: of any heartbeat of the classic protocol
+_BEAT: MixedRules = {
     "X-DOWN-07": lambda s: (
         isinstance(s.body, m.HeartbeatRequest)
         and s.classic_before is not None
         and s.classic_before.generation_id == s.downgraded_at
         and s.error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION)
+    ),
+}  # fmt: skip
+#: of any step that converts a group, or removes members of one for good
+_CONVERTED: MixedRules = {
+    "X-POL-01": lambda s: (s.upgraded or s.downgraded) and _policy(s) is MigrationPolicy.BIDIRECTIONAL,
+    "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
+    "X-DOWN-08": _all_classic,
+}  # fmt: skip
+#: of any event that is no request
+_HAPPENED: MixedRules = {
+    "X-UP-16": _old_sync_ends,
+    "X-DOWN-33": lambda s: (
+        isinstance(s.event, ev.TimerFired) and s.event.key.kind in _CONSUMER_TIMERS and s.classic_before is not None
     ),
 }  # fmt: skip
 #: of any step
@@ -266,19 +285,16 @@ _ANY: MixedRules = {
         and any(row.error_code is E.GROUP_ID_NOT_FOUND for row in reply.body.groups)
         for reply in s.seen.replies
     ),
-    "X-POL-01": lambda s: (s.upgraded or s.downgraded) and _policy(s) is MigrationPolicy.BIDIRECTIONAL,
-    "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
-    "X-UP-16": _old_sync_ends,
-    "X-DOWN-08": _all_classic,
     "X-DOWN-09": _cannot_leave,
-    "X-DOWN-33": lambda s: (
-        isinstance(s.event, ev.TimerFired) and s.event.key.kind in _CONSUMER_TIMERS and s.classic_before is not None
-    ),
 }  # fmt: skip
 UPGRADE: Tables = ((always, _UPGRADE),)
 ANY: Tables = (
     (lambda s: s.downgraded, _DOWNGRADED),
     (lambda s: isinstance(s.body, m.JoinGroupRequest), _JOIN),
-    (lambda s: s.body is not None, _REQUEST),
+    (lambda s: s.body is not None and (s.before is None) is not (s.after is None), _EXCHANGED),
+    (lambda s: getattr(s.body, "instance_id", None) is not None, _STATIC),
+    (lambda s: isinstance(s.body, m.HeartbeatRequest), _BEAT),
+    (lambda s: s.fenced or s.upgraded or s.downgraded, _CONVERTED),
+    (lambda s: s.body is None, _HAPPENED),
     (always, _ANY),
 )

@@ -31,20 +31,24 @@ UNREACHED_MIXED_RULES: dict[str, str] = {
 def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, met: bool) -> Iterator[str]:
     """The rules that decided in this step, of those that are ``left``; ``met``: a request of the classic protocol met a
     consumer group."""
-    for tables in _tables(situation, met=met):
-        yield from left.shown(tables, situation)
+    yield from left.shown(_tables(situation, met=met), situation)
     for view in situation.seen.consumer_groups.values():
         if view is not None:
             yield OF_STATE[view.state]
             yield from (OF_MEMBER_STATE[row.state] for row in view.members)
 
 
-def _tables(situation: ConsumerSituation, *, met: bool) -> Iterator[Tables]:
-    yield ANY
-    yield rules_mixed.ANY
-    yield rules_conversion.ANY
-    classic = situation.classic_before
+#: what is asked for in any step, and in one with such a request
+_ANY: Tables = (*ANY, *rules_mixed.ANY, *rules_conversion.ANY)
+_HEARTBEAT: Tables = (*_ANY, *HEARTBEAT)
+_UPGRADE: Tables = (*_ANY, *rules_conversion.UPGRADE)
+_OF_BODY = {body: (*_ANY, *tables) for body, tables in rules_mixed.OF_BODY.items()}
+
+
+def _tables(situation: ConsumerSituation, *, met: bool) -> Tables:
     if met:
-        yield rules_mixed.OF_BODY[type(situation.body)]
-    elif isinstance(situation.body, c.ConsumerGroupHeartbeatRequest):
-        yield rules_conversion.UPGRADE if classic is not None and classic.members else HEARTBEAT
+        return _OF_BODY[type(situation.body)]
+    if isinstance(situation.body, c.ConsumerGroupHeartbeatRequest):
+        classic = situation.classic_before
+        return _UPGRADE if classic is not None and classic.members else _HEARTBEAT
+    return _ANY

@@ -331,9 +331,10 @@ _CHANGED: Rules = {
 _ANY: Rules = {
     "C-JOIN-49": lambda s: any(isinstance(r.body, m.JoinGroupResponse) and r.body.members for r in s.seen.replies),
 }  # fmt: skip
+_KINDS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
 ANY: Tables = (
     (lambda s: bool(s.completed), _COMPLETED),
-    (lambda s: bool(s.seen.timers), _TIMERS),
+    (lambda s: any(key.kind in _KINDS for key in s.seen.timers), _TIMERS),
     (lambda s: bool(s.seen.groups), _CHANGED),
     (always, _ANY),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from fencepost.protocol import events as ev
@@ -15,6 +14,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 
 from ..targets.base import Observation
+from .once import once
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +75,25 @@ class Situation:
             return None
         return next((row for row in self.before.members if row.member_id == member_id), None)
 
-    @cached_property
+    @once
     def error(self) -> ErrorCode | None:
         """The error code of the request's own immediate answer."""
         return None if self.answer is None else getattr(self.answer, "error_code", None)
 
-    @cached_property
+    @once
     def state(self) -> GroupState | None:
         return None if self.before is None else self.before.state
 
-    @cached_property
+    @once
     def is_leader(self) -> bool:
         return self.member is not None and self.before is not None and self.before.leader == self.member.member_id
 
-    @cached_property
+    @once
     def initial(self) -> bool:
         """An initial rebalance was in progress (C-ST-20)."""
         return self.state is GroupState.PREPARING_REBALANCE and self.before.previous_state is GroupState.EMPTY  # type: ignore[union-attr]
 
-    @cached_property
+    @once
     def replaced(self) -> MemberView | None:
         """The static member that this JoinGroup took the place of (C-STATIC-02)."""
         body, before, after = self.body, self.before, self.after
@@ -104,7 +104,7 @@ class Situation:
             return None
         return next((row for row in before.members if row.member_id == old), None)
 
-    @cached_property
+    @once
     def added(self) -> MemberView | None:
         """The member that this step added as new (C-JOIN-40)."""
         if self.after is None:
@@ -112,7 +112,7 @@ class Situation:
         had = {row.member_id for row in self.before.members} if self.before else set()
         return next((row for row in self.after.members if row.member_id not in had and row.is_new), None)
 
-    @cached_property
+    @once
     def gone(self) -> set[str]:
         """Members of the group that the step removed."""
         if self.before is None:
@@ -120,7 +120,7 @@ class Situation:
         left = {row.member_id for row in self.after.members} if self.after else set()
         return {row.member_id for row in self.before.members} - left
 
-    @cached_property
+    @once
     def completed(self) -> list[tuple[GroupView, GroupView]]:
         """Groups whose join phase this step completed: view before and after (C-JOIN-44)."""
         return [
@@ -129,7 +129,7 @@ class Situation:
             if view is not None and name in self.groups and view.generation_id == self.groups[name].generation_id + 1
         ]
 
-    @cached_property
+    @once
     def rebalanced(self) -> bool:
         """The step brought the group into a (new) Preparing phase, perhaps through it."""
         before, after = self.before, self.after
@@ -137,12 +137,12 @@ class Situation:
             return False
         return after.state is GroupState.PREPARING_REBALANCE or after.generation_id > before.generation_id
 
-    @cached_property
+    @once
     def same_protocols(self) -> bool:
         """C-JOIN-61, for a JoinGroup of a known member."""
         return self.member is not None and self.member.protocols == self.body.protocols
 
-    @cached_property
+    @once
     def failed(self) -> list[tuple[ev.Request, m.ResponseBody]]:
         """Requests of earlier steps, to groups of this protocol, that this step answered with an error: the request and
         its answer."""

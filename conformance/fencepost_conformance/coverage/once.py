@@ -1,0 +1,20 @@
+"""What is worked out once, when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """As ``functools.cached_property``, which before Python 3.12 takes a lock that costs more than most answers."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self._name = make.__name__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        found = instance.__dict__[self._name] = self._make(instance)
+        return found
