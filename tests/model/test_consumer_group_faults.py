@@ -182,7 +182,7 @@ def test_votes_come_and_go(holds: Callable[[OpenGroup, Point], bool], profile: P
         join("m1", _BOTH, instance="i1", vote="range"),
         join("m2", _BOTH, instance="i2"),
         join("m3", _BOTH, instance="i1", vote="uniform"),
-        join("m4", _BOTH, instance="i2", vote="range"),
+        join("m4", _BOTH, vote="range"),
     )
     full = replace(NOW, group_consumer_max_size=2)
     assert _system(profile, joins, full, _ONE_EACH).shortest(holds, 5) is None

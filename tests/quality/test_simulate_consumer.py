@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from fencepost.member.consumer import ConsumerSettings, ConsumerState
-from fencepost.protocol.settings import INTENDED, PROFILES
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, PROFILES
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.consumer_member_checks import choose
 from fencepost_conformance.mutants.mutant import planted
@@ -110,3 +110,27 @@ def test_what_kafkas_client_does_not_report_is_given_to_a_second_member():
     assert report.broken is not None
     assert report.broken.rule == "INV-KIP-09"
     assert simulate(draw_consumer_plan(52)).broken is None
+
+
+def _voting(seed, profile):
+    """A plan in which members ask for one assignor or the other."""
+    plan, rng = draw_consumer_plan(seed, profile), Random(f"votes {seed}")
+    votes = [rng.choice(["range", "uniform", None]) for _ in plan.hosts]
+    hosts = [
+        replace(host, settings=replace(host.settings, server_assignor=vote))
+        for host, vote in zip(plan.hosts, votes, strict=True)
+    ]
+    return replace(plan, hosts=tuple(hosts))
+
+
+@pytest.mark.parametrize("seed", [1, 3, 17])
+def test_a_group_whose_votes_are_tied_settles_but_in_kafka_4_4(seed):
+    """M-HB-15, LIV-17: found by whole groups as well; 4.3 counts votes without a bump (V-121)."""
+    tied = replace(INTENDED, fault_tied_vote_bumps=True)
+    broken = {profile: simulate(_voting(seed, profile)).broken for profile in (INTENDED, KAFKA_4_3, KAFKA_4_4, tied)}
+    assert {profile: found and found.rule for profile, found in broken.items()} == {
+        INTENDED: None,
+        KAFKA_4_3: None,
+        KAFKA_4_4: "LIV-05",
+        tied: "LIV-05",
+    }
