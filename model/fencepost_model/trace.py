@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.events import Event, Reply, Request, TaskKey, TimerFired, TimerKey
+from fencepost.protocol.events import Event, Load, Reply, Request, TaskKey, TimerKey
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
@@ -27,6 +27,7 @@ from .classic.state import Group
 from .consumer.observe import Seen, no_matcher
 from .consumer.oracle import Matcher
 from .deadlines import Deadlines, after_step
+from .impossible import REASONS, impossible
 
 #: How many alternatives a verdict shows in words.
 SHOWN: Final = 4
@@ -37,7 +38,8 @@ class Observed(Protocol):
 
     ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
     classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
-    ``tasks``: work that was started beside.
+    ``tasks``: work that was started beside. ``error``: one of ``impossible.REASONS``, if the target refused the event;
+    anything else it says of it does not count.
     """
 
     @property
@@ -52,6 +54,8 @@ class Observed(Protocol):
     def consumer_groups(self) -> Mapping[str, ConsumerGroupView | None] | None: ...
     @property
     def tasks(self) -> Sequence[TaskKey] | None: ...
+    @property
+    def error(self) -> str | None: ...
 
 
 class Candidate(NamedTuple):
@@ -72,7 +76,7 @@ class Alternative(NamedTuple):
 class Verdict:
     """``ok``: the event can be explained, by any of the steps ``taken``. Otherwise ``alternatives`` is what could have
     been, closest first. ``rules`` are those that decide in either. An event that cannot occur at all has a ``reason``
-    and no alternatives."""
+    and no alternatives; it is accepted, with nothing taken, where the target refused it for just that."""
 
     ok: bool
     index: int
@@ -110,6 +114,7 @@ class Follower:
         self.candidates: list[Candidate] = [Candidate(self.model.initial(), {})]
         self.index = 0
         self._versions: dict[int, int] = {}
+        self._ends: frozenset[int] | None = frozenset()  #: of the records of each step, as far as not replicated
 
     def feed(self, event: Event, observed: Observed) -> Verdict:
         """Take the event with what was observed of it."""
@@ -117,7 +122,19 @@ class Follower:
         if verdict.ok:
             self.candidates = after
             self.index += 1
+            self._note(event, observed)
         return verdict
+
+    def _note(self, event: Event, observed: Observed) -> None:
+        state, wrote = self.candidates[0].state, observed.records
+        end = state.durable + state.undurable
+        if isinstance(event, Load) and end == state.durable:
+            self._ends = frozenset()
+        elif wrote is None or self._ends is None:
+            self._ends = None  # until a load: who does not tell its records does not tell where those of a step end
+        else:
+            ends = (*(known for known in self._ends if known <= end - len(wrote)), *([end] if wrote else []))
+            self._ends = frozenset(known for known in ends if known > state.durable)
 
     def accepts(self, event: Event, observed: Observed) -> tuple[Verdict, list[Candidate]]:
         """The verdict on an event, and the states that explain it, without going there."""
@@ -129,10 +146,15 @@ class Follower:
         reason = ""
         seen = Seen(observed.records, observed.consumer_groups, self.matcher)
         for state, deadlines in self.candidates:
-            if isinstance(event, TimerFired):
-                reason = _not_due(event, deadlines)
-                if reason:
-                    continue
+            word, why = impossible(state, deadlines, self._ends, event)
+            if observed.error in REASONS:
+                reason = _refused_wrongly(word, observed)
+                if not reason:
+                    accepted.append(Candidate(state, deadlines))
+                continue
+            if word:
+                reason = why
+                continue
             new_id = fresh_id(event, observed, state)
             try:
                 steps = self.model.successors(state, event, new_id, seen)
@@ -183,13 +205,14 @@ def fresh_id(event: Event, observed: Observed, state: CoordinatorState) -> str:
     return f"?{event.id}"
 
 
-def _not_due(event: TimerFired, deadlines: Deadlines) -> str:
-    """Why the timer cannot fire now (F-RT-17), or an empty string."""
-    deadline = deadlines.get(event.key)
-    if deadline is None:
-        return f"the timer {event.key} is not armed"
-    if deadline > event.at_ms:
-        return f"the timer {event.key} is due at {deadline}, not at {event.at_ms}"
+def _refused_wrongly(word: str, observed: Observed) -> str:
+    """Why a target may not have refused an event so, or an empty string. ``word``: why the event cannot happen."""
+    if observed.error != word:
+        return f"it was refused ({observed.error}), and {f'the reason is {word}' if word else 'it can happen'}"
+    if any(
+        (observed.records, observed.replies, observed.timers, observed.groups, observed.consumer_groups, observed.tasks)
+    ):
+        return f"it was refused ({observed.error}), and something changed all the same"
     return ""
 
 

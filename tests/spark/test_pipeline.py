@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,18 @@ from fencepost_conformance.pipeline.summary import Summary
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install -e '.[spark]'")
 
-from fencepost_conformance.pipeline.spark import all_rows, from_spark, run_spark, wave_folder
+from pyspark.errors import PySparkException
+
+from fencepost_conformance.pipeline import spark
+from fencepost_conformance.pipeline.spark import (
+    _SCHEMA,
+    all_rows,
+    as_arrow,
+    from_spark,
+    run_spark,
+    summarise,
+    wave_folder,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PLAN = Plan(Job("core", "kafka-4.3", 60), first=5, count=90, chunk=7, wave=40)
@@ -88,6 +100,40 @@ def test_sums_are_those_of_the_rows(
     _, summary = runs[cores][protocol]
     assert summary == by_hand
     assert len(catalogue.names(summary.reached)) > 100
+
+
+def test_traces_that_could_not_be_run_are_neither_held_nor_failed(
+    tmp_path: Path, expected: dict[GroupProtocol, list[Row]]
+) -> None:
+    rows = expected[GroupProtocol.CLASSIC]
+    lost = {rows[2].seed, rows[9].seed}
+    rows = [replace(row, verdict="broken", left="it ended") if row.seed in lost else row for row in rows]
+    by_hand = Summary(PLAN.job)
+    by_hand.add_all(rows)
+    with started(Place(cores=1), needs.TRACES) as running:
+        values = as_arrow(rows).to_pylist()
+        told = summarise(PLAN, running.session.createDataFrame(values, _SCHEMA), "here")
+    assert (told, told.broken, [row.seed for row in told.unrun]) == (by_hand, 2, sorted(lost))
+
+
+GONE = "fencepost_conformance.jvm.process.ProcessFault: 10 traces in a row could not be run; the last, of seed 7: gone"
+
+
+def test_a_target_that_runs_nothing_any_more_leaves_what_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_ = PLAN.waves()
+    real = spark.check_wave
+
+    def wave(running: Running, plan: Plan, seeds: range) -> object:
+        if seeds == first:
+            return real(running, plan, seeds)
+        raise PySparkException(f"Job aborted\n{GONE}\n")
+
+    monkeypatch.setattr(spark, "check_wave", wave)
+    with started(Place(cores=1), needs.TRACES) as running:
+        summary = run_spark(running, PLAN, LocalFolder(tmp_path))
+    assert (summary.traces, summary.stopped) == (len(first), GONE.partition(": ")[2])
 
 
 def test_traces_of_mixed_groups_convert_them(runs: dict[int, dict[GroupProtocol, Found]]) -> None:
