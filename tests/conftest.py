@@ -4,14 +4,14 @@ left to make test-all."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fencepost.protocol.settings import Profile
-from fencepost_conformance.generate.generator import Generated
+from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.trace import EventTrace, read_traces
@@ -19,6 +19,7 @@ from fencepost_conformance.trace import EventTrace, read_traces
 #: how many tests were left out that only ``make test-all`` runs
 LEFT = pytest.StashKey[int]()
 Kept = Callable[..., list[Generated]]
+Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,18 @@ def kept() -> Kept:
         return found
 
     return traces
+
+
+@pytest.fixture(scope="session")
+def traces(kept: Kept) -> Traces:
+    """So many traces of a protocol and a profile, and those that are kept."""
+
+    def made(protocol: GroupProtocol, profile: Profile, count: int) -> Iterator[Generated]:
+        for seed in range(count):
+            yield generate(seed, profile, 60, protocol)
+        yield from kept(protocol, profile)
+
+    return made
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.events import Event, Load, Reply, Request, TaskKey, TimerKey
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.records import Record
@@ -27,7 +28,7 @@ from .classic.state import Group
 from .consumer.observe import Seen, no_matcher
 from .consumer.oracle import Matcher
 from .deadlines import Deadlines, after_step
-from .impossible import REASONS, impossible
+from .impossible import impossible
 
 #: How many alternatives a verdict shows in words.
 SHOWN: Final = 4
@@ -38,7 +39,7 @@ class Observed(Protocol):
 
     ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
     classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
-    ``tasks``: work that was started beside. ``error``: one of ``impossible.REASONS``, if the target refused the event;
+    ``tasks``: work that was started beside. ``error``: one of ``IMPOSSIBLE``, if the target refused the event;
     anything else it says of it does not count.
     """
 
@@ -147,7 +148,7 @@ class Follower:
         seen = Seen(observed.records, observed.consumer_groups, self.matcher)
         for state, deadlines in self.candidates:
             word, why = impossible(state, deadlines, self._ends, event)
-            if observed.error in REASONS:
+            if observed.error in IMPOSSIBLE:
                 reason = _refused_wrongly(word, observed)
                 if not reason:
                     accepted.append(Candidate(state, deadlines))

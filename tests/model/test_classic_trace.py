@@ -172,6 +172,7 @@ def test_what_is_not_observed_is_not_judged() -> None:
         groups = None
         consumer_groups = None
         tasks = None
+        error = None
 
         def __init__(self, seen: Observation) -> None:
             self.replies = seen.replies

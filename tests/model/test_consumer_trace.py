@@ -17,7 +17,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.events import TimerKind, Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4, Profile
-from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_model.consumer.observe import Seen, Watched
@@ -25,26 +25,13 @@ from fencepost_model.trace import Follower
 
 PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4)
 MATCHER = KafkaFunctions().matcher
-Kept = Callable[..., list[Generated]]
-Traces = Callable[[Profile, int], Iterator[Generated]]
-
-
-@pytest.fixture
-def traces(kept: Kept) -> Traces:
-    """So many traces of a profile, and those that are kept."""
-
-    def made(profile: Profile, count: int) -> Iterator[Generated]:
-        for seed in range(count):
-            yield generate(seed, profile, 60, GroupProtocol.CONSUMER)
-        yield from kept(GroupProtocol.CONSUMER, profile)
-
-    return made
+Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
 def test_core_is_followed(profile: Profile, traces: Traces) -> None:
     """Every step of the core, of each profile, is one that the model allows."""
-    for trace in traces(profile, 12):
+    for trace in traces(GroupProtocol.CONSUMER, profile, 12):
         follower = Follower(trace.settings, profile, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             verdict = follower.feed(event, seen)
@@ -117,7 +104,7 @@ def _later(seen: Observation, rng: Random) -> Observation | None:
 def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observation | None], traces: Traces) -> None:
     """One part of one observation made false: the follower refuses it there, and names rules."""
     tried = 0
-    for trace in traces(INTENDED, 12):
+    for trace in traces(GroupProtocol.CONSUMER, INTENDED, 12):
         follower = Follower(trace.settings, INTENDED, MATCHER)
         for at, (event, seen) in enumerate(zip(trace.events, trace.observations, strict=False)):
             false = lie(seen, Random(at))

@@ -20,33 +20,20 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4, Profile
-from fencepost_conformance.generate.generator import Generated, core_session, generate
+from fencepost_conformance.generate.generator import Generated, core_session
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.trace import EventTrace, read_traces
 from fencepost_model.trace import Follower
 
 MATCHER = KafkaFunctions().matcher
-Kept = Callable[..., list[Generated]]
-Traces = Callable[[Profile, int], Iterator[Generated]]
-
-
-@pytest.fixture
-def traces(kept: Kept) -> Traces:
-    """So many traces of a profile, and those that are kept."""
-
-    def made(profile: Profile, count: int) -> Iterator[Generated]:
-        for seed in range(count):
-            yield generate(seed, profile, 60, GroupProtocol.MIXED)
-        yield from kept(GroupProtocol.MIXED, profile)
-
-    return made
+Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4], ids=lambda profile: profile.name)
 def test_core_is_followed(profile: Profile, traces: Traces) -> None:
     """Every step of the core is one that the model allows."""
-    for trace in traces(profile, 12):
+    for trace in traces(GroupProtocol.MIXED, profile, 12):
         follower = Follower(trace.settings, profile, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             verdict = follower.feed(event, seen)
@@ -102,7 +89,7 @@ class Turning:
 def test_the_order_of_topics_does_not_count(traces: Traces) -> None:
     """X-SYNC-06, X-DOWN-04: a target takes them from hash maps."""
     turning = Turning(lie=False)
-    for trace in traces(KAFKA_4_3, 25):
+    for trace in traces(GroupProtocol.MIXED, KAFKA_4_3, 25):
         follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             verdict = follower.feed(event, turning.seen(seen))
@@ -113,7 +100,7 @@ def test_the_order_of_topics_does_not_count(traces: Traces) -> None:
 def test_a_topic_that_is_missing_does(traces: Traces) -> None:
     """The same, with one topic less: refused at that event."""
     refused = 0
-    for trace in traces(KAFKA_4_3, 25):
+    for trace in traces(GroupProtocol.MIXED, KAFKA_4_3, 25):
         follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
             turning = Turning(lie=True)

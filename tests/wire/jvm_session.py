@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.events import Event, TimerKey
 from fencepost.protocol.settings import INTENDED, Settings
 from fencepost.protocol.view import GroupView
@@ -27,7 +28,7 @@ class JvmSession:
         _follow(self.armed, seen.timers)
         _follow(self.groups, seen.groups)
         _follow(self.consumer_groups, seen.consumer_groups)
-        if seen.error in ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend", "NoSuchTask"):
+        if seen.error in IMPOSSIBLE:
             raise AssertionError(f"{event} cannot happen: {seen.error}")
         return seen
 

@@ -9,6 +9,7 @@ import pytest
 from jvm_traces import (
     LOADED,
     RANGE,
+    RELEASE,
     armed,
     groups,
     heartbeat,
@@ -84,7 +85,7 @@ def operation(number: int) -> TimerKey:
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaJvm]:
     require_harness()
-    with KafkaJvm() as target:
+    with KafkaJvm(RELEASE) as target:
         yield target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import RELEASE, require_harness
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
@@ -24,7 +24,7 @@ ONE, OTHER = bytes(15) + b"\x01", bytes(14) + b"\x01\x01"
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaJvm]:
     require_harness()
-    with KafkaJvm() as target:
+    with KafkaJvm(RELEASE) as target:
         yield target
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import LOADED, join, keep, request, require_harness, run
+from jvm_traces import LOADED, RELEASE, join, keep, request, require_harness, run
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Event, TimerKey, TimerKind
@@ -42,7 +42,7 @@ def test_a_step_that_is_flushed_apart_does_what_linger_zero_does() -> None:
     require_harness()
     traces = [generate(seed, KAFKA_4_3, 80) for seed in range(TRACES)]
     asked = [(trace.settings, trace.events) for trace in traces]
-    with KafkaJvm() as apart, KafkaJvm(merged=True) as merged:
+    with KafkaJvm(RELEASE) as apart, KafkaJvm(RELEASE, merged=True) as merged:
         pairs = zip(traces, apart.run_many(asked), merged.run_many(asked), strict=True)
     failures = 0
     for trace, one, other in pairs:
@@ -64,7 +64,7 @@ def test_operations_of_one_step_are_flushed_one_by_one() -> None:
         Appended(4, 1),
         AppendFailed(4, ErrorCode.KAFKA_STORAGE_ERROR),
     )
-    with KafkaJvm() as apart, KafkaJvm(merged=True) as merged:
+    with KafkaJvm(RELEASE) as apart, KafkaJvm(RELEASE, merged=True) as merged:
         seen = run(apart, *events)
         assert stretches(events, seen) == stretches(events, run(merged, *events))
     answers = {reply.request_id: reply.body for reply in (*seen[4].replies, *seen[5].replies)}

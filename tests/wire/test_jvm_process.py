@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from jvm_traces import LOADED, join, require_harness, run
+from jvm_traces import LOADED, RELEASE, join, require_harness, run
 
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.console import CannotRun
@@ -28,7 +28,7 @@ def test_without_java_the_message_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("FENCEPOST_CACHE", str(tmp_path))
     with pytest.raises(CannotRun, match="install a JDK, version 17 or later"):
-        run(KafkaJvm(), LOADED)
+        run(KafkaJvm(RELEASE), LOADED)
 
 
 def test_an_old_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_process_that_hangs_is_ended() -> None:
 @pytest.mark.jvm
 def test_a_trace_that_the_harness_cannot_run_is_told_and_the_next_one_runs() -> None:
     require_harness()
-    with KafkaJvm() as kafka:
+    with KafkaJvm(RELEASE) as kafka:
         with pytest.raises(ProcessFault, match=r"could not run a trace: .*UnsupportedVersion"):
             run(kafka, LOADED, join(1, 1, version=99))
         assert len(run(kafka, LOADED, join(1, 1))) == 2
@@ -114,7 +114,7 @@ def test_a_trace_that_the_harness_cannot_run_is_told_and_the_next_one_runs() -> 
 @pytest.mark.jvm
 def test_a_killed_jvm_is_told_and_replaced() -> None:
     require_harness()
-    with KafkaJvm() as kafka:
+    with KafkaJvm(RELEASE) as kafka:
         run(kafka, LOADED)
         assert kafka.pid is not None
         os.kill(kafka.pid, signal.SIGKILL)
@@ -128,7 +128,7 @@ def test_a_trace_that_cannot_be_run_costs_that_trace_only() -> None:
     """Whether the harness says so, or the JVM ends by it; here somebody ends it beside."""
     require_harness()
     good, bad = (Settings(), [LOADED, join(1, 1)]), (Settings(), [LOADED, join(1, 1, version=99)])
-    with KafkaJvm() as kafka:
+    with KafkaJvm(RELEASE) as kafka:
         found = kafka.run_each([good, bad, good])
         assert isinstance(found[1], ProcessFault)
         assert "UnsupportedVersion" in in_a_line(found[1])
@@ -141,7 +141,7 @@ def test_a_trace_that_cannot_be_run_costs_that_trace_only() -> None:
 @pytest.mark.jvm
 def test_a_jvm_that_does_not_start_is_no_matter_of_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "command", lambda _: [sys.executable, "-c", "raise SystemExit('no room')"])
-    with KafkaJvm() as kafka, pytest.raises(NoStart, match="no room"):
+    with KafkaJvm(RELEASE) as kafka, pytest.raises(NoStart, match="no room"):
         kafka.run_each([(Settings(), [LOADED])] * 3)
 
 
@@ -153,7 +153,7 @@ def test_the_jvm_dies_with_its_parent() -> None:
         "from fencepost.protocol.events import Load\n"
         "from fencepost.protocol.settings import KAFKA_4_3, Settings\n"
         "from fencepost_conformance.targets.kafka_jvm import KafkaJvm\n"
-        "kafka = KafkaJvm()\n"
+        f"kafka = KafkaJvm('{RELEASE}')\n"
         "kafka.run(Settings(), KAFKA_4_3, [Load(0, 1, ())])\n"
         "print(kafka.pid, flush=True)\n"
         # a child that keeps the pipes open must not keep the JVM alive

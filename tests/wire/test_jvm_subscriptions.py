@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from jvm_traces import LOADED, join, leave, require_harness, run, sync
+from jvm_traces import LOADED, RELEASE, join, leave, require_harness, run, sync
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, Event, TimerFired, TimerKey, TimerKind
@@ -42,7 +42,7 @@ THROWN = {
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaJvm]:
     require_harness()
-    target = KafkaJvm()
+    target = KafkaJvm(RELEASE)
     yield target
     target.close()
 

@@ -9,11 +9,13 @@ import typer
 
 from .. import repository
 from ..console import CannotRun, finish, progress
+from ..counting import counted
 from ..findings.catalogue import FINDINGS, Finding
 from ..findings.judge import Judged
 from ..findings.outcome import Outcome, release_of
 from ..findings.run import judge_all, opened
 from ..findings.table import Pinned, as_markdown, read_pinned, read_tickets, write_pinned
+from ..interruption import interruptible
 from ..jvm.releases import RELEASES
 from ..nearest import unknown
 
@@ -39,12 +41,22 @@ def findings(
     targets = list(dict.fromkeys(target or [f"kafka:{release}" for release in RELEASES]))
     if pin:
         _can_be_pinned(names or [], targets)
-    found = _played(chosen, folder, targets)
-    if pin:
+    found: dict[str, dict[str, Judged]] = {}
+    with interruptible() as cut:
+        _play(chosen, folder, targets, found)
+    if pin and not cut.happened:
         pinned = _pinned_anew(pinned, found)
         write_pinned(folder, pinned)
     outcome = Outcome(chosen, found, pinned, tickets, explained=bool(names))
-    finish(outcome.result(), as_json=as_json, table=None if as_json else outcome.shown())
+    result = outcome.result()
+    result.held = result.held and not cut.happened
+    nothing = ", and nothing was pinned" if pin else ""
+    finish(
+        result,
+        as_json=as_json,
+        table=None if as_json else outcome.shown(),
+        incomplete=cut.told(f"{len(found)} of {counted(len(targets), 'targets')} done{nothing}"),
+    )
 
 
 def _chosen(names: list[str]) -> list[Finding]:
@@ -63,14 +75,13 @@ def _can_be_pinned(names: list[str], targets: list[str]) -> None:
             raise CannotRun(f"{each} cannot be pinned; what is pinned are the releases {', '.join(RELEASES)}")
 
 
-def _played(chosen: list[Finding], folder: Path, targets: list[str]) -> dict[str, dict[str, Judged]]:
-    found: dict[str, dict[str, Judged]] = {}
+def _play(chosen: list[Finding], folder: Path, targets: list[str], found: dict[str, dict[str, Judged]]) -> None:
+    """One target after the other; ``found`` is what was found so far."""
     with progress("findings") as meter:
         for name in targets:
             meter.update(description=name)
             with opened(name) as run:
                 found[name] = judge_all(chosen, folder, run, told=meter.advance)
-    return found
 
 
 def _pinned_anew(pinned: Pinned, found: dict[str, dict[str, Judged]]) -> Pinned:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.protocol.choices import Choices
+from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.events import Event
 from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.java_order import JavaOrder
-from ..jvm.decode import IMPOSSIBLE
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds

@@ -8,6 +8,7 @@ from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.messages import VERSIONS
+from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupState
 
 from ..generate.plan import GroupProtocol
@@ -190,6 +191,25 @@ REASONS: dict[GroupProtocol, dict[str, str]] = {
     }
     for protocol, features in OF_PROTOCOL.items()
 }
+
+
+#: rules that decide only where a switch has this value, and why not elsewhere
+_OF_RELEASES: dict[str, tuple[str, bool, str]] = {
+    "rule M-STATIC-13": ("fault_relabelled_instance_stays", True, "the mapping goes with the name (V-123)"),
+    "rule M-VAL-28": ("old_full_group_refuses_statics", True, "who returns is not counted (V-120)"),
+    "rule M-HB-14": ("old_vote_keeps_epoch", False, "a vote bumps nothing before 4.4 (V-121)"),
+    "rule M-LEAVE-08": ("old_emptied_group_keeps_target_epoch", False, "not before 4.4 (V-122)"),
+}
+
+
+def reasons_of(protocol: GroupProtocol, profile: Profile) -> dict[str, str]:
+    """Why a feature is not reached by traces of that protocol under the profile, or need not be."""
+    features = OF_PROTOCOL[protocol]
+    return REASONS[protocol] | {
+        name: reason
+        for name, (switch, wanted, reason) in _OF_RELEASES.items()
+        if name in features and getattr(profile, switch) is not wanted
+    }
 
 
 def bitmap(reached: Iterable[str]) -> bytes:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
@@ -15,7 +16,6 @@ from ..compare.choices import Answer, Call, Place, WatchedChoices
 from ..compare.leaves import base_of
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
-from ..jvm.decode import IMPOSSIBLE
 from ..leading import Leading
 from ..targets.base import Observation
 from ..targets.core import CoreSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.errors import IMPOSSIBLE, ErrorCode
 from fencepost.protocol.events import Appended, Event
 
 from ..trace import EventTrace
@@ -13,7 +13,6 @@ from .judge import Judged, NotReached, Verdict
 from .story import Story
 
 #: what a target says of an event that makes no sense to it; no fault of its own
-_IMPOSSIBLE: Final = {"NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend"}
 #: by these a coordinator says that it does not do what it is asked, or cannot: nothing is shown by that
 _UNWILLING: Final = {
     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -31,7 +30,7 @@ def verdict(finding: Finding, trace: EventTrace, story: Story) -> Judged:
     """A promise that is kept counts only where all of the trace was played but for what only the fault makes possible,
     and was answered as a coordinator answers that takes part."""
     for place, step in enumerate(story.steps):
-        if step.seen.error in _IMPOSSIBLE:
+        if step.seen.error in IMPOSSIBLE:
             return Judged(Verdict.DIFFERENT, f"event {place} cannot be played: {step.seen.error}")
     try:
         broken = finding.judge(story)

@@ -43,8 +43,6 @@ from .process import ProcessFault
 from .text_form import text_to_bytes, text_to_id
 
 VALUE_VERSION = 3  # F-REC-20
-#: What the harness says, as an observation's ``error``, of events that cannot happen: the trace has no sense any more.
-IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend", "NoSuchTask")
 
 _ERRORS = {int(code): code for code in ErrorCode}
 _KINDS = {kind.value: kind for kind in TimerKind}

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fencepost.protocol.settings import PROFILES
+
 from ..counting import counted
 from ..coverage import catalogue, wire
 from ..known import Accepted
@@ -129,7 +131,8 @@ class Summary:
 
     def coverage(self) -> dict[str, Any]:
         """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
-        features, reasons = catalogue.OF_PROTOCOL[self.job.protocol], catalogue.REASONS[self.job.protocol]
+        features = catalogue.OF_PROTOCOL[self.job.protocol]
+        reasons = catalogue.reasons_of(self.job.protocol, PROFILES[self.job.profile])
         if self.visible is not None:
             features, reasons = self.visible, wire.reasons(self.visible)
         reached = set(catalogue.names(self.reached)) & set(features)

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from fencepost.protocol import events as ev
 
+from ..leading import Leading
 from ..targets.base import Observation
 from .holdings import GroupAt, changed
 from .names import learn, member_ids
@@ -116,14 +117,16 @@ class Teller:
         self._lane_of = self._lanes()
         self._end = 0  # of the log
         self._open: list[int] = []  # steps whose records are not replicated yet
+        self._leading = Leading()
         self._told: list[StepWords] = []
 
     def steps(self) -> list[StepWords]:
         """Every event; one without an observation has only its own words."""
         self._end, self._open, self._told = 0, [], []
+        self._leading = Leading()
         for index, event in enumerate(self._events):
             seen = self._observations[index] if index < len(self._observations) else None
-            self._fates(index, event)
+            self._fates(index, event, seen)
             self._told.append(self._step(index, event, seen or Observation()))
         return self._told
 
@@ -204,8 +207,14 @@ class Teller:
         texts = tuple(self.names.short(record_words(record, self.names)) for record in seen.records)
         return Append(first, self._end, texts, brief)
 
-    def _fates(self, index: int, event: ev.Event) -> None:
-        """What the event says about records that were written before."""
+    def _fates(self, index: int, event: ev.Event, seen: Observation | None) -> None:
+        """What the event says about records that were written before; nothing, if it is a load or a loss that is none
+        (F-LOAD-03)."""
+        if not self._leading.takes(event):
+            return
+        if isinstance(event, ev.Load):
+            there = [view for groups in (seen.groups, seen.consumer_groups) for view in groups.values()] if seen else []
+            self._leading.loaded(event.records, groups=seen is None or any(view is not None for view in there))
         if isinstance(event, ev.Appended):
             for each in [each for each in self._open if self._appended(each).end <= event.offset]:
                 self._settle(each, f"replicated at event {index}")

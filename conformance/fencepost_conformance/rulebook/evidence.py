@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.functions import KafkaFunctions
+from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.settings import KAFKA_4_3
 from fencepost_model.trace import Follower
 
@@ -31,7 +32,6 @@ from ..counting import counted
 from ..coverage.features import features_of
 from ..generate.generator import Generated, generate
 from ..generate.plan import GroupProtocol
-from ..jvm.decode import IMPOSSIBLE
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
 from ..trace.files import WireTrace, read_traces

@@ -21,9 +21,8 @@ from fencepost_model.collector import uncollected
 from ..jvm import decode, encode, harness
 from ..jvm.builds import Build
 from ..jvm.process import LineProcess, NoStart, ProcessFault
+from ..jvm.releases import NEWEST
 from .base import Observation
-
-DEFAULT_VERSION = "4.3.1"
 
 
 class KafkaJvm:
@@ -35,7 +34,7 @@ class KafkaJvm:
     """
 
     def __init__(
-        self, build: Build | str = DEFAULT_VERSION, *, views: bool = True, merged: bool = False, timeout_s: float = 60.0
+        self, build: Build | str = NEWEST, *, views: bool = True, merged: bool = False, timeout_s: float = 60.0
     ) -> None:
         self._build = Build(build) if isinstance(build, str) else build
         self.name = f"kafka:{self._build.folder or self._build.version}"

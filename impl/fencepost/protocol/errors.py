@@ -6,6 +6,7 @@ The numbers are those of Kafka's ``Errors`` enum; they travel on the wire.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -53,12 +54,16 @@ class ErrorCode(IntEnum):
     INVALID_REGULAR_EXPRESSION = 128
 
 
+#: What an ``IllegalEvent`` is about that a driver can find out only by looking at what came out before: a timer, a task
+#: or a place of the log that is not there.
+IMPOSSIBLE: Final = ("NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend")
+
+
 class IllegalEvent(ValueError):
     """An event that no driver may deliver now, to a coordinator or to a member; the state is as before.
 
-    The message says what was wrong, and what would be right. ``reason`` is one word for it, where one is needed:
-    ``NoSuchTimer``, ``NoSuchTask``, ``OffsetBeyondLog``, ``OffsetInsideBatch``, ``NothingToAppend``, else the name of
-    the class.
+    The message says what was wrong, and what would be right. ``reason`` is one word for it, one of ``IMPOSSIBLE``, else
+    the name of the class.
     """
 
     def __init__(self, message: str, reason: str = "IllegalEvent") -> None:

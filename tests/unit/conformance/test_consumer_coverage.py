@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost_conformance.coverage import catalogue
 from fencepost_conformance.coverage.rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
+from fencepost_conformance.generate.plan import GroupProtocol
 
 BOOK = Path(__file__).resolve().parents[3] / "docs" / "rules" / "04-consumer.md"
 
@@ -14,3 +17,11 @@ def test_each_rule_is_in_the_catalogue_or_has_a_reason() -> None:
     found = set(re.findall(r"^(?:\| |- \*\*)(M-[A-Z]+-\d+)", BOOK.read_text(), re.MULTILINE))
     assert found == {*CONSUMER_RULES, *UNREACHED_CONSUMER_RULES}
     assert not {*CONSUMER_RULES} & {*UNREACHED_CONSUMER_RULES}
+
+
+def test_rules_of_some_releases_have_a_reason_in_the_others() -> None:
+    """V-120…123: nobody is sent looking for what the release does not do."""
+    of_old, of_new = {"rule M-STATIC-13", "rule M-VAL-28"}, {"rule M-HB-14", "rule M-LEAVE-08"}
+    for profile, missing in ((KAFKA_4_3, of_new), (KAFKA_4_4, of_old), (INTENDED, of_old)):
+        reasons = {*catalogue.reasons_of(GroupProtocol.CONSUMER, profile)}
+        assert (of_old | of_new) & reasons == missing, profile.name

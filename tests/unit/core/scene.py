@@ -73,10 +73,12 @@ class Scene:
         self.records: list[Record] = []
         self.timers: dict[TimerKey, int] = {}
         self.answers: dict[int, m.ResponseBody] = {}
+        self.fed: list[Event] = []
         self.feed(Load(0, 1, ()))
 
     def feed(self, event: Event) -> Outcome:
         self.state, outcome = coordinator.step(self.state, event, self.choices)
+        self.fed.append(event)
         self.records += outcome.records
         for command in outcome.timers:
             match command:

@@ -81,6 +81,7 @@ def loading() -> Scene:
 def fresh() -> Scene:
     scene = Scene()
     scene.state = coordinator.initial_state(scene.state.settings, INTENDED)
+    scene.fed.clear()
     return scene
 
 

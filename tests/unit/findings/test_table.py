@@ -12,6 +12,7 @@ from fencepost_conformance.commands import findings as command
 from fencepost_conformance.findings.catalogue import FINDINGS
 from fencepost_conformance.findings.judge import Judged, Verdict
 from fencepost_conformance.findings.table import as_markdown, changed, read_pinned, read_tickets, write_pinned
+from fencepost_conformance.interruption import Terminated
 from fencepost_conformance.jvm.releases import RELEASES
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -108,12 +109,32 @@ def test_pinning_one_release_leaves_the_others(
     write_pinned(tmp_path, {"4.0.2": {"wedged-group": Verdict.PRESENT}, "4.4.0": {"wedged-group": Verdict.PRESENT}})
     monkeypatch.setattr(command, "read_pinned", lambda _: read_pinned(tmp_path))
     monkeypatch.setattr(command, "write_pinned", lambda _, pinned: write_pinned(tmp_path, pinned))
-    monkeypatch.setattr(command, "_played", lambda *_: {"kafka:4.4.0": _verdicts(Verdict.GONE)})
+    monkeypatch.setattr(command, "_play", lambda *told: told[-1].update({"kafka:4.4.0": _verdicts(Verdict.GONE)}))
     code, _, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--json")
     assert code == 0
     pinned = read_pinned(tmp_path)
     assert pinned["4.0.2"] == {"wedged-group": Verdict.PRESENT}
     assert pinned["4.4.0"] == dict.fromkeys(NAMES, Verdict.GONE)
+
+
+def test_interrupted_it_tells_what_was_done_and_pins_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pinned(tmp_path, {"4.4.0": {"wedged-group": Verdict.PRESENT}})
+    before = read_pinned(tmp_path)
+
+    def cut_short(chosen: object, folder: object, targets: object, found: dict[str, dict[str, Judged]]) -> None:
+        found["kafka:4.4.0"] = _verdicts(Verdict.GONE)
+        raise Terminated
+
+    monkeypatch.setattr(command, "read_pinned", lambda _: read_pinned(tmp_path))
+    monkeypatch.setattr(command, "write_pinned", lambda _, pinned: write_pinned(tmp_path, pinned))
+    monkeypatch.setattr(command, "_play", cut_short)
+    code, out, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--target", "kafka:4.3.1", "--json")
+    told = json.loads(out)
+    assert (code, told["held"]) == (2, False)
+    assert told["error"] == "interrupted; 1 of 2 targets done, and nothing was pinned"
+    assert read_pinned(tmp_path) == before
 
 
 def test_a_build_of_ones_own_is_told_against_the_newest_release(
@@ -123,7 +144,7 @@ def test_a_build_of_ones_own_is_told_against_the_newest_release(
     mine = {name: Judged(verdict) for name, verdict in pinned[RELEASES[-1]].items()} | {
         "starving": Judged(Verdict.GONE)
     }
-    monkeypatch.setattr(command, "_played", lambda *_: {"kafka:/a/build/of/my/own": mine})
+    monkeypatch.setattr(command, "_play", lambda *told: told[-1].update({"kafka:/a/build/of/my/own": mine}))
     code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
     assert code == 0
     assert f"nothing is pinned to hold it to; it is as {RELEASES[-1]}, but starving is gone" in " ".join(out.split())

@@ -68,6 +68,21 @@ def test_every_event_without_a_sender_has_words_of_its_own() -> None:
     assert "task regex of g fails" in told
 
 
+def test_a_load_that_is_none_settles_nothing() -> None:
+    """F-LOAD-03: it comes at an epoch that is known, and the log goes on."""
+    wrote = Observation(records=(Record(GroupMetadataKey("g"), None),))
+    events = [ev.Load(0, 1, ()), ev.Unload(0, None), ev.Load(0, 2, ()), ev.TopicsChanged(1, (), 1)]
+    late = [ev.Load(2, 2, ()), ev.Unload(2, 1), ev.LoadFailed(2, 1), ev.Appended(3, 1), ev.TopicsChanged(4, (), 2)]
+    seen = [Observation()] * 3 + [wrote] + [Observation()] * 4 + [wrote, Observation()]
+    told = Teller([*events, *late, ev.Unload(5, None)], seen).steps()
+    first, second = told[3].append, told[8].append
+    assert first is not None
+    assert second is not None
+    assert (first.fate, first.failed) == ("replicated at event 7", False)
+    assert (second.first, second.failed) == (1, True)
+    assert second.fate == "not replicated when the partition was lost at event 9"
+
+
 def test_every_kind_of_record_has_a_name() -> None:
     assert set(KINDS) == set(get_args(RecordKey))
 

@@ -121,7 +121,7 @@ def test_a_request_that_is_never_answered_ends_its_trace() -> None:
     assert [line.type for line in notes.lines] == ["connected", "sent", "disconnected"]
     trace = WireTrace(over_wire.settle({}, {}).settings, over_wire.PROFILES["kafka-4.3"], tuple(notes.lines))
     row = over_wire.judge(Job("a:1", "kafka-4.3", 9), 3, trace, "no answer to Heartbeat v4").row
-    assert (row.verdict, row.left, row.held) == (Verdict.REFUSED, "no answer to Heartbeat v4", False)
+    assert (row.verdict, row.left, row.failed) == (Verdict.REFUSED, "no answer to Heartbeat v4", True)
 
 
 def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:

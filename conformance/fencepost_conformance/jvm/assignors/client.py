@@ -18,6 +18,7 @@ from .. import jars
 from ..builds import Build
 from ..compiled import classes, sources
 from ..process import LineProcess
+from ..releases import NEWEST
 
 NOTHING = '""'
 
@@ -29,7 +30,7 @@ class Raised(Exception):
 class KafkaAssignors:
     """One JVM with the clients of one Kafka release. Raises ``CannotRun`` without a JDK or without the jars."""
 
-    def __init__(self, version: str = "4.3.1") -> None:
+    def __init__(self, version: str = NEWEST) -> None:
         build = Build(version)
         libraries = build.libraries()
         compiled = classes("assignors", build, sources(__package__), libraries)
