@@ -152,7 +152,7 @@ def test_a_session_tells_net_changes() -> None:
 
 def test_a_target_that_stops_in_the_middle_has_not_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stops:
-        def run_many(self, traces: list[tuple[Settings, list[ev.Event]]]) -> list[list[Observation]]:
+        def run_each(self, traces: list[tuple[Settings, list[ev.Event]]]) -> list[list[Observation]]:
             return [Core().run(settings, KAFKA_4_3, events)[:30] for settings, events in traces]
 
     checker = Checker(Job("core", KAFKA_4_3.name, 50, False))
