@@ -1,0 +1,75 @@
+"""What is told to a join that was given up is told to nobody else (M-RSP-01, LIV-07): in Kafka, and when intended."""
+
+from __future__ import annotations
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from fencepost.protocol.consumer_view import ConsumerGroupState
+from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+TOPIC = b"\1" * 16
+SETTINGS = Settings(group_consumer_assignment_interval_ms=0)
+
+
+def _asks(number: int, member: str, epoch: int, *owned: int) -> ev.Request:
+    joins = epoch == 0
+    rows = (TopicPartitions(TOPIC, owned),) if owned else () if joins else None
+    body = ConsumerGroupHeartbeatRequest(
+        "g", member, epoch, None, None, 60_000 if joins else -1, ("t",) if joins else None, None, None, rows
+    )
+    return ev.Request(100 * number, number, 1, "client", "/127.0.0.1", body)
+
+
+#: m1 joins, is asked to wait for what m2 has, and when that is free its first join comes, which it has given up
+EVENTS = (
+    ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2),), 1),
+    ev.Load(0, 1, ()),
+    _asks(1, "m2", 0),
+    ev.Appended(101, 5),
+    _asks(2, "m1", 0),
+    ev.Appended(201, 11),
+    _asks(3, "m2", 2),
+    ev.Appended(301, 12),
+    _asks(4, "m2", 2, 0),
+    ev.Appended(401, 13),
+    _asks(5, "m1", 0),
+    ev.Appended(501, 14),
+    _asks(6, "m1", 3),
+)
+
+
+def _is_told_to_nobody(seen: list[Observation]) -> None:
+    told = {
+        reply.request_id: reply.body.assignment
+        for each in seen
+        for reply in each.replies
+        if isinstance(reply.body, ConsumerGroupHeartbeatResponse)
+    }
+    assert told[2] == ()
+    assert told[5] == (TopicPartitions(TOPIC, (1,)),)
+    assert told[6] is None
+    (group,) = [each.consumer_groups["g"] for each in seen if "g" in each.consumer_groups][-1:]
+    assert group.state is ConsumerGroupState.STABLE
+
+
+@pytest.mark.parametrize("profile", [INTENDED, PROFILES["kafka-4.4"]], ids=lambda profile: profile.name)
+def test_the_core_tells_nobody(profile: Profile) -> None:
+    _is_told_to_nobody(list(Core().run(SETTINGS, profile, EVENTS)))
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
+def test_kafka_tells_nobody(release: str) -> None:
+    require_harness(release)
+    with KafkaJvm(release) as kafka:
+        _is_told_to_nobody(list(kafka.run(SETTINGS, PROFILES["kafka-4.4"], EVENTS)))
