@@ -59,12 +59,16 @@ class CoreSession:
         if isinstance(event, Request):
             self._versions[event.id] = event.version
         replies = tuple(
-            Reply(reply.request_id, wire_form(reply.body, self._versions.pop(reply.request_id)))
-            for reply in outcome.replies
+            [
+                Reply(reply.request_id, wire_form(reply.body, self._versions.pop(reply.request_id)))
+                for reply in outcome.replies
+            ]
         )
-        touched = self._touched(old)
-        groups = _changes(touched, self.groups, partial(coordinator.view, self._state))
-        consumer_groups = _changes(touched, self.consumer_groups, partial(coordinator.consumer_view, self._state))
+        groups: dict[str, GroupView | None] = {}
+        consumer_groups: dict[str, ConsumerGroupView | None] = {}
+        if touched := self._touched(old):
+            groups = _changes(touched, self.groups, partial(coordinator.view, self._state))
+            consumer_groups = _changes(touched, self.consumer_groups, partial(coordinator.consumer_view, self._state))
         return Observation(
             outcome.records, replies, timers, groups, consumer_groups=consumer_groups, tasks=outcome.tasks
         )
@@ -88,16 +92,18 @@ class CoreSession:
 
     def _timers(self, event: Event, commands: Sequence[object]) -> dict[TimerKey, int | None]:
         before: dict[TimerKey, int | None] = {}
+        armed = self.armed
         if isinstance(event, TimerFired):
-            before[event.key] = self.armed.pop(event.key, None)
+            before[event.key] = armed.pop(event.key, None)
         for command in commands:
             key: TimerKey = command.key  # type: ignore[attr-defined]
-            before.setdefault(key, self.armed.get(key))
+            if key not in before:
+                before[key] = armed.get(key)
             if isinstance(command, SetTimer):
-                self.armed[key] = event.at_ms + command.delay_ms
+                armed[key] = event.at_ms + command.delay_ms
             else:
-                self.armed.pop(key, None)
-        return {key: self.armed.get(key) for key, old in before.items() if self.armed.get(key) != old}
+                armed.pop(key, None)
+        return {key: due for key, old in before.items() if (due := armed.get(key)) != old}
 
     def _touched(self, old: CoordinatorState) -> list[str]:
         """The names whose group is another object than before; groups are immutable, so no other one has changed."""

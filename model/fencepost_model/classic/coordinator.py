@@ -8,7 +8,7 @@ of the outcomes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -295,7 +295,8 @@ class CoordinatorModel:
     def _close(self, state: CoordinatorState, event: Event, label: str, side: Side) -> Step:
         work = side.work
         work.finish()
-        side.settle()
+        asked = work.commands()
+        side.settle(asked)
         durable = state.durable
         phase, epoch = state.phase, state.leader_epoch
         if isinstance(event, Load):
@@ -324,13 +325,13 @@ class CoordinatorModel:
         outcome = Outcome(
             records=tuple(work.records),
             replies=tuple([Reply(request, body) for request, body in work.replies]),
-            timers=() if work.lost else self._timers(work),
+            timers=() if work.lost else self._timers(work, asked),
             tasks=tuple(side.started),
         )
         return Step(label, after, outcome, tuple(work.rules), work.lost, work.failed)
 
-    def _timers(self, work: Work) -> tuple[TimerCommand, ...]:
-        commands = [_command(group_id, timer, delay) for group_id, timer, delay in work.commands()]
+    def _timers(self, work: Work, asked: Iterable[tuple[str, Timer, int | None]]) -> tuple[TimerCommand, ...]:
+        commands = [_command(group_id, timer, delay) for group_id, timer, delay in asked]
         for operation in work.closed:
             commands.append(CancelTimer(TimerKey(TimerKind.OPERATION, operation=operation)))
         for operation in work.opened:

@@ -159,13 +159,15 @@ class Opened:
             for timer, delay in draft.armed.items():
                 yield draft.group_id, timer, delay
 
-    def commands(self) -> Iterator[tuple[str, Timer, int | None]]:
+    def commands(self) -> list[tuple[str, Timer, int | None]]:
         """What the step set and cancelled, each after what has the same key in Kafka and so goes with it (M-TMR-01)."""
-        for group_id, timer, delay in self.armed():
-            if self.profile.fault_timer_keys_collide:
-                for other, mistaken in collisions.mistaken(group_id, timer):
-                    yield other, mistaken, None
-            yield group_id, timer, delay
+        if not self.profile.fault_timer_keys_collide:
+            return [*self.armed()]
+        asked: list[tuple[str, Timer, int | None]] = []
+        for row in self.armed():
+            asked += [(other, mistaken, None) for other, mistaken in collisions.mistaken(row[0], row[1])]
+            asked.append(row)
+        return asked
 
     def finish(self) -> None:
         """Closes the drafts into ``slots``."""

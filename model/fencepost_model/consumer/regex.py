@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -64,9 +63,10 @@ def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False)
 def _used_with(t: Turn, member: Member, updated: Member) -> set[str]:
     """The regexes of the group as it is, with what the request's member uses now for what it used. A member that takes
     another's place while it has one still counts with what it used there (M-STATIC-15)."""
-    used = Counter(used_regexes(t.group.members))
-    used.subtract([member.regex] if member.regex else [])
-    used.update([updated.regex] if updated.regex else [])
+    used = used_regexes(t.group.members)
+    for regex, more in ((member.regex, -1), (updated.regex, 1)):
+        if regex:
+            used[regex] = used.get(regex, 0) + more
     return {regex for regex, count in used.items() if count > 0}
 
 

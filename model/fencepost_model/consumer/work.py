@@ -6,6 +6,7 @@ Unlike classic groups, these change with the records alone; a failed append puts
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -271,14 +272,16 @@ class Side:
             self.started.append(TaskKey(TaskKind.REGEX, turn.group_id))
             self.around = self.around._replace(tasks=(*self.around.tasks, turn.task))
 
-    def settle(self) -> None:
-        """Which timers run after the step, as far as a rule asks (X-TMR-02, M-HB-13)."""
+    def settle(self, commands: Iterable[tuple[str, Timer, int | None]]) -> None:
+        """Which timers run after a step with these commands, as far as a rule asks (X-TMR-02, M-HB-13)."""
+        asks = (JOIN,) if self.work.profile.fault_failed_append_loses_timers else (JOIN, SESSION)
+        asked = [row for row in commands if row[1].kind in asks]
+        if not asked:
+            return
         joins, sessions = set(self.around.joins), set(self.around.sessions)
-        mended = not self.work.profile.fault_failed_append_loses_timers
-        for group_id, timer, length in self.work.commands():
-            if timer.kind == JOIN or (mended and timer.kind == SESSION):
-                running = joins if timer.kind == JOIN else sessions
-                (running.discard if length is None else running.add)((group_id, timer.member_id))
+        for group_id, timer, length in asked:
+            running = joins if timer.kind == JOIN else sessions
+            (running.discard if length is None else running.add)((group_id, timer.member_id))
         if joins != self.around.joins or sessions != self.around.sessions:
             self.around = self.around._replace(joins=frozenset(joins), sessions=frozenset(sessions))
 
