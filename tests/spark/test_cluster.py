@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,14 +83,20 @@ class Killed:
     below: list[int]
 
 
-def kill_during(wave: Path, worker: Node, killed: list[Killed]) -> None:
-    """Kill the worker when the wave has begun and the worker's executor has Python at work."""
+def all_at_work(running: Running) -> bool:
+    """Whether each executor (of one core) has a task."""
+    tracker = running.session.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+    return any(each is not None and each.numActiveTasks == running.cores for each in stages)
+
+
+def kill_during(running: Running, wave: Path, worker: Node, killed: list[Killed]) -> None:
+    """Kill the worker when the wave has begun and the worker's executor has a task in Python."""
     deadline = time.monotonic() + PATIENCE_S
-    while not ((wave / "_temporary").exists() and len(worker.descendants()) > 2):
+    while not ((wave / "_temporary").exists() and len(worker.descendants()) > 2 and all_at_work(running)):
         if time.monotonic() > deadline:
             return
         time.sleep(0.02)
-    time.sleep(0.1)  # its first task has begun as well
     below = worker.descendants()
     worker.kill()
     killed.append(Killed(worker, below))
@@ -146,7 +153,6 @@ def test_a_killed_worker_costs_its_tasks_only(
     rows = tmp_path / "rows"
     victim = cluster.workers[0]
     killed: list[Killed] = []
-    killer = threading.Thread(target=kill_during, args=(rows / wave_folder(second), victim, killed))
     events = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": log.as_uri()}
     events |= {"spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false"}
     builds = [harness.Build("4.3.1")] if job is WITH_KAFKA else []
@@ -154,6 +160,7 @@ def test_a_killed_worker_costs_its_tasks_only(
     with started(place(cluster, python, events), needs.TRACES, builds) as running:
         assert running.cores == 2
         folder = HadoopFolder(running.session, rows.as_uri())
+        killer = threading.Thread(target=kill_during, args=(running, rows / wave_folder(second), victim, killed))
         killer.start()
         summary = run_spark(running, plan, folder, told.append)
         killer.join()
@@ -161,7 +168,8 @@ def test_a_killed_worker_costs_its_tasks_only(
         again = run_spark(running, plan, folder, told.append)
     (lost,) = killed
 
-    expected = Checker(job).check(range(plan.first, plan.first + plan.count))
+    with closing(Checker(job)) as checker:
+        expected = checker.check(range(plan.first, plan.first + plan.count))
     assert found == expected
     assert summary == again
     assert (summary.traces, sum(told)) == (plan.count, 2 * plan.count)
