@@ -20,7 +20,7 @@ from fencepost.protocol.consumer_records import (
 )
 from fencepost.protocol.events import AppendFailed, Load, Unload
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
+from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.compaction.core import Checked, check, differences, fault, moments
 from fencepost_conformance.generate.cleaner import Log, Reading, readings, while_read
 from fencepost_conformance.generate.generator import Generated, generate
@@ -54,7 +54,7 @@ def test_every_reading_of_the_log_gives_the_live_groups(protocol: GroupProtocol)
 
 
 @EACH
-@pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_0], ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", [KAFKA_4_4, KAFKA_4_3, KAFKA_4_0], ids=lambda profile: profile.name)
 def test_what_kafka_loses_has_a_name(profile: Profile, protocol: GroupProtocol) -> None:
     found = checked(profile, protocol, range(200, 208))
     assert not found.complaints

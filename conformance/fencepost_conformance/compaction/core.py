@@ -17,6 +17,7 @@ from fencepost.coordinator import CoordinatorState, consumer_views, initial_stat
 from fencepost.coordinator.consumer.state import ConsumerGroup
 from fencepost.coordinator.state import Status
 from fencepost.functions import KafkaFunctions
+from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import (
     Appended,
@@ -46,7 +47,7 @@ from fencepost.protocol.settings import Profile, Settings
 from ..compare.divergences import SWITCHES
 from ..generate.cleaner import Log, Reading, readings
 from ..generate.generator import Generated, generate
-from ..generate.java_order import JavaOrder
+from ..generate.java_order import JavaOrder, WithoutHyphens
 from ..generate.plan import GroupProtocol
 from ..targets.ids import MemberIds
 from .hard import AT_REST, Groups, lost
@@ -151,7 +152,9 @@ def moments(trace: Generated, profile: Profile, *, own: bool = False) -> Iterato
     coordinator's ``own``: then all of it is replicated where the trace says so of a part, and events that have no place
     are left out. Raises what the core raises."""
     state = initial_state(trace.settings, profile, functions=_FUNCTIONS)
-    choices = JavaOrder(MemberIds())
+    choices: Choices = JavaOrder(MemberIds())
+    if profile.draws_no_hyphens:
+        choices = WithoutHyphens(choices)
     log = Log()
     armed: set[TimerKey] = set()
     outside: tuple[Event, ...] = ()
