@@ -5,20 +5,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fencepost.protocol.settings import Profile
+from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.jvm.assignors import KafkaAssignors
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.trace import EventTrace, read_traces
 
 #: how many tests were left out that only ``make test-all`` runs
 LEFT = pytest.StashKey[int]()
 Kept = Callable[..., list[Generated]]
+AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 
@@ -50,6 +54,24 @@ def traces(kept: Kept) -> Traces:
         yield from kept(protocol, profile)
 
     return made
+
+
+@pytest.fixture(scope="session")
+def assignors_of() -> AssignorsOf:
+    """Kafka's assignors of a release in a JVM of their own; the test is skipped where they cannot be had."""
+
+    @contextmanager
+    def opened(release: str) -> Iterator[KafkaAssignors]:
+        try:
+            asked = KafkaAssignors(release)
+        except CannotRun as reason:
+            pytest.skip(str(reason).splitlines()[0])
+        try:
+            yield asked
+        finally:
+            asked.close()
+
+    return opened
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

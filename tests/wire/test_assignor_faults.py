@@ -10,6 +10,7 @@ subscribe to, or that has two owners; or no answer at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from itertools import chain, combinations, product
 from random import Random
@@ -22,9 +23,9 @@ from fencepost.member.assignors.sticky import CooperativeStickyAssignor
 from fencepost.member.consumer_protocol import Subscription
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
-from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm.assignors import KafkaAssignors, client
 
+AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 Shares = Mapping[str, tuple[TopicPartition, ...]] | None
 
 
@@ -140,12 +141,7 @@ def test_without_faults_there_is_none(fault: Fault) -> None:
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Callable[[Sequence[Group]], list[Shares]]]:
-    try:
-        asked = KafkaAssignors("4.3.1")
-    except CannotRun as reason:
-        pytest.skip(str(reason))
-
+def kafka(assignors_of: AssignorsOf) -> Iterator[Callable[[Sequence[Group]], list[Shares]]]:
     def shares(answer: str) -> Shares:
         try:
             return {name: tuple(share) for name, share in client.shares(answer).items()}
@@ -156,8 +152,8 @@ def kafka() -> Iterator[Callable[[Sequence[Group]], list[Shares]]]:
         questions = [client.assign("cooperative-sticky", each.topics.values(), each.members) for each in asking]
         return [shares(answer) for answer in asked.ask(questions)]
 
-    yield assign
-    asked.close()
+    with assignors_of("4.3.1") as asked:
+        yield assign
 
 
 @pytest.mark.jvm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -12,23 +13,19 @@ from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyA
 from fencepost.member.consumer_protocol import Assignment, Subscription
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
-from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.java_order import java_order, timeline_order
 from fencepost_conformance.jvm.assignors import KafkaAssignors, client
 from fencepost_conformance.jvm.assignors.rounds import NAMES, Round, server_rounds, sticky_rounds
 
 pytestmark = pytest.mark.jvm
 SEEDS = 500
+AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 
 
 @pytest.fixture(scope="module", params=["4.4.0", "4.3.1", "4.0.2"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaAssignors]:
-    try:
-        asked = KafkaAssignors(request.param)
-    except CannotRun as reason:
-        pytest.skip(str(reason))
-    yield asked
-    asked.close()
+def kafka(request: pytest.FixtureRequest, assignors_of: AssignorsOf) -> Iterator[KafkaAssignors]:
+    with assignors_of(request.param) as asked:
+        yield asked
 
 
 def compare(kafka: KafkaAssignors, rounds: Callable[[int], Iterator[Round]]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from random import SystemRandom
 
 import pytest
@@ -25,16 +26,13 @@ pytestmark = pytest.mark.jvm
 KEPT = values.kept(repository.root())
 NEWEST = max(KEPT["defaults"])
 FRESH = 2_000
+AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 
 
 @pytest.fixture(scope="module", params=["4.0.2", NEWEST])
-def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaAssignors]:
-    try:
-        asked = KafkaAssignors(request.param)
-    except CannotRun as reason:
-        pytest.skip(str(reason))
-    yield asked
-    asked.close()
+def kafka(request: pytest.FixtureRequest, assignors_of: AssignorsOf) -> Iterator[KafkaAssignors]:
+    with assignors_of(request.param) as asked:
+        yield asked
 
 
 @pytest.mark.parametrize("release", ["4.0.2", NEWEST])

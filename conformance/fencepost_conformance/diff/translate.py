@@ -3,7 +3,7 @@
 Events are made for one of the two. The other may have counted differently, set other timers, written more or less; so
 what an event refers to is put in its own terms:
 
-* an epoch or generation keeps its distance from the member's or the group's own;
+* an epoch or generation keeps its distance from the member's or the group's own, also one inside a subscription;
 * a timer must be set there and due, work beside be under way, an append have failed that was made; else there is no
   such event on that side;
 * replication and the loss of what was not replicated reach as far as on the first side, counted in steps, not records;
@@ -17,8 +17,10 @@ from typing import Any
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.records import Record
 
+from ..told_generations import with_generations
 from .side import Side
 
 #: an epoch further than this from the member's is meant as a number, not as a distance
@@ -81,14 +83,21 @@ class Translation:
 
     def _request(self, event: ev.Request) -> ev.Request:
         body: Any = event.body
+        if isinstance(body, JoinGroupRequest):
+            moved = with_generations(body, lambda told: self._epoch(body.group_id, body.member_id, told))
+            return event if moved is body else replace(event, body=moved)
         name = "member_epoch" if isinstance(body, ConsumerGroupHeartbeatRequest) else "generation_id"
         told = getattr(body, name, None)
-        if told is None or told <= 0:
-            return event
-        for mine, theirs in self._counted(body.group_id, body.member_id):
-            if abs(told - mine) <= _NEAR and theirs + told - mine > 0:
-                return event if mine == theirs else replace(event, body=replace(body, **{name: theirs + told - mine}))
-        return event
+        theirs = told if told is None else self._epoch(body.group_id, body.member_id, told)
+        return event if theirs == told else replace(event, body=replace(body, **{name: theirs}))
+
+    def _epoch(self, group: str, member: str, told: int) -> int:
+        """What the other side calls an epoch or generation that the member tells."""
+        if told > 0:
+            for mine, theirs in self._counted(group, member):
+                if abs(told - mine) <= _NEAR and theirs + told - mine > 0:
+                    return theirs + told - mine
+        return told
 
     def _counted(self, group: str, member: str) -> list[tuple[int, int]]:
         """Epochs that stand for each other: of the member, then of the group."""

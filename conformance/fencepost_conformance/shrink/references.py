@@ -20,7 +20,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol
 
-from fencepost.protocol import embedded
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest
@@ -32,6 +31,7 @@ from ..leading import Leading
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
+from ..told_generations import with_generations
 
 #: a generation further than this from the group's is meant as a number, not as a distance
 _NEAR = 3
@@ -260,7 +260,9 @@ class References:
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             return replace(event, body=self._with_epoch(run, original.body, body, index))
         if isinstance(body, JoinGroupRequest):
-            return replace(event, body=self._with_told(run, original.body, body, index))
+            before = original.body
+            body = with_generations(body, lambda told: self._moved(run, before, event.body, told, index))
+            return replace(event, body=body)
         generation = getattr(body, "generation_id", None)
         if generation is None:
             return event
@@ -276,24 +278,6 @@ class References:
         if then is None or now is None or abs(generation - then) > _NEAR:
             return generation
         return now + generation - then
-
-    def _with_told(self, run: Around, original: Any, body: JoinGroupRequest, index: int) -> JoinGroupRequest:
-        """Its subscriptions tell a generation with what is owned."""
-
-        def moved(metadata: bytes) -> bytes:
-            try:
-                told = embedded.decode_subscription(metadata)
-            except embedded.SchemaError:
-                return metadata
-            if told.generation_id == embedded.NO_GENERATION:
-                return metadata
-            generation = self._moved(run, original, body, told.generation_id, index)
-            if generation == told.generation_id:
-                return metadata
-            return embedded.encode_subscription(replace(told, generation_id=generation), embedded.version_of(metadata))
-
-        protocols = tuple(replace(each, metadata=moved(each.metadata)) for each in body.protocols)
-        return replace(body, protocols=protocols)
 
     def _end(self, run: Around, offset: int, index: int, places: Mapping[int, int]) -> int:
         """Where the log ends now that then ended at ``offset``."""

@@ -8,13 +8,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.embedded import (
+    Subscription,
+    decode_subscription,
+    encode_subscription,
+    version_of,
+)
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Event, Reply, Request
-from fencepost.protocol.messages import HeartbeatResponse
-from fencepost.protocol.settings import INTENDED, Settings
+from fencepost.protocol.events import Appended, Event, Load, Reply, Request, Topic, TopicsChanged
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    Protocol,
+    RequestBody,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.compare.leaves import Seen, leaves
 from fencepost_conformance.console import CannotRun
@@ -272,3 +287,52 @@ def test_what_was_done_until_it_was_interrupted_is_told(
     assert told["counts"]["traces"] == CHUNK
     assert told["groups"]
     assert f"interrupted; {CHUNK} of 60 traces done" in told["error"]
+
+
+def counting_apart() -> Pair:
+    """Kafka 4.2 counts a new group from 0, 4.3 from 1 (V-30): m1 is at epoch 1 on one side, at 2 on the other."""
+    pair = Pair(CoreLive(Settings(), KAFKA_4_2), CoreLive(Settings(), KAFKA_4_3))
+    body = ConsumerGroupHeartbeatRequest("g", "m1", 0, None, None, 30_000, ("t",), None, "range", ())
+    pair.feed(TopicsChanged(0, (Topic("t", bytes(15) + b"t", 1),), 1))
+    pair.feed(Load(0, 1, ()))
+    pair.feed(Request(0, 1, 1, "c", "/127.0.0.1", body))
+    pair.feed(Appended(0, len(pair.one.log)))
+    epochs = [side.live.consumer_groups["g"].members[0].member_epoch for side in (pair.one, pair.other)]
+    assert epochs == [1, 2]
+    return pair
+
+
+def told_to_the_other(pair: Pair, version: int, body: RequestBody) -> Any:
+    pair.feed(Request(1, 50, version, "c", "/127.0.0.1", body))
+    event, _ = pair.theirs[-1]
+    assert isinstance(event, Request)
+    return event.body
+
+
+@pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (4, 5), (5, 5), (100, 100), (0, 0), (-1, -1)])
+def test_an_epoch_keeps_its_distance_from_the_members_own(told: int, theirs: int) -> None:
+    """One that is far from it is meant as a number, and so are those that say what is wanted."""
+    beat = ConsumerGroupHeartbeatRequest("g", "m1", told)
+    assert told_to_the_other(counting_apart(), 1, beat).member_epoch == theirs
+    assert told_to_the_other(counting_apart(), 4, HeartbeatRequest("g", told, "m1", None)).generation_id == theirs
+
+
+@pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (100, 100), (-1, -1)])
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int, theirs: int) -> None:
+    """X-JOIN-12: what is owned counts by the generation that is told with it. Bytes that say nothing stay."""
+    said = Subscription(("t",), None, (TopicPartition("t", 0),), told)
+    protocols = (Protocol("range", encode_subscription(said, version)), Protocol("other", b"\x00"))
+    join = JoinGroupRequest("g", 10_000, 30_000, "m1", None, "consumer", protocols)
+    one, other = told_to_the_other(counting_apart(), 9, join).protocols
+    assert decode_subscription(one.metadata) == replace(said, generation_id=theirs)
+    assert (version_of(one.metadata), other) == (version, protocols[1])
+
+
+def test_a_member_that_says_its_epoch_is_fenced_on_neither_side() -> None:
+    """Told as it is, the first side's epoch would be one that the other has left behind, and be refused."""
+    pair = counting_apart()
+    beat = ConsumerGroupHeartbeatRequest("g", "m1", 1, topic_partitions=())
+    pair.feed(Request(1, 2, 1, "c", "/127.0.0.1", beat))
+    replies = [reply.body.error_code for seen in pair.seen[-1] for reply in seen.replies]
+    assert replies == [ErrorCode.NONE] * 2

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -258,3 +259,35 @@ def test_replay_shows_a_wire_trace(capsys: pytest.CaptureFixture[str], tmp_path:
     assert status == 0
     assert "Heartbeat v4 g member m generation 1" in told
     assert "REBALANCE_IN_PROGRESS" in (tmp_path / "w.html").read_text()
+
+
+def test_a_group_of_failures_that_is_known_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its reason: exit status, JUnit and JSON change; an entry that nothing met is told."""
+    wrap(monkeypatch, m.HeartbeatRequest, accept_the_generation_before)
+    words = ["conform", "--profile", "kafka-4.3", "--traces", "60", "--steps", "100", "--workers", "1"]
+
+    def run(*more: str) -> tuple[int, dict[str, Any], ET.Element]:
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--json", "-o", str(tmp_path / "out"), *more])
+        suite = ET.parse(tmp_path / "out" / "junit.xml").getroot()[0]
+        return int(ended.value.code or 0), json.loads(capsys.readouterr().out), suite
+
+    def known(*keys: str) -> tuple[str, str]:
+        (tmp_path / "known.txt").write_text("".join(f"{key} -- we know\n" for key in keys))
+        return "--known", str(tmp_path / "known.txt")
+
+    status, told, suite = run()
+    keys = [group["key"] for group in told["groups"]]
+    failed = told["counts"]["failed"]
+    assert (status, told["held"], suite.get("failures")) == (1, False, str(failed))
+    assert keys
+    status, told, suite = run(*known(*keys, "Heartbeat: never met"))
+    assert (status, told["held"], suite.get("failures"), suite.get("tests")) == (0, True, "0", "1")
+    assert suite[0].get("name") == "60 of 60 traces held"
+    assert (told["counts"]["failed"], told["never_met"]) == (failed, ["Heartbeat: never met"])
+    assert {group["known"] for group in told["groups"]} == {"we know"}
+    status, told, suite = run(*known(*keys[1:], "Heartbeat: never met"))
+    assert (status, told["held"]) == (1, False)
+    assert suite.get("failures") == str(told["groups"][0]["traces"])

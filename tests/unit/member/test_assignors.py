@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
@@ -23,8 +24,8 @@ from fencepost.member.consumer_protocol import (
 from fencepost.member.partitions import TopicPartition, partition_order
 from fencepost.member.settings import MemberSettings
 from fencepost.protocol.events import Topic
-from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm.assignors import KafkaAssignors, client
+from fencepost_conformance.jvm.releases import NEWEST
 
 ASSIGNORS = {"range": RangeAssignor(), "roundrobin": RoundRobinAssignor()}
 # Names whose order by code points differs from that by UTF-16 units (A-COM-02).
@@ -56,14 +57,13 @@ def assigned(name: str, topics: dict[str, Topic], members: dict[str, GroupMember
     return {member: assignment.partitions for member, assignment in result.items()}
 
 
+AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
+
+
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaAssignors]:
-    try:
-        asked = KafkaAssignors()
-    except CannotRun as reason:
-        pytest.skip(str(reason))
-    yield asked
-    asked.close()
+def kafka(assignors_of: AssignorsOf) -> Iterator[KafkaAssignors]:
+    with assignors_of(NEWEST) as asked:
+        yield asked
 
 
 @pytest.mark.jvm

@@ -1,0 +1,28 @@
+"""The generation that a JoinGroup tells inside its subscriptions, with what its member owns (versions 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fencepost.protocol import embedded
+from fencepost.protocol.messages import JoinGroupRequest
+
+
+def with_generations(body: JoinGroupRequest, moved: Callable[[int], int]) -> JoinGroupRequest:
+    """The request with each generation that it tells put right by ``moved``; bytes that cannot be read stay."""
+    protocols = tuple(replace(each, metadata=_moved(each.metadata, moved)) for each in body.protocols)
+    return body if protocols == body.protocols else replace(body, protocols=protocols)
+
+
+def _moved(metadata: bytes, moved: Callable[[int], int]) -> bytes:
+    try:
+        told = embedded.decode_subscription(metadata)
+    except embedded.SchemaError:
+        return metadata
+    if told.generation_id == embedded.NO_GENERATION:
+        return metadata
+    generation = moved(told.generation_id)
+    if generation == told.generation_id:
+        return metadata
+    return embedded.encode_subscription(replace(told, generation_id=generation), embedded.version_of(metadata))
