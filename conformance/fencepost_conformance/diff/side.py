@@ -7,8 +7,6 @@ from typing import Protocol
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.errors import IMPOSSIBLE
-from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
 from fencepost.protocol.view import GroupView
 
@@ -16,7 +14,7 @@ from ..compare.choices import Answer, Call, Place, WatchedChoices
 from ..compare.leaves import base_of
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
-from ..leading import Leading
+from ..log_around import LogAround
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
@@ -93,21 +91,16 @@ class CoreLive:
         return self.again(event, {})
 
 
-class Side:
-    """``log`` and what is known of it, work that is under way, and the requests that wait for an answer, each with the
-    group that it is about (of a write that a timer caused, by the id of the operation)."""
+class Side(LogAround):
+    """With the requests that wait for an answer, each with the group that it is about (of a write that a timer caused,
+    by the id of the operation)."""
 
     def __init__(self, live: Live) -> None:
+        super().__init__()
         self.live = live
-        self.log: list[Record] = []
-        self.before = 0  #: length of the log before the last step
-        self.replicated = 0
         self.handled = 0  #: events
-        self.tasks: set[ev.TaskKey] = set()
         self.asked: dict[int, str] = {}
         self.open: set[int] = set()
-        self.loaded = False  #: the last step began with another log
-        self._leading = Leading()
 
     @property
     def unreplicated(self) -> int:
@@ -128,41 +121,17 @@ class Side:
             self.open.add(event.id)
         else:
             self.asked[-(self.handled + 1)] = group
-        taken = self._leading.takes(event)
+        taken = self.takes(event)
         seen = self.live.feed(event)
         self.handled += 1
-        self.loaded = taken and isinstance(event, ev.Load)
-        if isinstance(event, ev.Load) and taken:
-            self._leading.loaded(event.records, groups=bool(self.live.groups or self.live.consumer_groups))
-        if taken and seen.error not in IMPOSSIBLE:
-            self._note(event, seen)
+        self.note(event, seen, taken=taken, groups=bool(self.live.groups or self.live.consumer_groups))
+        self.open.difference_update(reply.request_id for reply in seen.replies)
         return seen
 
-    def _note(self, event: ev.Event, seen: Observation) -> None:
-        if isinstance(event, ev.AppendFailed):
-            del self.log[self.before :]
-        elif isinstance(event, ev.Load):
-            self.log = list(event.records)
-            self.replicated = len(self.log)
-        elif isinstance(event, ev.Appended):
-            self.replicated = event.offset
-        elif isinstance(event, ev.TaskDone):
-            self.tasks.discard(event.key)
-        elif isinstance(event, ev.Unload):
-            self.tasks.clear()
-        self.open.difference_update(reply.request_id for reply in seen.replies)
-        self.tasks.update(seen.tasks)
-        self.before = len(self.log)
-        self.log += seen.records
-
     def take_back(self, seen: Observation, instead: Observation) -> None:
-        """The last step was taken again, and did this instead."""
+        super().take_back(seen, instead)
         self.open.update(reply.request_id for reply in seen.replies)
-        self.tasks.difference_update(seen.tasks)
-        del self.log[self.before :]
         self.open.difference_update(reply.request_id for reply in instead.replies)
-        self.tasks.update(instead.tasks)
-        self.log += instead.records
 
 
 def about(event: ev.Event) -> str:

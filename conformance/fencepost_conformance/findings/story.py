@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.events import Appended, AppendFailed, Event, Load, Request, TaskKey, TimerKey, Topic
+from fencepost.protocol.events import Event, Request, TaskKey, TimerKey, Topic
 from fencepost.protocol.events import TopicsChanged as TopicsChangedEvent
 from fencepost.protocol.messages import RequestBody, ResponseBody
 from fencepost.protocol.records import Record
@@ -122,24 +122,15 @@ def tell(
     """The story of these events, and what is around the coordinator at its end."""
     around = Around(_Told(observations))
     steps: list[Step] = []
-    log: tuple[Record, ...] = ()
     requests: dict[int, tuple[int, Request]] = {}
     answers: dict[int, tuple[int, ResponseBody]] = {}
-    replicated = 0
     for place, (event, origin) in enumerate(zip(events, origins, strict=True)):
         seen = around.feed(event)
-        if isinstance(event, Load):
-            log = event.records
-        elif isinstance(event, AppendFailed):
-            log = log[: around.base]
-        elif isinstance(event, Request):
+        if isinstance(event, Request):
             requests[event.id] = (place, event)
-        log = (*log, *seen.records)
         for reply in seen.replies:
             answers[reply.request_id] = (place, reply.body)
-        replicated = len(event.records) if isinstance(event, Load) else replicated
-        replicated = event.offset if isinstance(event, Appended) else replicated
         session = around.session
         views = dict(session.groups), dict(session.consumer_groups), dict(session.armed)
-        steps.append(Step(event, origin, seen, *views, log, replicated, frozenset(around.tasks)))
+        steps.append(Step(event, origin, seen, *views, tuple(around.log), around.replicated, frozenset(around.tasks)))
     return Story(settings, tuple(steps), tuple(dropped), requests, answers), around

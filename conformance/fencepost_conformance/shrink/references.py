@@ -27,7 +27,7 @@ from fencepost.protocol.settings import Profile, Settings
 
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
-from ..leading import Leading
+from ..log_around import LogAround
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
@@ -85,18 +85,19 @@ class _NotedIds(MemberIds):
         return self.last
 
 
-class Around:
+class Around(LogAround):
     """A coordinator with the log around it."""
 
     def __init__(self, session: Session) -> None:
+        super().__init__()
         self.session = session
-        self.end = 0  #: of the log
-        self.base = 0  #: of the log before the last step
-        self.replicated = 0
         self.ends = [0]  #: places at which the records of a step end
         self.after: list[int] = []  #: the end of the log after each event
-        self.tasks: set[ev.TaskKey] = set()  #: work beside that is under way
-        self._leading = Leading()
+
+    @property
+    def end(self) -> int:
+        """Of the log."""
+        return len(self.log)
 
     def epochs(self) -> dict[tuple[str, str], int]:
         """The epoch of each member of each consumer group."""
@@ -111,27 +112,11 @@ class Around:
 
     def feed(self, event: ev.Event) -> Observation:
         """What the event did."""
-        taken = self._leading.takes(event)
+        taken = self.takes(event)
         seen = self.session.feed(event)
-        if isinstance(event, ev.Load) and taken:
-            self._leading.loaded(event.records, groups=bool(self.session.groups or self.session.consumer_groups))
-        if not taken:  # a load or a loss that is none
-            pass
-        elif isinstance(event, ev.AppendFailed):
-            self.end = self.base
-        elif isinstance(event, ev.Load):
-            self.end = self.replicated = len(event.records)
-            self.ends = [self.end]
-        elif isinstance(event, ev.Appended):
-            self.replicated = event.offset
-        elif isinstance(event, ev.TaskDone):
-            self.tasks.discard(event.key)
-        elif isinstance(event, ev.Unload):
-            self.tasks.clear()
-        self.tasks.update(seen.tasks)
-        self.base = self.end
-        self.end += len(seen.records)
-        self.ends = [*(known for known in self.ends if known <= self.base), self.end]
+        self.note(event, seen, taken=taken, groups=bool(self.session.groups or self.session.consumer_groups))
+        ends = [self.before] if self.loaded else [known for known in self.ends if known <= self.before]
+        self.ends = [*ends, self.end]
         self.after.append(self.end)
         return seen
 

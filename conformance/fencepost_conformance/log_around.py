@@ -1,0 +1,62 @@
+"""The log around a coordinator that is fed one event at a time, and the work beside that is under way."""
+
+from __future__ import annotations
+
+from fencepost.protocol import events as ev
+from fencepost.protocol.errors import IMPOSSIBLE
+from fencepost.protocol.records import Record
+
+from .leading import Leading
+from .targets.base import Observation
+
+
+class LogAround:
+    """Told ``takes`` before an event is handled, and ``note`` of what it did.
+
+    ``before``: length of the log before the last step; ``replicated``: so many of its records are; ``tasks``: work that
+    is under way; ``loaded``: the last step began with another log.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[Record] = []
+        self.before = 0
+        self.replicated = 0
+        self.tasks: set[ev.TaskKey] = set()
+        self.loaded = False
+        self._leading = Leading()
+
+    def takes(self, event: ev.Event) -> bool:
+        """Whether the event is what it says (F-LOAD-03)."""
+        taken = self._leading.takes(event)
+        self.loaded = taken and isinstance(event, ev.Load)
+        return taken
+
+    def note(self, event: ev.Event, seen: Observation, *, taken: bool, groups: bool) -> None:
+        """``taken``: what ``takes`` said; ``groups``: there are some now."""
+        if seen.error in IMPOSSIBLE:
+            return
+        if isinstance(event, ev.Load) and taken:
+            self._leading.loaded(event.records, groups=groups)
+        if not taken:  # a load or a loss that is none
+            pass
+        elif isinstance(event, ev.AppendFailed):
+            del self.log[self.before :]
+        elif isinstance(event, ev.Load):
+            self.log = list(event.records)
+            self.replicated = len(self.log)
+        elif isinstance(event, ev.Appended):
+            self.replicated = event.offset
+        elif isinstance(event, ev.TaskDone):
+            self.tasks.discard(event.key)
+        elif isinstance(event, ev.Unload):
+            self.tasks.clear()
+        self.tasks.update(seen.tasks)
+        self.before = len(self.log)
+        self.log += seen.records
+
+    def take_back(self, seen: Observation, instead: Observation) -> None:
+        """The last step was taken again, and did this instead."""
+        self.tasks.difference_update(seen.tasks)
+        self.tasks.update(instead.tasks)
+        del self.log[self.before :]
+        self.log += instead.records
