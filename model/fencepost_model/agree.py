@@ -137,6 +137,8 @@ def plain(body: ResponseBody) -> ResponseBody:
         return DeleteGroupsResponse(tuple(sorted(body.results, key=lambda row: row.group_id)))  # C-ADM-09
     if isinstance(body, ConsumerGroupHeartbeatResponse):
         given = None if body.assignment is None else _ascending(body.assignment)
+        if body.error_message is None and body.assignment == given:
+            return body
         return replace(body, error_message=None, assignment=given)
     if isinstance(body, ConsumerGroupDescribeResponse):
         described = [
@@ -171,8 +173,11 @@ def _sorted_row(row: _Rows) -> _Rows:
     if isinstance(row, AssignedPartitions) and row.assignment_epochs is not None:
         pairs = sorted(zip(row.partitions, row.assignment_epochs, strict=True))
         numbers, epochs = tuple([number for number, _ in pairs]), tuple([epoch for _, epoch in pairs])
+        if (numbers, epochs) == (row.partitions, row.assignment_epochs):
+            return row
         return replace(row, partitions=numbers, assignment_epochs=epochs)
-    return replace(row, partitions=tuple(sorted(row.partitions)))
+    ordered = tuple(sorted(row.partitions))
+    return row if ordered == row.partitions else replace(row, partitions=ordered)
 
 
 def _records(expected: Sequence[Record], observed: Sequence[Record], found: list[Mismatch]) -> None:
