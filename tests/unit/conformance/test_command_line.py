@@ -124,7 +124,7 @@ def test_a_report_that_cannot_be_written_costs_nothing_of_what_was_found(
 
 def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match="try fewer --workers"), worker_processes(2) as pool:
-        pool.submit(os._exit, 1).result(timeout=30)
+        pool.submit(signal.raise_signal, signal.SIGKILL).result(timeout=30)
 
 
 @pytest.mark.parametrize(
