@@ -25,7 +25,8 @@ from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.mixed.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.mixed.closed import GROUP, LOG, MixedSystem
 from fencepost_model.system.mixed.config import SWITCHES, MixedConfig
-from fencepost_model.system.mixed.machine import compacted
+from fencepost_model.system.mixed.machine import FIRST_LOG, compacted
+from fencepost_model.system.values import Client as ClassicClient
 from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in MIXED.modules}
@@ -88,6 +89,17 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
     assert len({*graph.states}) == found.states
     for number in range(0, found.states, 97):
         assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
+
+
+def test_an_empty_classic_group_does_not_tell_who_was_in_it() -> None:
+    """One that its members have left, and one that counts on from a consumer group, are the same (C-JOIN-60)."""
+    config = read_problem(ENTRIES["MixedEpochsGoOn"]).config
+    assert isinstance(config, MixedConfig)
+    coordinator = MixedSystem(config).coordinator
+    fresh = coordinator.machine.load(FIRST_LOG)
+    left = fresh._replace(group=fresh.group._replace(protocol_type="consumer"))
+    (of_fresh, _), (of_left, _) = (coordinator.heartbeat(each, 0, ClassicClient()) for each in (fresh, left))
+    assert of_left.memory == of_fresh.memory == fresh
 
 
 # ---- what happens ----------------------------------------------------------------------------------------------------

@@ -193,6 +193,8 @@ class Machine:
             return Memory(group._replace(refresh=None, timestamp=NOW if running else 0), None, kept, alarms)
         if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
             group = group._replace(previous=DEAD)  # it tells an initial rebalance and nothing else (C-ST-20)
+        if group.state == EMPTY:
+            group = group._replace(protocol_type=None)  # who comes first says what it is (C-JOIN-40, C-JOIN-60)
         bare = tuple(member._replace(assignment=_bare(member.assignment)) for member in group.members)
         group = renumbered(group._replace(members=bare), LATE)
         kept = frozenset(timer for timer in timers if timer[0] in CLASSIC_TIMERS | MEMBER_TIMERS)
