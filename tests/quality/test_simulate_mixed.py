@@ -14,7 +14,7 @@ from mixed_faults import (
     takes_what_classic_members_hold,
 )
 
-from fencepost.protocol.settings import INTENDED
+from fencepost.protocol.settings import INTENDED, NEWEST_KAFKA
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.simulate import session, simulate
 from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
@@ -85,6 +85,24 @@ def test_a_fault_of_kafka_breaks_a_property_that_holds_if_mended(seed, switch, r
     """X-JOIN-12: a copy of a JoinGroup frees what its sender has since; X-DOWN-04."""
     assert simulate(draw_mixed_plan(seed)).broken is None
     assert simulate(draw_mixed_plan(seed, replace(INTENDED, **{switch: True}))).broken.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("seeds", "causes"),
+    [
+        (range(12), {7: ("LIV-03", "fault_leave_forgets_parked_sync")}),
+        (range(12, 24), dict.fromkeys((20, 21), ("LIV-05", "fault_failed_append_loses_timers"))),
+        (range(24, 36), {31: ("INV-CONV-01", "fault_downgrade_assigns_target")}),
+    ],
+    ids=["leave", "append", "downgrade"],
+)
+def test_as_the_newest_release_each_group_comes_to_an_end_and_what_breaks_has_its_fault(seeds, causes):
+    broken = {seed: simulate(draw_mixed_plan(seed, NEWEST_KAFKA)).broken for seed in seeds}
+    assert {seed: found.rule for seed, found in broken.items() if found} == {
+        seed: rule for seed, (rule, _) in causes.items()
+    }
+    for seed, (_, switch) in causes.items():
+        assert simulate(draw_mixed_plan(seed, replace(NEWEST_KAFKA, **{switch: False}))).broken is None
 
 
 def test_who_has_taken_a_part_and_reports_no_more_sees_the_rest_given_away():

@@ -94,6 +94,10 @@ class JavaOrder:
         return timeline_order(keys)
 
 
+#: of a random UUID in Kafka's text every second has a hyphen, so that this many in a row do not occur
+MOST_DRAWS = 1_000
+
+
 class WithoutHyphens(Choices):
     """Choices of others, but a UUID is drawn again while there is a hyphen in its text (G-WIRE-28, V-126)."""
 
@@ -101,10 +105,11 @@ class WithoutHyphens(Choices):
         self._inner = inner
 
     def uuid(self) -> str:
-        while True:
+        for _ in range(MOST_DRAWS):
             drawn = self._inner.uuid()
             if "-" not in drawn:
                 return drawn
+        raise ValueError(f"{type(self._inner).__name__}.uuid: {MOST_DRAWS} in a row have a hyphen, {drawn!r} at last")
 
     def member_id(self, prefix: str) -> str:
         return self._inner.member_id(prefix)

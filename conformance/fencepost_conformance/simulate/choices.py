@@ -24,7 +24,8 @@ class RandomChoices:
         return self._rng.choice(list(tied))
 
     def uuid(self) -> str:
-        return self.member_id("uuid")
+        self._count += 1
+        return f"uuid{self._count}"
 
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return self._rng.choice(tied)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fencepost_conformance.generate.java_order import JavaOrder, buckets_for, java_order
+import pytest
+
+from fencepost_conformance.generate.java_order import JavaOrder, WithoutHyphens, buckets_for, java_order
 from fencepost_conformance.targets.ids import MemberIds
 
 
@@ -21,3 +23,14 @@ def test_one_bucket_keeps_the_order_of_insertion() -> None:
 
 def test_a_table_doubles_when_three_quarters_full() -> None:
     assert [buckets_for(size) for size in (0, 12, 13, 24, 25)] == [16, 16, 32, 32, 64]
+
+
+class _Hyphens(JavaOrder):
+    def uuid(self) -> str:
+        return "a-b"
+
+
+def test_who_draws_hyphens_only_is_told_so() -> None:
+    """G-WIRE-28, V-126: drawing again would never end."""
+    with pytest.raises(ValueError, match=r"_Hyphens\.uuid: 1000 in a row have a hyphen, 'a-b' at last"):
+        WithoutHyphens(_Hyphens(MemberIds())).uuid()
