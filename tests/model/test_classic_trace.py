@@ -50,6 +50,14 @@ def follow(trace: Generated, observations: list[Observation], profile: Profile) 
     return len(observations)
 
 
+def test_who_leads_is_asked_once_however_many_go(kept: Callable[..., list[Generated]]) -> None:
+    """C-JOIN-76: each of those that go might have led meanwhile, in ten factorial ways; nobody sees that."""
+    (trace,) = kept(GroupProtocol.MIXED, KAFKA_4_3, 7400040599)
+    follower = Follower(trace.settings, KAFKA_4_3)
+    ways = [len(follower.feed(*each).taken) for each in zip(trace.events, trace.observations, strict=True)]
+    assert max(ways) <= 20
+
+
 @PROFILES
 def test_the_core_does_what_the_model_allows(profile: Profile, kept: Callable[..., list[Generated]]) -> None:
     steps = 0

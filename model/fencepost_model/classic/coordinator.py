@@ -275,6 +275,7 @@ class CoordinatorModel:
             work.lose()
             side.around = forgotten(side.around)
         go_on(work)
+        work.choose_leaders()
         return side
 
     def _load_order(self, groups: Mapping[str, object], chooser: Chooser) -> list[str]:

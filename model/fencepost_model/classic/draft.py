@@ -40,6 +40,8 @@ class Draft:
     """One group in one step. ``delay`` is what the join timer stands for: None, or an initial delay (C-JOIN-43)."""
 
     __slots__ = (
+        "_leader",
+        "_leader_open",
         "armed",
         "callback",
         "chooser",
@@ -47,7 +49,6 @@ class Draft:
         "generation",
         "group",
         "group_id",
-        "leader",
         "members",
         "new_member_added",
         "now",
@@ -89,7 +90,7 @@ class Draft:
             self.generation,
             self.protocol_type,
             self.protocol_name,
-            self.leader,
+            self._leader,
             members,
             self.pending_join,
             self.pending_sync,
@@ -97,6 +98,7 @@ class Draft:
             self.timestamp,
             self.skew,
         ) = group
+        self._leader_open = False
         self.members = {member[0]: member for member in members}
         self.delay = delay
         self.records: list[Record] = []
@@ -156,7 +158,26 @@ class Draft:
 
     # ---- members ------------------------------------------------------------------------------------------------
 
+    @property
+    def leader(self) -> str | None:
+        """The member that leads. After ``remove`` it may be any of those that are left (C-JOIN-76). Kafka says which at
+        once; here it is chosen when somebody looks, since one that is removed before then might as well not have been
+        chosen, and a step that removes ten members in turn would have to be taken in ten factorial ways."""
+        self.choose_leader()
+        return self._leader
+
+    @leader.setter
+    def leader(self, member_id: str | None) -> None:
+        self._leader, self._leader_open = member_id, False
+
+    def choose_leader(self) -> None:
+        """Settle who leads, if that is open."""
+        if self._leader_open:
+            self.leader = self.chooser.pick("leader", sorted(self.members)) if self.members else None
+
     def put(self, member: Member) -> None:
+        if member.member_id not in self.members:
+            self.choose_leader()  # one of those that were left; who comes now is not
         self.members[member.member_id] = member
 
     def member_of(self, instance: str) -> str | None:
@@ -169,10 +190,9 @@ class Draft:
     def remove(self, member_id: str) -> None:
         """``CG.remove`` (C-TMR-10): with it go the static mapping, the pending entries and the leadership."""
         self.members.pop(member_id, None)
-        if self.leader == member_id:
-            candidates = sorted(self.members)
+        if self._leader == member_id and not self._leader_open:
             self.rule("C-JOIN-76")  # the next one in hash-map order, parked or not
-            self.leader = self.chooser.pick("leader", candidates) if candidates else None
+            self._leader_open = True
         if member_id in self.pending_join:
             self.pending_join -= {member_id}
         if member_id in self.pending_sync:

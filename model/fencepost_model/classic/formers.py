@@ -8,6 +8,7 @@ conversion is replicated.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .draft import Draft, Sinks
@@ -39,6 +40,10 @@ class Formers:
                 if former.operation == operation:
                     self._drafts[operation] = Draft(sinks, former.group_id, former.group, None)
         return self._drafts.get(operation)
+
+    def drafts(self) -> Iterable[Draft]:
+        """Those that this step has opened."""
+        return self._drafts.values()
 
     def leaves(self, group_id: str, group: Group, by: int, operations: list[Operation]) -> None:
         """The write ``by`` puts another object in the place of the group; who waits with a callback stays with it."""

@@ -110,6 +110,7 @@ class GroupModel:
         def run(chooser: Chooser) -> Work:
             work = self._work(state, chooser)
             self._take(work, state, step)
+            work.choose_leaders()
             return work
 
         return tuple(self._close(state, label, work) for label, work in every(run))

@@ -169,6 +169,11 @@ class Opened:
             asked.append(row)
         return asked
 
+    def choose_leaders(self) -> None:
+        """The step is over: where nobody has looked yet who leads, it is chosen now, while there are choices."""
+        for draft in (*self.drafts.values(), *self.formers.drafts()):
+            draft.choose_leader()
+
     def finish(self) -> None:
         """Closes the drafts into ``slots``."""
         if self.dropped and self.written is not None and self.written.records:
