@@ -49,14 +49,16 @@ class _Context(SpawnContext):
 
 
 @contextmanager
-def worker_processes(count: int, *, tasks_each: int | None = None) -> Iterator[ProcessPoolExecutor]:
+def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of ``count`` processes. If the block ends by an exception they are ended, whatever they are at.
 
-    ``tasks_each``: a process is replaced by a new one after so many tasks. Raises ``CannotRun`` if one of them was
-    ended from outside, as it is where memory runs out, or could not start, as where the program was changed meanwhile.
+    Raises ``CannotRun`` if one of them was ended from outside, as it is where memory runs out, or could not start, as
+    where the program was changed meanwhile. Work that wants new processes now and then takes a new pool: those of the
+    standard library that renew theirs may end up with none (``max_tasks_per_child``, where all tasks are handed in at
+    once, in Python 3.11 and 3.12).
     """
     context = _Context()
-    pool = ProcessPoolExecutor(count, mp_context=context, max_tasks_per_child=tasks_each)
+    pool = ProcessPoolExecutor(count, mp_context=context)
     try:
         yield pool
     except BaseException as reason:

@@ -27,6 +27,15 @@ def test_the_suite_finds_the_fault(name):
     assert kill.text
 
 
+def test_processes_that_are_renewed_try_them_all(monkeypatch):
+    """In order, and more of them than two processes may try."""
+    monkeypatch.setattr(suite, "TASKS_EACH", 1)
+    chosen = list(MUTANTS.values())[:5]
+    verdicts = list(suite.run_all(chosen, quick=True, workers=2))
+    assert [verdict.mutant for verdict in verdicts] == [mutant.name for mutant in chosen]
+    assert all(verdict.killed for verdict in verdicts)
+
+
 def test_without_a_fault_nothing_is_found():
     assert suite.control() == []
 

@@ -49,6 +49,8 @@ SIMULATIONS = 20
 WALKS, WALK_STEPS = 250, 40
 GROUPS = 150
 METADATA = (("t", 2), ("u", 1))
+#: mutants that one process tries before a new one takes its place, since their traces leave memory behind
+TASKS_EACH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,10 @@ def run_all(mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1)
     if workers < 2 or len(names) < 2:
         yield from map(one, names)
         return
-    with worker_processes(min(workers, len(names)), tasks_each=4) as pool:
-        yield from pool.map(one, names)
+    batch = TASKS_EACH * workers
+    for first in range(0, len(names), batch):
+        with worker_processes(min(workers, len(names) - first)) as pool:
+            yield from pool.map(one, names[first : first + batch])
 
 
 def _run_named(name: str, *, quick: bool) -> Verdict:
