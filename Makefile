@@ -50,6 +50,7 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 coverage: install
 	$(BIN)/coverage run -m pytest tests/unit

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from fencepost.coordinator.timer_table import slot_of
+from fencepost.coordinator.kernel.timer_table import slot_of
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 from fencepost_model.classic.collisions import mistaken

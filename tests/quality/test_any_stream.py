@@ -10,8 +10,12 @@ from coordinator_machine import chosen
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from fencepost.coordinator import IllegalEvent, completion, contract, draft, membership, work
-from fencepost.coordinator.state import ClassicGroup, Status
+from fencepost.coordinator import IllegalEvent, reversion
+from fencepost.coordinator.classic import draft, membership
+from fencepost.coordinator.classic.group import ClassicGroup
+from fencepost.coordinator.kernel import contract
+from fencepost.coordinator.kernel import step as kernel_step
+from fencepost.coordinator.kernel.state import Status
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
@@ -254,9 +258,9 @@ PLANTED = {
     "fields are not looked at": lambda plant: plant.setattr(contract, "fault", anything),
     "nobody is parked": lambda plant: plant.setattr(draft.GroupDraft, "_park", anything),
     "a timer that fired stays": lambda plant: plant.setattr(
-        work.Step, "fires", lambda step, key: step.state.armed(key)
+        kernel_step.Step, "fires", lambda step, key: step.state.armed(key)
     ),
-    "a failed append takes nothing back": lambda plant: plant.setattr(completion, "append_failed", never_appended),
+    "a failed append takes nothing back": lambda plant: plant.setattr(reversion, "append_failed", never_appended),
     "everybody is a member": lambda plant: plant.setattr(membership, "invalid", anything),
 }
 

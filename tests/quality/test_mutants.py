@@ -84,7 +84,7 @@ def test_an_unknown_name_is_refused():
 
 def test_planting_is_undone_even_if_the_check_fails():
     mutant = MUTANTS["generation-stays"]
-    from fencepost.coordinator import rebalance  # noqa: PLC0415
+    from fencepost.coordinator.classic import rebalance  # noqa: PLC0415
 
     before = rebalance.complete
     context = planted(mutant)

@@ -10,7 +10,7 @@ from mixed_faults import broken_by
 from test_hypothesis_consumer import ConsumerCoordinator
 from test_hypothesis_core import Coordinator
 
-from fencepost.coordinator import completion, lifecycle
+from fencepost.coordinator import lifecycle, reversion
 from fencepost.member.consumer import ConsumerMember, application, requests
 from fencepost.member.consumer.state import Beat
 from fencepost_conformance.simulate import simulate
@@ -24,7 +24,7 @@ def _keeps(patches, kept):
         step.changes = tuple(change for change in step.changes if not kept(change))
         original(step, error)
 
-    original = patches.attribute(completion, "append_failed", append_failed)
+    original = patches.attribute(reversion, "append_failed", append_failed)
 
 
 def keeps_new_groups(patches):

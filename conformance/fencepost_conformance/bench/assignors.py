@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from fencepost.coordinator.assignors import ASSIGNORS, GroupSpec, MemberSpec
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, GroupSpec, MemberSpec
 from fencepost.member.assignors.base import Assignor, GroupMember
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.round_robin import RoundRobinAssignor

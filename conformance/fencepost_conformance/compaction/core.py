@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from fencepost import coordinator
 from fencepost.coordinator import CoordinatorState, consumer_views, initial_state, step, views
-from fencepost.coordinator.consumer.state import ConsumerGroup
-from fencepost.coordinator.state import Status
+from fencepost.coordinator.consumer.group import ConsumerGroup
+from fencepost.coordinator.kernel.state import Status
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from random import Random
 
-from fencepost.coordinator.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
 from fencepost.protocol.consumer_view import SubscriptionType
 
 from ..simulate.broken import demand

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fencepost.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, Target, uniform, uniform_mixed
-from fencepost.coordinator.assignors import range as server_range
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, Assignor, GroupSpec, Target, uniform, uniform_mixed
+from fencepost.coordinator.consumer.assignors import range as server_range
 from fencepost.member.assignors import claims, constrained, general, sticky, sticky_data
 from fencepost.member.assignors.base import GroupMember
 from fencepost.member.assignors.claims import Claims

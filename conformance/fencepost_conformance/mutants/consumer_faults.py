@@ -6,16 +6,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from fencepost.coordinator import state, work
-from fencepost.coordinator.consumer import heartbeat, leave, membership, reconcile, records, regex, timers
+from fencepost.coordinator.consumer import (
+    access,
+    departure,
+    group_heartbeat,
+    identity,
+    reconcile,
+    records,
+    regex,
+    timers,
+)
 from fencepost.coordinator.consumer.draft import ConsumerDraft
-from fencepost.coordinator.consumer.errors import Refused
-from fencepost.coordinator.consumer.membership import Claim, Found
+from fencepost.coordinator.consumer.group import NOTHING, ConsumerGroup, ConsumerMember, Holding
+from fencepost.coordinator.consumer.identity import Claim, Found
 from fencepost.coordinator.consumer.reconcile import Goal
 from fencepost.coordinator.consumer.regex import RegexChange
-from fencepost.coordinator.consumer.state import NOTHING, ConsumerGroup, ConsumerMember, Holding
-from fencepost.coordinator.timer_table import Slot
-from fencepost.coordinator.work import Step
+from fencepost.coordinator.kernel import state
+from fencepost.coordinator.kernel import step as kernel_step
+from fencepost.coordinator.kernel.errors import Refused
+from fencepost.coordinator.kernel.step import Step
+from fencepost.coordinator.kernel.timer_table import Slot
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
@@ -103,32 +113,32 @@ def _known_member_at_zero_refused(patches: Patches) -> None:
             raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
         original(member, claim, profile)
 
-    original = patches.attribute(membership, "_check_epoch", check)
+    original = patches.attribute(identity, "_check_epoch", check)
 
 
 def _repeated_heartbeat_fenced(patches: Patches) -> None:
-    patches.attribute(membership, "_within", lambda owned, assigned: False)
+    patches.attribute(identity, "_within", lambda owned, assigned: False)
 
 
 def _old_epoch_accepted(patches: Patches) -> None:
     def check(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
         original(member, claim._replace(epoch=max(claim.epoch, member.epoch)), profile)
 
-    original = patches.attribute(membership, "_check_epoch", check)
+    original = patches.attribute(identity, "_check_epoch", check)
 
 
 def _epoch_from_the_future_accepted(patches: Patches) -> None:
     def check(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
         original(member, claim._replace(epoch=min(claim.epoch, member.epoch)), profile)
 
-    original = patches.attribute(membership, "_check_epoch", check)
+    original = patches.attribute(identity, "_check_epoch", check)
 
 
 def _any_reported_set_will_do(patches: Patches) -> None:
     def within(owned: Iterable[TopicPartitions] | None, assigned: Holding) -> bool:
         return owned is not None
 
-    patches.attribute(membership, "_within", within)
+    patches.attribute(identity, "_within", within)
 
 
 def _displaced_instance_goes_on(patches: Patches) -> None:
@@ -137,7 +147,7 @@ def _displaced_instance_goes_on(patches: Patches) -> None:
             return group.members[group.static_members[instance_id]]
         return original(group, instance_id, member_id)  # type: ignore[no-any-return]
 
-    original = patches.attribute(membership, "held_by", held)
+    original = patches.attribute(identity, "held_by", held)
 
 
 def _instance_taken_while_in_use(patches: Patches) -> None:
@@ -148,14 +158,14 @@ def _instance_taken_while_in_use(patches: Patches) -> None:
             return Found(fresh, holder)
         return original(group, instance_id, claim, profile)  # type: ignore[no-any-return]
 
-    original = patches.attribute(membership, "find_static", find)
+    original = patches.attribute(identity, "find_static", find)
 
 
 def _static_leave_gives_up(patches: Patches) -> None:
     def go(step: Step, group: ConsumerGroup, member: ConsumerMember) -> None:
-        leave.fence(step, group, [member])
+        departure.fence(step, group, [member])
 
-    patches.attribute(leave, "_go_for_a_while", go)
+    patches.attribute(departure, "_go_for_a_while", go)
 
 
 # --- answers, regexes, timers ----------------------------------------------------------------------------------------
@@ -165,18 +175,20 @@ def _full_by_one_field(patches: Patches) -> None:
     def full(body: ConsumerGroupHeartbeatRequest) -> bool:
         return body.topic_partitions is not None
 
-    patches.attribute(heartbeat, "_full", full)
+    patches.attribute(group_heartbeat, "_full", full)
 
 
 def _target_is_answered(patches: Patches) -> None:
-    def stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-        reply: ConsumerGroupHeartbeatResponse = original(step, request, body)
-        group = step.consumer_group(body.group_id)
+    def stay(
+        step: Step, request: Request, body: ConsumerGroupHeartbeatRequest, *hooks: Any
+    ) -> ConsumerGroupHeartbeatResponse:
+        reply: ConsumerGroupHeartbeatResponse = original(step, request, body, *hooks)
+        group = access.find(step, body.group_id)
         if reply.assignment is None or group is None or reply.member_id is None:
             return reply
         return replace(reply, assignment=records.share_rows(group.target.get(reply.member_id, {})))
 
-    original = patches.attribute(heartbeat, "_stay", stay)
+    original = patches.attribute(group_heartbeat, "stay", stay)
 
 
 def _regex_to_none_keeps_epoch(patches: Patches) -> None:
@@ -193,12 +205,12 @@ def _leaver_is_not_counted(patches: Patches) -> None:
     def fence(step: Step, group: ConsumerGroup, members: Any) -> None:
         original(step, group._replace(epoch=group.epoch - 1), members)
 
-    original = patches.attribute(leave, "fence", fence)
+    original = patches.attribute(departure, "fence", fence)
 
 
 def _session_runs_on(patches: Patches) -> None:
     def watch(step: Step, group_id: str, member_id: str) -> None:
-        group = step.consumer_group(group_id)
+        group = access.find(step, group_id)
         if group is None or member_id not in group.members or group.members[member_id].epoch <= JOIN_EPOCH + 1:
             original(step, group_id, member_id)
 
@@ -210,14 +222,14 @@ def _revocation_without_end(patches: Patches) -> None:
 
 
 def _revocation_timer_of_an_old_epoch(patches: Patches) -> None:
-    patches.attribute(leave, "_too_late", lambda key, member, epoch: True)
+    patches.attribute(departure, "_too_late", lambda key, member, epoch: True)
 
 
 def _timers_of_one_key(patches: Patches) -> None:
     def slot_of(key: TimerKey, _: Profile) -> Slot:
         return original(key, KAFKA_4_3)
 
-    original: Callable[[TimerKey, Profile], Slot] = patches.attribute(work, "slot_of", slot_of)
+    original: Callable[[TimerKey, Profile], Slot] = patches.attribute(kernel_step, "slot_of", slot_of)
     patches.attribute(state, "slot_of", slot_of)
 
 

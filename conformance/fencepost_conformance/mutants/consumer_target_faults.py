@@ -6,9 +6,9 @@ from typing import Any
 
 from fencepost.coordinator.consumer import metadata, replay, subscription, target
 from fencepost.coordinator.consumer.draft import ConsumerDraft
-from fencepost.coordinator.consumer.state import ConsumerGroup, ConsumerMember, Resolution
-from fencepost.coordinator.errors import InternalError
-from fencepost.coordinator.work import Step
+from fencepost.coordinator.consumer.group import ConsumerGroup, ConsumerMember, Resolution
+from fencepost.coordinator.kernel.errors import InternalError
+from fencepost.coordinator.kernel.step import Step
 from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.settings import Profile

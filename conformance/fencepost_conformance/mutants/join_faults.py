@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from fencepost.coordinator import draft, expiry, join, leave, membership, protocols, rebalance, static
-from fencepost.coordinator.draft import GroupDraft
-from fencepost.coordinator.state import Member
-from fencepost.coordinator.work import Step
+from fencepost.coordinator.classic import draft, expiry, join, leave, membership, protocols, rebalance, static
+from fencepost.coordinator.classic.draft import GroupDraft
+from fencepost.coordinator.classic.group import Member
+from fencepost.coordinator.kernel.step import Step
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, SetTimer, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, LeaveGroupMember

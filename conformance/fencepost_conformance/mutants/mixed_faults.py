@@ -7,18 +7,26 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from fencepost.coordinator import lifecycle, rebalance
-from fencepost.coordinator.consumer import leave, membership
-from fencepost.coordinator.consumer.errors import Refused
-from fencepost.coordinator.consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
-from fencepost.coordinator.consumer.topics import TopicImage
-from fencepost.coordinator.mixed import claims, downgrade, join, upgrade
-from fencepost.coordinator.mixed import leave as classic_leave
-from fencepost.coordinator.mixed import member as classic
+from fencepost.coordinator import lifecycle
+from fencepost.coordinator.classic import rebalance
+from fencepost.coordinator.classic.group import ClassicGroup
+from fencepost.coordinator.consumer import access, identity
+from fencepost.coordinator.consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from fencepost.coordinator.kernel.errors import Refused
+from fencepost.coordinator.kernel.replay import Replay
+from fencepost.coordinator.kernel.step import Step
+from fencepost.coordinator.kernel.topics import TopicImage
+from fencepost.coordinator.mixed import (
+    claims,
+    classic_join,
+    classic_leave,
+    classic_member,
+    departure,
+    downgrade,
+    upgrade,
+)
+from fencepost.coordinator.mixed.callbacks import ClassicJoined
 from fencepost.coordinator.mixed.embedded import owned_rows
-from fencepost.coordinator.replay import Replay
-from fencepost.coordinator.state import ClassicGroup
-from fencepost.coordinator.work import Step
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_records import ConsumerGroupMemberMetadataValue
 from fencepost.protocol.consumer_view import MemberState
@@ -35,13 +43,13 @@ from .mutant import Mutant, Patches, Side
 
 
 def _classic_instance_must_leave_first(patches: Patches) -> None:
-    def find(group: ConsumerGroup, instance_id: str, claim: membership.Claim, profile: Profile) -> membership.Found:
-        found: membership.Found = original(group, instance_id, claim, profile)
+    def find(group: ConsumerGroup, instance_id: str, claim: identity.Claim, profile: Profile) -> identity.Found:
+        found: identity.Found = original(group, instance_id, claim, profile)
         if found.replaced is not None and found.replaced.epoch != STATIC_LEAVE_EPOCH:
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
         return found
 
-    original = patches.attribute(membership, "find_static", find)
+    original = patches.attribute(identity, "find_static", find)
 
 
 def _last_one_replaced_and_no_downgrade(patches: Patches) -> None:
@@ -106,7 +114,7 @@ def _upgrade_begins_at_the_first_epoch(patches: Patches) -> None:
 
 
 def _owned_is_not_read(patches: Patches) -> None:
-    for module in (join, claims):
+    for module in (classic_join, claims):
         patches.attribute(module, "owned_rows", lambda partitions, topics: ())
 
 
@@ -121,7 +129,7 @@ def _any_assignor_passes(patches: Patches) -> None:
     def supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:
         return bool(protocols)
 
-    patches.attribute(join, "_supported", supported)
+    patches.attribute(classic_join, "_supported", supported)
 
 
 def _stays_a_consumer(patches: Patches) -> None:
@@ -130,7 +138,7 @@ def _stays_a_consumer(patches: Patches) -> None:
         # a member that never spoke the other protocol has no epoch yet
         return after if member.epoch <= 0 or member.classic is not None else after._replace(epoch=0)
 
-    original = patches.attribute(join, "_updated", updated)
+    original = patches.attribute(classic_join, "_updated", updated)
 
 
 def _any_generation_passes(patches: Patches) -> None:
@@ -140,44 +148,44 @@ def _any_generation_passes(patches: Patches) -> None:
             group, member_id, instance_id, generation if known is None else known.epoch
         )
 
-    original = patches.attribute(classic, "asking", asking)
+    original = patches.attribute(classic_member, "asking", asking)
 
 
 def _lagging_member_is_content(patches: Patches) -> None:
     def behind(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
         return False
 
-    patches.attribute(classic, "is_behind", behind)
+    patches.attribute(classic_member, "is_behind", behind)
 
 
 def _revoking_member_is_not_told(patches: Patches) -> None:
     def told(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
         return member.state is not MemberState.UNREVOKED_PARTITIONS and bool(original(step, group, member))
 
-    original = patches.attribute(classic, "should_rejoin", told)
+    original = patches.attribute(classic_member, "should_rejoin", told)
 
 
 def _waiting_member_is_told(patches: Patches) -> None:
-    patches.attribute(classic, "_waits", lambda group, member: False)
+    patches.attribute(classic_member, "_waits", lambda group, member: False)
 
 
 def _rejoin_is_not_awaited(patches: Patches) -> None:
-    patches.attribute(classic, "expect_join", lambda step, group_id, member: None)
+    patches.attribute(classic_member, "expect_join", lambda step, group_id, member: None)
 
 
 def _rejoin_is_put_off(patches: Patches) -> None:
     def expect(step: Step, group_id: str, member: ConsumerMember) -> None:
         step.set_timer(TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id), member.rebalance_timeout)
 
-    patches.attribute(classic, "expect_join", expect)
+    patches.attribute(classic_member, "expect_join", expect)
 
 
 def _sync_is_not_awaited(patches: Patches) -> None:
-    def joined(step: Step, done: Any) -> None:
-        original(step, done)
+    def joined(done: ClassicJoined, step: Step, request: Request) -> None:
+        original(done, step, request)
         step.cancel_timer(TimerKey(TimerKind.CONSUMER_SYNC, done.group_id, done.member_id))
 
-    original = patches.attribute(join, "joined", joined)
+    original = patches.attribute(ClassicJoined, "replicated", joined)
 
 
 def _session_of_the_group(patches: Patches) -> None:
@@ -185,7 +193,7 @@ def _session_of_the_group(patches: Patches) -> None:
         key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
         step.set_timer(key, step.settings.group_consumer_session_timeout_ms)
 
-    patches.attribute(classic, "watch_session", watch)
+    patches.attribute(classic_member, "watch_session", watch)
 
 
 def _only_classic_members_can_be_removed(patches: Patches) -> None:
@@ -216,11 +224,11 @@ def _protocol_is_not_loaded(patches: Patches) -> None:
 def _each_leaver_bumps(patches: Patches) -> None:
     def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
         for member in members:
-            now = step.consumer_group(group.group_id)
+            now = access.find(step, group.group_id)
             if now is not None:
                 original(step, now, [member])
 
-    original = patches.attribute(leave, "fence", fence)
+    original = patches.attribute(departure, "fence", fence)
 
 
 FAULTS: tuple[Mutant, ...] = tuple(

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as changed
 from importlib import import_module
 
-from fencepost.coordinator import expiry, heartbeat, lifecycle, rebalance, records, static, sync
-from fencepost.coordinator.draft import GroupDraft
-from fencepost.coordinator.state import AssignmentSent, ClassicGroup, Member, MemberReplaced
-from fencepost.coordinator.work import Step
+from fencepost.coordinator import lifecycle, routing
+from fencepost.coordinator.classic import access, expiry, heartbeat, rebalance, records, static, sync
+from fencepost.coordinator.classic import replay as classic_replay
+from fencepost.coordinator.classic.draft import GroupDraft
+from fencepost.coordinator.classic.group import ClassicGroup, Member
+from fencepost.coordinator.classic.static import MemberReplaced
+from fencepost.coordinator.classic.sync import AssignmentSent
+from fencepost.coordinator.consumer.group import ConsumerGroup
+from fencepost.coordinator.kernel import completion
+from fencepost.coordinator.kernel.state import Operation
+from fencepost.coordinator.kernel.step import Step
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, Request, SetTimer, TimerKind
 from fencepost.protocol.messages import (
@@ -25,8 +32,7 @@ from fencepost.protocol.view import GroupState
 
 from .mutant import Mutant, Patches, Side
 
-# Two functions of the package hide the modules that they come from.
-_HANDLERS = import_module("fencepost.coordinator.step")._HANDLERS
+# A function of the package hides the module that it comes from.
 replay = import_module("fencepost.coordinator.replay")
 
 
@@ -50,7 +56,7 @@ def _replacement_not_written(patches: Patches) -> None:
         original(step, request, body, group, old_id=old_id, new_id=new_id)
         if isinstance(step.callback, MemberReplaced):
             step.records.clear()
-            static.written(step, group, step.callback, request)
+            static._tell(step, group, step.callback, request)
             step.callback = None
 
     original = patches.attribute(static, "replace", replace)
@@ -71,14 +77,14 @@ def _returning_leader_not_told(patches: Patches) -> None:
 
 
 def _returning_leader_assigns(patches: Patches) -> None:
-    def written(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
+    def tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
         count = len(step.replies)
         original(step, group, done, request)
         for position, reply in enumerate(step.replies[count:], count):
             if isinstance(reply.body, JoinGroupResponse):
                 step.replies[position] = changed(reply, body=changed(reply.body, skip_assignment=False))
 
-    original = patches.attribute(static, "written", written)
+    original = patches.attribute(static, "_tell", tell)
 
 
 def _sync_generation_unchecked(patches: Patches) -> None:
@@ -90,21 +96,22 @@ def _sync_generation_unchecked(patches: Patches) -> None:
 
 def _heartbeat_generation_unchecked(patches: Patches) -> None:
     def beat(step: Step, request: Request, body: HeartbeatRequest) -> None:
-        group = step.draft(body.group_id)
+        group = access.find(step, body.group_id)
         original(step, request, body if group is None else changed(body, generation_id=group.generation))
 
-    original = patches.item(_HANDLERS, HeartbeatRequest, beat)
+    original = patches.item(routing.HANDLERS, HeartbeatRequest, beat)
 
 
 def _displaced_instance_accepted(patches: Patches) -> None:
     def beat(step: Step, request: Request, body: HeartbeatRequest) -> None:
         group = step.groups.get(body.group_id)
-        current = None if group is None else group.static_members.get(body.group_instance_id or "")
+        known = group.static_members if isinstance(group, ClassicGroup | ConsumerGroup) else {}
+        current = known.get(body.group_instance_id or "")
         if current is not None:
             body = changed(body, member_id=current)
         original(step, request, body)
 
-    original = patches.item(_HANDLERS, HeartbeatRequest, beat)
+    original = patches.item(routing.HANDLERS, HeartbeatRequest, beat)
 
 
 def _displaced_request_not_fenced(patches: Patches) -> None:
@@ -126,14 +133,14 @@ def _parked_syncs_forgotten(patches: Patches) -> None:
 
 
 def _failed_assignment_ignored(patches: Patches) -> None:
-    patches.attribute(sync, "undo", lambda step, group, sent, error: None)
+    patches.attribute(AssignmentSent, "failed", lambda sent, step, request, error: None)
 
 
 def _failed_assignment_kept(patches: Patches) -> None:
-    def undo(step: Step, group: GroupDraft, sent: AssignmentSent, error: ErrorCode) -> None:
-        sync.written(step, group, sent)
+    def failed(sent: AssignmentSent, step: Step, request: Request, error: ErrorCode) -> None:
+        sent.replicated(step, request)
 
-    patches.attribute(sync, "undo", undo)
+    patches.attribute(AssignmentSent, "failed", failed)
 
 
 def _assignments_mixed_up(patches: Patches) -> None:
@@ -146,16 +153,16 @@ def _assignments_mixed_up(patches: Patches) -> None:
 
 
 def _old_assignment_applied(patches: Patches) -> None:
-    def current(group: GroupDraft, sent: AssignmentSent) -> bool:
+    def current(sent: AssignmentSent, group: GroupDraft) -> bool:
         return group.state is GroupState.COMPLETING_REBALANCE
 
-    patches.attribute(sync, "_current", current)
+    patches.attribute(AssignmentSent, "_is_current", current)
 
 
 def _silent_members_stay(patches: Patches) -> None:
     def session(step: Step, group: GroupDraft, member_id: str) -> None:
         if member_id in group.members:
-            step.arm_session(group, group.members[member_id])
+            access.arm_session(step, group, group.members[member_id])
         else:
             original(step, group, member_id)
 
@@ -178,7 +185,10 @@ def _returning_member_is_late(patches: Patches) -> None:
 
 
 def _undone_when_lost(patches: Patches) -> None:
-    patches.attribute(static, "part", static.undo)
+    def unloaded(done: MemberReplaced, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
+        completion.fail(step, number, operation, error)
+
+    patches.attribute(MemberReplaced, "unloaded", unloaded)
 
 
 def _load_forgets_instances(patches: Patches) -> None:
@@ -186,7 +196,7 @@ def _load_forgets_instances(patches: Patches) -> None:
         loaded: ClassicGroup = original(name, value, incarnation)
         return loaded._replace(static_members={})
 
-    original = patches.attribute(replay, "_group", group)
+    original = patches.attribute(classic_replay, "_group", group)
 
 
 def _load_skips_tombstones(patches: Patches) -> None:

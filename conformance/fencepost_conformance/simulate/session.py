@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fencepost.coordinator.state import ClassicGroup
+from fencepost.coordinator.classic.group import ClassicGroup
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import AppendFailed, Event, Load, Request, TopicsChanged, Unload

@@ -2,9 +2,9 @@
 
 from fencepost.protocol.errors import IllegalEvent
 
+from .dispatch import step
+from .kernel.state import CoordinatorState, initial_state
 from .replay import replay
-from .state import CoordinatorState, initial_state
-from .step import step
 from .views import consumer_view, consumer_views, view, views
 
 __all__ = [

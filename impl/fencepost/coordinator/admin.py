@@ -1,65 +1,34 @@
-"""DescribeGroups, ListGroups, DeleteGroups (5.4).
+"""ListGroups and DeleteGroups (5.4), which are of groups of every kind.
 
-Describe and list see the *map* of groups as of the high watermark (F-RT-11), and the content of each as it is now
-(C-ADM-08).
+A list sees the *map* of groups as of the high watermark (F-RT-11), and the content of each as it is now (C-ADM-08).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
-    DescribedGroup,
-    DescribedMember,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
 )
 from fencepost.protocol.view import GroupState
 
-from . import operations, reads, records
+from .classic import records
+from .classic.group import ClassicGroup
+from .classic.readable import CONSUMER
+from .consumer import access
+from .consumer.group import ConsumerGroup
 from .consumer.records import removed_group
-from .consumer.state import ConsumerGroup
-from .replies import deletion_response, described_refusal
-from .state import ClassicGroup, DeletionDue, Group
-from .subscription import CONSUMER
-from .work import Step
-
-#: From this version on a missing group is an error with a message (C-ADM-02).
-GROUP_ID_NOT_FOUND_SINCE = 6
-
-
-def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
-    """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
-    seen = reads.committed(step)
-    refused = [described_refusal(name) for name in body.groups if name in request.denied]
-    rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
-    step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
-
-
-def _described(version: int, name: str, group: Group | None) -> DescribedGroup:
-    if not isinstance(group, ClassicGroup):
-        if version < GROUP_ID_NOT_FOUND_SINCE:
-            return DescribedGroup(ErrorCode.NONE, name, GroupState.DEAD.value)
-        message = f"Group {name} not found."
-        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, name, GroupState.DEAD.value, error_message=message)
-    stable = group.state is GroupState.STABLE
-    members = tuple(
-        DescribedMember(
-            member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.client_host,
-            (member.metadata(group.protocol_name) or b"") if stable else b"",
-            member.assignment,
-        )
-        for member in group.members.values()
-    )
-    data = (group.protocol_name or "") if stable else ""
-    return DescribedGroup(ErrorCode.NONE, name, group.state.value, group.protocol_type or "", data, members)
+from .kernel import operations, reads
+from .kernel.completion import AppendCallback
+from .kernel.replies import deletion_response
+from .kernel.state import Group
+from .kernel.step import Step
 
 
 def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
@@ -67,19 +36,33 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
     states = {state.lower().strip() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     rows = [
-        ListedGroup(name, _protocol_type(group), group.state.value, kind)
+        ListedGroup(name, protocol_type, state, kind)
         for name, group in reads.committed(step).items()
-        for kind in ("classic" if isinstance(group, ClassicGroup) else "consumer",)
-        if (not states or group.state.value.lower() in states)
-        and (not types or kind in types)
-        and name not in request.denied
+        for protocol_type, state, kind in (_told(group),)
+        if (not states or state.lower() in states) and (not types or kind in types) and name not in request.denied
         for _ in range(reads.copies(step, (name, "")))
     ]
     step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, tuple(rows)))
 
 
-def _protocol_type(group: Group) -> str:
-    return (group.protocol_type or "") if isinstance(group, ClassicGroup) else CONSUMER
+def _told(group: Group) -> tuple[str, str, str]:
+    """Protocol type, state and kind of a group."""
+    if isinstance(group, ConsumerGroup):
+        return CONSUMER, group.state.value, "consumer"
+    assert isinstance(group, ClassicGroup)
+    return group.protocol_type or "", group.state.value, "classic"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionDue(AppendCallback):
+    """Nothing was written; the deletion itself follows when the log has caught up, behind everything else, as an event
+    of its own (C-ADM-09)."""
+
+    behind_all: ClassVar = True
+
+    def replicated(self, step: Step, request: Request) -> None:
+        assert isinstance(request.body, DeleteGroupsRequest)
+        delete_now(step, request, request.body)
 
 
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
@@ -112,8 +95,9 @@ def _delete(step: Step, name: str) -> ErrorCode:
     if isinstance(group, ConsumerGroup):
         if group.members:
             return ErrorCode.NON_EMPTY_GROUP
-        step.write(removed_group(group))  # F-ORD-09
+        access.write(step, removed_group(group))  # F-ORD-09
         return ErrorCode.NONE
+    assert isinstance(group, ClassicGroup)
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
     step.change_map(name, None)

@@ -8,36 +8,43 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
-from . import records
-from .consumer.errors import Refused
-from .consumer.state import ConsumerGroup, new_group
+from .classic import records
+from .classic.group import ClassicGroup
+from .classic.join import Predecessor
+from .consumer.group import ConsumerGroup, new_group
+from .consumer.group_heartbeat import Opened
+from .consumer.records import removed_group
+from .kernel.errors import Refused
+from .kernel.state import Group
+from .kernel.step import Step
 from .mixed import upgrade
-from .state import ClassicGroup
-from .work import Step
 
 
-def group_for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest, written: list[Record]) -> ConsumerGroup:
-    """M-VAL-20…24; the records of a group that gives way go to ``written``. Raises ``Refused``, ``InternalError``."""
-    group = step.groups.get(body.group_id)
+def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
+    """M-VAL-20…24. Raises ``Refused``, ``InternalError``."""
+    name, written = body.group_id, list[Record]()
+    group = step.groups.get(name)
     if isinstance(group, ConsumerGroup):
-        return group
+        return Opened(group, written, False)
     if body.member_epoch != JOIN_EPOCH:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # M-VAL-20, M-VAL-24
-    if group is not None:
+    if isinstance(group, ClassicGroup):
         if group.state is not GroupState.EMPTY:
-            return upgrade.upgraded(step, group, written)  # M-VAL-23
-        written.append(records.tombstone(group.group_id))  # M-VAL-22, X-POL-05
-    return new_group(body.group_id, step.incarnations, step.profile, _left_off(step, body.group_id))  # M-VAL-21
+            return Opened(upgrade.upgraded(step, group, written), written, upgrade.must_bump(step, name))  # M-VAL-23
+        written.append(records.tombstone(name))  # M-VAL-22, X-POL-05
+    generation = _left_off(step, group)
+    fresh = new_group(name, step.incarnations, step.profile, generation)  # M-VAL-21
+    return Opened(fresh, written, generation > 0)  # M-VAL-22 mended: a record must say from where it counts on
 
 
-def must_bump(step: Step, group_id: str) -> bool:
-    """M-VAL-22 mended: a record must say from where a new group counts on."""
-    return _left_off(step, group_id) > 0
-
-
-def _left_off(step: Step, group_id: str) -> int:
+def _left_off(step: Step, group: Group | None) -> int:
     """The generation of the empty classic group that a consumer group replaces; 0 if it counts anew."""
-    group = step.groups.get(group_id)
     if step.profile.fault_empty_group_counts_anew or not isinstance(group, ClassicGroup):
         return 0
-    return group.generation if group.state is GroupState.EMPTY else 0
+    return group.generation
+
+
+def for_join(step: Step, group: ConsumerGroup) -> Predecessor:
+    """C-JOIN-10; C-JOIN-16 mended: the new group counts on."""
+    generation = 0 if step.profile.fault_empty_group_counts_anew else group.epoch
+    return Predecessor(generation, removed_group(group))

@@ -14,16 +14,19 @@ from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
-from . import completion, rebalance, timer_table
+from .classic import access, rebalance
+from .classic.draft import GroupDraft
+from .classic.group import ClassicGroup
+from .classic.readable import CONSUMER, read_topics
 from .consumer import timers
-from .consumer.state import ConsumerGroup
-from .draft import GroupDraft
-from .errors import InternalError
-from .replay import Replay, to_apply
-from .state import NO_EPOCH, Status
-from .subscription import CONSUMER, read_topics
-from .timer_table import in_order
-from .work import Step
+from .consumer.group import ConsumerGroup
+from .kernel import completion, timer_table
+from .kernel.errors import InternalError
+from .kernel.replay import Replay
+from .kernel.state import NO_EPOCH, Status
+from .kernel.step import Step
+from .kernel.timer_table import in_order
+from .replay import to_apply
 
 
 def load_started(step: Step, leader_epoch: int) -> bool:
@@ -45,7 +48,7 @@ def loaded(step: Step, event: Load) -> None:
     """F-LOAD-01, F-LOAD-04, F-LOAD-06; without ``LoadStarted`` before it, it stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
-    work = Replay({}, step.profile, step.incarnations)
+    work = Replay({}, step.profile, step.incarnations, step.appliers)
     try:
         for record in to_apply(event.records, step.profile):
             work.apply(record)
@@ -63,12 +66,13 @@ def loaded(step: Step, event: Load) -> None:
         if isinstance(loaded_group, ConsumerGroup):
             timers.watch_loaded(step, loaded_group)
             continue
+        assert isinstance(loaded_group, ClassicGroup)
         group = GroupDraft(loaded_group)
         for member in group.members.values():
-            step.arm_session(group, member)
+            access.arm_session(step, group, member)
         if len(group.members) > step.settings.group_max_size:
             rebalance.prepare(step, group)
-            step.keep(group)
+            access.keep(step, group)
 
 
 def _in_order(step: Step) -> Sequence[str]:
@@ -94,9 +98,9 @@ def unload(step: Step, event: Unload) -> None:
     """F-UNLOAD-01, F-LOAD-03, F-LOAD-08."""
     if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
         return
-    completion.fail_all(step, ErrorCode.NOT_COORDINATOR)
+    completion.unload(step, ErrorCode.NOT_COORDINATOR)
     for name in list(step.groups):
-        group = step.draft(name)
+        group = access.find(step, name)
         if group is not None:
             _part(step, group)
     # Timers that the callbacks set would only ever meet dead groups; Kafka leaves them, and nobody can tell.

@@ -6,74 +6,26 @@ on loading, with the exception of tombstones (C-SYNC-31).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from fencepost.protocol.messages import Protocol
-from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record, RecordKey
+from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
 from fencepost.protocol.settings import Profile
-from fencepost.protocol.view import GroupState
 
+from .classic import replay as classic
 from .consumer import replay as consumer
-from .consumer.draft import ConsumerDraft
-from .consumer.state import new_group
-from .errors import InternalError
-from .records import NO_TIMESTAMP
-from .state import ClassicGroup, CoordinatorState, Group, Member
+from .kernel.replay import Appliers, Replay
+from .kernel.state import CoordinatorState
 
-
-class Replay:
-    """Groups while records are applied to them, in log order."""
-
-    def __init__(self, groups: Mapping[str, Group], profile: Profile, incarnations: int) -> None:
-        self._groups = dict(groups)
-        self._drafts: dict[str, ConsumerDraft] = {}
-        self._profile = profile
-        self.incarnations = incarnations
-
-    def apply(self, record: Record) -> None:
-        """F-REPLAY-01, F-REPLAY-06. Raises ``InternalError`` where Kafka's load fails (F-REPLAY-13)."""
-        name = record.key.group
-        if isinstance(record.key, GroupMetadataKey):
-            self._drafts.pop(name, None)
-            value = record.group_metadata
-            if value is None:
-                self._groups.pop(name, None)
-            else:
-                self._groups[name] = _group(name, value, self._incarnation())
-        else:
-            draft = self._drafts.get(name) or self._draft(name, create=record.value is not None)
-            if draft is not None and not consumer.apply(draft, record, self._profile):
-                del self._drafts[name]
-                del self._groups[name]
-
-    def _draft(self, name: str, *, create: bool) -> ConsumerDraft | None:
-        group = self._groups.get(name)
-        if group is None and not create:
-            return None
-        if isinstance(group, ClassicGroup):
-            if not _simple(group):
-                raise InternalError
-            group = None
-        if group is None:
-            group = self._groups[name] = new_group(name, self._incarnation(), self._profile)
-        draft = self._drafts[name] = ConsumerDraft(group, self._profile)
-        return draft
-
-    def _incarnation(self) -> int:
-        self.incarnations += 1
-        return self.incarnations
-
-    def groups(self) -> dict[str, Group]:
-        """What the records have come to; ends the replay."""
-        self._groups.update((name, draft.freeze()) for name, draft in self._drafts.items())
-        return self._groups
+#: What each record does, by the type of its key.
+APPLIERS: Final[Appliers] = {GroupMetadataKey: classic.apply, **dict.fromkeys(consumer.KEYS, consumer.apply)}
 
 
 def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorState:
     """Apply records to the groups of a state, as loading does. They count as replicated.
 
     Raises ``InternalError`` for records that no coordinator writes."""
-    work = Replay(state.groups, state.profile, state.incarnations)
+    work = Replay(state.groups, state.profile, state.incarnations, APPLIERS)
     log = tuple(records)
     end = state.end + len(log)
     for record in to_apply(log, state.profile):
@@ -91,39 +43,3 @@ def to_apply(log: Sequence[Record], profile: Profile) -> Sequence[Record]:
         return log
     last: dict[RecordKey, int] = {record.key: place for place, record in enumerate(log)}
     return log if len(last) == len(log) else [log[place] for place in sorted(last.values())]
-
-
-def _simple(group: ClassicGroup) -> bool:
-    """G-VOC-01."""
-    return group.protocol_type is None and not group.members and not group.pending_join
-
-
-def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGroup:
-    members = {entry.member_id: _member(entry, value.protocol) for entry in value.members}
-    return ClassicGroup(
-        name,
-        incarnation,
-        state=GroupState.STABLE if members else GroupState.EMPTY,  # C-ST-07
-        timestamp=None if value.current_state_timestamp == NO_TIMESTAMP else value.current_state_timestamp,
-        generation=value.generation,
-        protocol_type=value.protocol_type or None,
-        protocol_name=value.protocol,
-        leader=value.leader,
-        members=members,
-        static_members={row.group_instance_id: row.member_id for row in value.members if row.group_instance_id},
-        support={value.protocol: len(members)} if members and value.protocol is not None else {},
-    )
-
-
-def _member(entry: GroupMetadataMember, protocol: str | None) -> Member:
-    """Only the selected protocol is on the log (C-TMR-13, F-LOAD-06)."""
-    return Member(
-        entry.member_id,
-        entry.group_instance_id,
-        entry.client_id,
-        entry.client_host,
-        entry.session_timeout if entry.rebalance_timeout == -1 else entry.rebalance_timeout,
-        entry.session_timeout,
-        () if protocol is None else (Protocol(protocol, entry.subscription),),
-        entry.assignment,
-    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.view import GroupView, MemberView
 
+from .classic.group import ClassicGroup, Member
 from .consumer import views as consumer
-from .consumer.state import ConsumerGroup
-from .state import ClassicGroup, CoordinatorState, Member
+from .consumer.group import ConsumerGroup
+from .kernel.state import CoordinatorState
 
 
 def view(state: CoordinatorState, group_id: str) -> GroupView | None:

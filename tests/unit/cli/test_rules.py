@@ -39,7 +39,7 @@ def test_a_rule_is_shown_with_its_text_and_its_places(word: str, capsys: pytest.
     assert "the phase ends after the first quiet window of length D" in shown
     assert "specified: spec/ClassicCoordinator.tla:" in shown
     assert "modelled: model/fencepost_model/classic/" in shown
-    assert "implemented: impl/fencepost/coordinator/rebalance.py:" in shown
+    assert "implemented: impl/fencepost/coordinator/classic/rebalance.py:" in shown
     assert "tested: tests/" in shown
     assert "compared with Kafka: decided in" in shown
     assert "seen on the wire:" in shown

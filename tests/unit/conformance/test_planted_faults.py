@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fencepost import coordinator
+from fencepost.coordinator.routing import HANDLERS
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, NEWEST_KAFKA, Profile, Settings
@@ -25,15 +26,14 @@ from fencepost_conformance.shrink.shrinker import Shrunk, kind_of, shrink
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.trace import EventTrace, read_traces
 
-CORE = sys.modules["fencepost.coordinator.step"]
 JOB = Job("core", "kafka-4.3", 150)
 MOST_EVENTS = 12
 
 
 def wrap(monkeypatch: pytest.MonkeyPatch, request: type, change: Callable[..., object]) -> None:
     """Replace the handler of a request by ``change(handler, step, request, body)``."""
-    handler = CORE._HANDLERS[request]
-    monkeypatch.setitem(CORE._HANDLERS, request, lambda *given: change(handler, *given))
+    handler = HANDLERS[request]
+    monkeypatch.setitem(HANDLERS, request, lambda *given: change(handler, *given))
 
 
 def accept_the_generation_before(handler, step, request, body):  # type: ignore[no-untyped-def]

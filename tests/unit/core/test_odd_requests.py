@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.coordinator.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Unload

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from fencepost.coordinator.persistent import PersistentMap
+from fencepost.coordinator.kernel.persistent import PersistentMap
 
 
 @dataclass(frozen=True)

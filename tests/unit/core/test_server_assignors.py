@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.coordinator.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
 from fencepost.protocol.consumer_view import SubscriptionType
 
 ALIKE, MIXED = SubscriptionType.HOMOGENEOUS, SubscriptionType.HETEROGENEOUS

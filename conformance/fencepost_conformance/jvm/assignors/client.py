@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from fencepost.coordinator.assignors import AssignorError, GroupSpec
+from fencepost.coordinator.consumer.assignors import AssignorError, GroupSpec
 from fencepost.member.assignors.base import GroupMember
 from fencepost.member.consumer_protocol import Assignment, SchemaError, Subscription
 from fencepost.member.partitions import TopicPartition

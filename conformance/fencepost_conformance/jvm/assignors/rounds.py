@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from fencepost.coordinator.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
 from fencepost.member.assignors import sticky_data
 from fencepost.member.assignors.base import GroupMember
 from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor

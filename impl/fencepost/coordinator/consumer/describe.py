@@ -14,10 +14,10 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 
-from .. import reads
-from ..work import Step
+from ..kernel import reads
+from ..kernel.step import Step
 from . import target
-from .state import NO_SHARE, ConsumerGroup, ConsumerMember
+from .group import NO_SHARE, ConsumerGroup, ConsumerMember
 
 #: From this version on an answer tells the protocol of a member (G-WIRE-11).
 MEMBER_TYPE_SINCE = 1

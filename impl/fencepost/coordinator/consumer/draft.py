@@ -7,9 +7,9 @@ from typing import Any
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.settings import Profile
 
-from ..errors import InternalError
+from ..kernel.errors import InternalError
 from . import subscription
-from .state import ConsumerGroup, ConsumerMember, Holding, Refresh, Resolution, Share
+from .group import ConsumerGroup, ConsumerMember, Holding, Refresh, Resolution, Share
 
 _FIELDS = ConsumerGroup._fields
 

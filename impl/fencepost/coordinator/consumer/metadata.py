@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from fencepost.protocol.records import Record
 
-from ..work import Step
-from . import records, topics
-from .state import ConsumerGroup, Refresh
+from ..kernel.step import Step
+from ..kernel.topics import TopicImage, changed_names
+from . import access, records, topics
+from .group import ConsumerGroup, Refresh
 
 
 class Facts(NamedTuple):
@@ -35,14 +36,22 @@ def look(step: Step, group: ConsumerGroup, names: Iterable[str]) -> Facts:
 
 def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
     """M-HB-04: the next look is due then, or when this epoch is lost (M-META-02)."""
-    step.note_refresh(group.group_id, Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch))
+    _note(step, group.group_id, Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch))
 
 
-def changed(step: Step, image: topics.TopicImage) -> None:
+def _note(step: Step, group_id: str, refresh: Refresh | None) -> None:
+    """The deadline of M-META-01. No record tells it, and no failed append takes it back (F-RT-08): it is noted before
+    the records of its step are applied, so the group of before has it too."""
+    group = access.find(step, group_id)
+    if group is not None:
+        step.exchange(group._replace(refresh=refresh))
+
+
+def changed(step: Step, image: TopicImage) -> None:
     """M-META-03: groups that subscribe to a topic that came, went or changed look again."""
-    names = topics.changed_names(step.topics, image)
+    names = changed_names(step.topics, image)
     for name, group in list(step.groups.items()):
         if isinstance(group, ConsumerGroup) and group.refresh is not None:
             watched = {*group.by_topic, *step.lingering[name]} if name in step.lingering else group.by_topic
             if not names.isdisjoint(watched):
-                step.note_refresh(name, None)
+                _note(step, name, None)

@@ -16,8 +16,8 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Profile
 
-from .errors import Refused
-from .state import ConsumerGroup, ConsumerMember, Holding, Share
+from ..kernel.errors import Refused
+from .group import ConsumerGroup, ConsumerMember, Holding, Share
 
 
 class Goal(NamedTuple):

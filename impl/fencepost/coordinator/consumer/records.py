@@ -27,7 +27,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile
 
-from .state import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
+from .group import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
 
 #: What a missing assignment timestamp is (G-DATA-32).
 NO_TIMESTAMP: Final = 0

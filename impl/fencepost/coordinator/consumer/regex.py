@@ -14,13 +14,12 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TaskDone, TaskKey, TaskKind
 from fencepost.protocol.records import Record
 
-from .. import operations
-from ..errors import InternalError
-from ..state import RegexTask
-from ..work import Step
-from . import metadata, records, subscription
-from .errors import Refused
-from .state import ConsumerGroup, ConsumerMember, Resolution
+from ..kernel import operations
+from ..kernel.errors import InternalError, Refused
+from ..kernel.state import RegexTask
+from ..kernel.step import Step
+from . import access, metadata, records, subscription
+from .group import ConsumerGroup, ConsumerMember, Resolution
 
 
 class RegexChange(Enum):
@@ -90,7 +89,7 @@ def done(step: Step, event: TaskDone) -> None:
     name = event.key.group_id
     task = step.tasks[name]
     step.tasks = {other: running for other, running in step.tasks.items() if other != name}
-    group = step.consumer_group(name)
+    group = access.find(step, name)
     if group is not None and not event.failed:
         try:
             _take_up(step, group, task)
@@ -117,7 +116,7 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
     if bumped:
         written.append(records.group_epoch(group.group_id, group.epoch + 1, facts.hash))
         metadata.note(step, group, group.epoch + 1)
-    step.write(written)
+    access.write(step, written)
 
 
 def _matches(step: Step, regex: str, names: Iterable[str]) -> frozenset[str]:

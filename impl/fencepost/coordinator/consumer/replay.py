@@ -29,15 +29,50 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile
 
-from ..errors import InternalError
+from ..kernel.errors import InternalError
+from ..kernel.replay import Replay
 from .draft import ConsumerDraft
+from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, Share, new_group
 from .records import NO_TIMESTAMP
-from .state import NOTHING, ConsumerMember, Holding, Resolution, Share
 
+#: The keys of the records that are of a consumer group.
+KEYS = (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
 _STATES = {state.value: state for state in MemberState}
 
 
-def apply(draft: ConsumerDraft, record: Record, profile: Profile) -> bool:
+def apply(replay: Replay, record: Record) -> None:
+    """F-REPLAY-01, F-REPLAY-06. Raises ``InternalError`` for a group of another kind that is in use."""
+    name = record.key.group
+    draft = replay.drafts.get(name) or _draft(replay, name, create=record.value is not None)
+    if draft is None:
+        return
+    assert isinstance(draft, ConsumerDraft)
+    if not apply_to(draft, record, replay.profile):
+        replay.put(name, None)
+
+
+def _draft(replay: Replay, name: str, *, create: bool) -> ConsumerDraft | None:
+    group = replay.group(name)
+    if group is None and not create:
+        return None
+    if not isinstance(group, ConsumerGroup):
+        if group is not None and not group.gives_way:
+            raise InternalError
+        group = new_group(name, replay.new_incarnation(), replay.profile)
+        replay.put(name, group)
+    draft = replay.drafts[name] = ConsumerDraft(group, replay.profile)
+    return draft
+
+
+def apply_to(draft: ConsumerDraft, record: Record, profile: Profile) -> bool:
     """Apply one record of the group; False if the group is gone with it."""
     match record.key, record.value:
         case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:

@@ -12,7 +12,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
 
-from .state import ConsumerGroup, ConsumerMember, Resolution
+from .group import ConsumerGroup, ConsumerMember, Resolution
 
 
 class Subscriptions(NamedTuple):

@@ -13,11 +13,11 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
-from ..assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
-from ..work import Step
+from ..kernel.errors import Refused
+from ..kernel.step import Step
 from . import records, timers
-from .errors import Refused
-from .state import NO_SHARE, ConsumerGroup, ConsumerMember, Share
+from .assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
+from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
 
 
 class Target(NamedTuple):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_view import MemberState
-from fencepost.protocol.events import GroupConfig, TimerKey, TimerKind
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import GroupConfig, Request, TimerKey, TimerKind
 
-from ..work import Step
-from .state import ConsumerGroup, ConsumerMember
+from ..kernel import completion
+from ..kernel.completion import AppendCallback
+from ..kernel.state import Operation
+from ..kernel.step import Step
+from .group import ConsumerGroup, ConsumerMember
 
 #: All that may be armed for a member of a consumer group, and may end its membership (M-LEAVE-03).
 KINDS: Final = (
@@ -21,6 +26,22 @@ KINDS: Final = (
 _NONE = GroupConfig()
 #: After this time a timer comes again that could not do its work, in ms (M-TMR-08).
 RETRY_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRan(AppendCallback):
+    """A timer of a member, with the epoch that it was set with; it comes again if what it did is not in the log in time
+    (M-TMR-08)."""
+
+    key: TimerKey
+    epoch: int
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        if error is not ErrorCode.NOT_COORDINATOR:
+            retry(step, self.key, self.epoch)
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def watch_session(step: Step, group_id: str, member_id: str) -> None:

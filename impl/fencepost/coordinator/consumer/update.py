@@ -14,9 +14,9 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
 
-from ..work import Step
+from ..kernel.step import Step
 from . import metadata, reconcile, records, subscription
-from .state import ConsumerGroup, ConsumerMember
+from .group import ConsumerGroup, ConsumerMember
 from .target import Target
 
 

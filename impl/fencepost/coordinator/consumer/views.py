@@ -5,8 +5,8 @@ from __future__ import annotations
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, ResolvedRegex
 from fencepost.protocol.settings import Profile
 
+from .group import ConsumerGroup, ConsumerMember
 from .records import holding_rows, share_rows
-from .state import ConsumerGroup, ConsumerMember
 
 
 def view(group: ConsumerGroup, profile: Profile) -> ConsumerGroupView:

@@ -14,9 +14,9 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.embedded import NO_GENERATION, Subscription
 from fencepost.protocol.errors import ErrorCode
 
-from ..consumer.errors import Refused
-from ..consumer.state import NOTHING, ConsumerMember, Holding, Share
-from ..consumer.topics import TopicImage
+from ..consumer.group import NOTHING, ConsumerMember, Holding, Share
+from ..kernel.errors import Refused
+from ..kernel.topics import TopicImage
 from .embedded import owned_rows
 
 

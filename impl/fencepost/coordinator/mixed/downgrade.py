@@ -17,15 +17,18 @@ from fencepost.protocol.messages import JoinGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
-from .. import operations, protocols, rebalance
-from .. import records as classic_records
-from ..consumer import records, target, timers, update
-from ..consumer.errors import Refused
-from ..consumer.state import NO_SHARE, ConsumerGroup, ConsumerMember
-from ..draft import GroupDraft
-from ..errors import InternalError
-from ..state import ClassicGroup, ClassicJoined, GroupCreated, Member
-from ..work import Step
+from ..classic import access as classic_access
+from ..classic import protocols, rebalance
+from ..classic import records as classic_records
+from ..classic.draft import GroupDraft
+from ..classic.group import ClassicGroup, Member
+from ..classic.join import GroupCreated
+from ..consumer import access, records, target, timers, update
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..kernel import operations
+from ..kernel.errors import InternalError, Refused
+from ..kernel.step import Step
+from .callbacks import ClassicJoined
 from .embedded import encoded
 
 
@@ -72,7 +75,7 @@ def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> 
     draft = _group(step, group, members, group.epoch, {})
     _exchange(step, group, draft, written)
     rebalance.prepare(step, draft)  # X-DOWN-06
-    step.keep(draft)
+    classic_access.keep(step, draft)
 
 
 def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Replaced, written: list[Record]) -> None:
@@ -99,12 +102,12 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
     if rebalances and not profile.fault_downgrade_loses_bump:  # X-DOWN-23 mended: it waits like any other
         draft.put(draft.members[new_id]._replace(join=request.id))
         rebalance.prepare(step, draft)
-        step.keep(draft)
+        classic_access.keep(step, draft)
         operations.done(step, request, callback=GroupCreated(name, draft.incarnation))
         return
     if rebalances:
         rebalance.prepare(step, draft)
-    step.keep(draft)
+    classic_access.keep(step, draft)
     assert joiner.classic is not None
     generation = joiner.epoch if profile.fault_downgrade_loses_bump else draft.generation
     reply = JoinGroupResponse(
@@ -188,10 +191,10 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list
     """The records, the map of groups, the timers (X-DOWN-05, X-DOWN-06, X-DOWN-30)."""
     assignments = {member.member_id: member.assignment for member in draft.members.values()}
     step.records += [*written, classic_records.group_record(draft, assignments)]
-    step.linger(group.group_id)
+    access.linger(step, group.group_id)
     step.change_map(group.group_id, draft.freeze())
     for member in draft.members.values():
-        step.arm_session(draft, member)
+        classic_access.arm_session(step, draft, member)
     if not step.profile.fault_downgrade_leaves_timers:  # X-DOWN-33 mended
         for kind in (TimerKind.JOIN, TimerKind.SYNC):
             step.cancel_timer(TimerKey(kind, group.group_id))

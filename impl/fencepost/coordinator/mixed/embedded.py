@@ -11,9 +11,9 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.embedded import encode_topics, version_of
 from fencepost.protocol.partitions import TopicPartition
 
+from ..consumer.group import Share
 from ..consumer.records import share_rows
-from ..consumer.state import Share
-from ..consumer.topics import TopicImage
+from ..kernel.topics import TopicImage
 
 
 def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> Share:

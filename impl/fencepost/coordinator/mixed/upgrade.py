@@ -14,17 +14,16 @@ from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
-from .. import membership
-from .. import records as classic_records
+from ..classic import access, membership
+from ..classic import records as classic_records
+from ..classic.draft import GroupDraft
+from ..classic.group import ClassicGroup, Member
+from ..classic.readable import CONSUMER
 from ..consumer import records, topics
-from ..consumer.errors import Refused
-from ..consumer.state import ConsumerGroup, ConsumerMember, Share, held
-from ..draft import GroupDraft
-from ..errors import InternalError
-from ..replay import Replay
-from ..state import ClassicGroup, Member
-from ..subscription import CONSUMER
-from ..work import Step
+from ..consumer.group import ConsumerGroup, ConsumerMember, Share, held
+from ..kernel.errors import InternalError, Refused
+from ..kernel.replay import Replay
+from ..kernel.step import Step
 from . import claims
 from .embedded import assigned
 
@@ -50,7 +49,7 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
     in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     said = _records(step, group, members)
-    work = Replay({}, profile, step.incarnations)
+    work = Replay({}, profile, step.incarnations, step.appliers)
     for record in said:
         work.apply(record)
     if profile.fault_upgrade_answers_before_checks:
@@ -87,7 +86,7 @@ def _answer_parked(step: Step, group: ClassicGroup) -> None:
     for member in list(draft.members.values()):
         left = membership.answer_join(step, draft, member, JoinGroupResponse(error, member_id=member.member_id))
         membership.answer_sync(step, draft, left, SyncGroupResponse(error))
-    step.keep(draft)
+    access.keep(step, draft)
 
 
 def _watch(step: Step, group: ClassicGroup) -> None:

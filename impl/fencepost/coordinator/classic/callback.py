@@ -1,0 +1,38 @@
+"""What a record of a classic group does to it when it is known whether the log has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencepost.protocol.errors import ErrorCode
+
+from ..kernel.completion import AppendCallback
+from ..kernel.errors import append_error
+from ..kernel.replies import refusal
+from ..kernel.state import Operation
+from ..kernel.step import Step
+from . import access
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCallback(AppendCallback):
+    """Of the record that a member of this very group waits for (C-ST-24)."""
+
+    group_id: str
+    incarnation: int
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Memory follows the log (C-SYNC-33, C-STATIC-06 mended): the sender is told, the callback still comes. It
+        waits no more and is watched again."""
+        if operation.answered:
+            return
+        assert operation.request is not None
+        step.reply(number, refusal(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
+        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        for member in () if group is None else group.members.values():
+            if number in (member.join, member.sync):
+                assert group is not None
+                group.put(member._replace(join=None, sync=None))
+                access.arm_session(step, group, member)
+                access.keep_incarnation(step, group)
+                return

@@ -1,0 +1,53 @@
+"""DescribeGroups (5.4): the *map* of groups as of the high watermark (F-RT-11), the content of each as it is now
+(C-ADM-08)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import (
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from fencepost.protocol.view import GroupState
+
+from ..kernel import reads
+from ..kernel.replies import described_refusal
+from ..kernel.state import Group
+from ..kernel.step import Step
+from .group import ClassicGroup
+
+#: From this version on a missing group is an error with a message (C-ADM-02).
+GROUP_ID_NOT_FOUND_SINCE = 6
+
+
+def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
+    """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
+    seen = reads.committed(step)
+    refused = [described_refusal(name) for name in body.groups if name in request.denied]
+    rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
+    step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
+
+
+def _described(version: int, name: str, group: Group | None) -> DescribedGroup:
+    if not isinstance(group, ClassicGroup):
+        if version < GROUP_ID_NOT_FOUND_SINCE:
+            return DescribedGroup(ErrorCode.NONE, name, GroupState.DEAD.value)
+        message = f"Group {name} not found."
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, name, GroupState.DEAD.value, error_message=message)
+    stable = group.state is GroupState.STABLE
+    members = tuple(
+        DescribedMember(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            (member.metadata(group.protocol_name) or b"") if stable else b"",
+            member.assignment,
+        )
+        for member in group.members.values()
+    )
+    data = (group.protocol_name or "") if stable else ""
+    return DescribedGroup(ErrorCode.NONE, name, group.state.value, group.protocol_type or "", data, members)

@@ -1,0 +1,169 @@
+"""A classic group while one step changes it.
+
+A handler works on a private, mutable draft, which shares its mappings with the group that it came from and copies one
+when it first changes it; if the handler raises, nothing of it is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.messages import Protocol
+from fencepost.protocol.view import GroupState
+
+from ..kernel.errors import InternalError
+from ..kernel.state import ANSWERED
+from .group import ClassicGroup, Member
+
+#: From where each state may be entered (C-ST-10…17, C-ST-25).
+_FROM: Mapping[GroupState, frozenset[GroupState]] = {
+    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
+    GroupState.PREPARING_REBALANCE: frozenset(
+        {GroupState.EMPTY, GroupState.STABLE, GroupState.COMPLETING_REBALANCE},
+    ),
+    GroupState.COMPLETING_REBALANCE: frozenset({GroupState.PREPARING_REBALANCE}),
+    GroupState.STABLE: frozenset({GroupState.COMPLETING_REBALANCE}),
+}
+
+
+class GroupDraft:
+    """A classic group under change. Fields as in ``ClassicGroup``; members change through the methods only."""
+
+    __slots__ = (
+        "_copied",
+        "_static_copied",
+        "assignment_open",
+        "awaiting",
+        "generation",
+        "group_id",
+        "incarnation",
+        "leader",
+        "members",
+        "new_member_added",
+        "parking",
+        "pending_join",
+        "pending_sync",
+        "previous_state",
+        "protocol_name",
+        "protocol_type",
+        "state",
+        "static_members",
+        "support",
+        "timestamp",
+    )
+
+    def __init__(self, group: ClassicGroup) -> None:
+        self.group_id = group.group_id
+        self.incarnation = group.incarnation
+        self.state = group.state
+        self.previous_state = group.previous_state
+        self.timestamp = group.timestamp
+        self.generation = group.generation
+        self.protocol_type = group.protocol_type
+        self.protocol_name = group.protocol_name
+        self.leader = group.leader
+        self.members: dict[str, Member] = group.members  # type: ignore[assignment]  # copied before the first change
+        self.static_members: dict[str, str] = group.static_members  # type: ignore[assignment]  # likewise
+        self.pending_join = group.pending_join
+        self.pending_sync = group.pending_sync
+        self.support: dict[str, int] = group.support  # type: ignore[assignment]  # likewise
+        self.awaiting = group.awaiting
+        self.new_member_added = group.new_member_added
+        self.assignment_open = group.assignment_open
+        self.parking: dict[int, bool] = {}  #: requests that wait here from now on, or no more
+        self._copied = False
+        self._static_copied = False
+
+    def freeze(self) -> ClassicGroup:
+        return ClassicGroup(
+            self.group_id,
+            self.incarnation,
+            self.state,
+            self.previous_state,
+            self.timestamp,
+            self.generation,
+            self.protocol_type,
+            self.protocol_name,
+            self.leader,
+            self.members,
+            self.static_members,
+            self.pending_join,
+            self.pending_sync,
+            self.support,
+            self.awaiting,
+            self.new_member_added,
+            self.assignment_open,
+        )
+
+    def _own(self) -> dict[str, Member]:
+        if not self._copied:
+            self.members = dict(self.members)
+            self.support = dict(self.support)
+            self._copied = True
+        return self.members
+
+    def put(self, member: Member) -> None:
+        """Add a member, or exchange the one with its id."""
+        members = self._own()
+        old = members.get(member.member_id)
+        if old is not None:
+            self.awaiting -= old.join is not None
+        self.awaiting += member.join is not None
+        if old is None or old.join is not member.join or old.sync is not member.sync:
+            self._park(old, member)
+        if old is None or old.protocols is not member.protocols:
+            if old is not None:
+                self.count(old.protocols, -1)
+            self.count(member.protocols, 1)
+        members[member.member_id] = member
+
+    def discard(self, member_id: str) -> Member | None:
+        """Take a member out of the map and the counts, and nothing else."""
+        members = self._own()
+        member = members.pop(member_id, None)
+        if member is not None:
+            self.awaiting -= member.join is not None
+            self.count(member.protocols, -1)
+            self._park(member, None)
+        return member
+
+    def _park(self, old: Member | None, new: Member | None) -> None:
+        for member, waits in ((old, False), (new, True)):
+            for number in () if member is None else (member.join, member.sync):
+                if number is not None and number != ANSWERED:
+                    self.parking[number] = waits
+
+    def count(self, protocols: tuple[Protocol, ...], change: int) -> None:
+        """G-DATA-08; a name listed twice counts twice (C-JOIN-72)."""
+        self._own()
+        support = self.support
+        for protocol in protocols:
+            support[protocol.name] = support.get(protocol.name, 0) + change
+
+    def map_instance(self, instance_id: str, member_id: str | None) -> None:
+        """G-DATA-05; None removes the mapping."""
+        if not self._static_copied:
+            self.static_members = dict(self.static_members)
+            self._static_copied = True
+        if member_id is None:
+            self.static_members.pop(instance_id, None)
+        else:
+            self.static_members[instance_id] = member_id
+
+    @property
+    def all_joined(self) -> bool:
+        """C-ST-23."""
+        return self.awaiting == len(self.members) and not self.pending_join
+
+    @property
+    def rebalance_timeout(self) -> int:
+        """C-ST-22, in ms."""
+        return max([0, *(member.rebalance_timeout for member in self.members.values())])
+
+    def enter(self, state: GroupState, at_ms: int) -> None:
+        """C-ST-10…17; an illegal transition is an internal error (2.2)."""
+        if self.state not in _FROM[state]:
+            raise InternalError
+        self.previous_state = self.state
+        self.state = state
+        self.timestamp = at_ms

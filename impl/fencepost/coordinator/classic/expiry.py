@@ -1,0 +1,81 @@
+"""Timers of classic groups that fire (5.2); each finds its group by name, and does nothing if there is none."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupResponse
+from fencepost.protocol.view import GroupState
+
+from ..kernel import operations
+from ..kernel.errors import InternalError
+from ..kernel.step import Step
+from ..kernel.timer_table import Armed
+from . import access, membership, rebalance
+from .draft import GroupDraft
+
+_UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def fired(step: Step, armed: Armed) -> None:
+    """C-ST-24, C-TMR-06…09, C-SYNC-20."""
+    key = armed.key
+    group = access.find(step, key.group_id)
+    if group is None:
+        operations.timer_done(step)
+        return
+    try:
+        if key.kind is TimerKind.SESSION:
+            _session(step, group, key.member_id)
+        elif key.kind is TimerKind.SYNC:
+            _sync(step, group)
+        elif armed.initial is not None:  # perhaps of an earlier group of this name (C-TMR-12)
+            rebalance.initial_delay_over(step, group, armed.initial)
+        else:
+            rebalance.complete(step, group)
+    except InternalError:
+        step.records.clear()  # nobody is told; what was changed so far stays (C-ST-27)
+        access.keep(step, group)
+        return
+    access.keep(step, group)
+    operations.timer_done(step)
+
+
+def _session(step: Step, group: GroupDraft, member_id: str) -> None:
+    """C-TMR-06…09."""
+    if member_id in group.pending_join:
+        membership.remove(step, group, member_id)
+    else:
+        member = group.members.get(member_id)
+        if member is None or (not member.is_new and (member.join is not None or member.sync is not None)):
+            return  # C-TMR-07: whoever waits is not silent; the answer arms the timer again (C-TMR-14)
+        membership.answer_join(step, group, member, _UNKNOWN)
+        membership.remove(step, group, member_id)
+        if group.state is not GroupState.PREPARING_REBALANCE:
+            rebalance.prepare(step, group)
+            return
+    if group.state is GroupState.PREPARING_REBALANCE and group.all_joined:
+        rebalance.complete(step, group)  # also during the initial delay (C-TMR-08)
+
+
+def _sync(step: Step, group: GroupDraft) -> None:
+    """C-SYNC-20: members that joined and never synced are out; the rebalance is for all."""
+    if group.state in (GroupState.EMPTY, GroupState.PREPARING_REBALANCE) or not group.pending_sync:
+        return  # C-SYNC-20b
+    for member_id in sorted(_overdue(group)):
+        membership.remove(step, group, member_id)
+        step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+    rebalance.prepare(step, group)
+
+
+def _overdue(group: GroupDraft) -> frozenset[str]:
+    """Who owes a SyncGroup, without those that are owed an answer themselves.
+
+    Such is a static member that has just come back in Stable, and whose entry moved with it (C-STATIC-16 mended). It
+    is not late, as in C-TMR-07, and by its JoinGroup it has joined the rebalance.
+    """
+    return frozenset(
+        member_id
+        for member_id in group.pending_sync
+        if (member := group.members.get(member_id)) is None or member.join is None
+    )

@@ -1,0 +1,88 @@
+"""A classic group: who is in it, what they offer, and how far its rebalance is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from fencepost.protocol.messages import Protocol
+from fencepost.protocol.view import GroupState
+
+from ..kernel.state import ANSWERED
+
+
+class Member(NamedTuple):
+    """One member of a classic group (G-DATA-11).
+
+    ``join`` and ``sync`` are the ids of the parked requests, ``ANSWERED``, or None.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    protocols: tuple[Protocol, ...]
+    assignment: bytes = b""
+    is_new: bool = False
+    join: int | None = None
+    sync: int | None = None
+    restored: bool = False  #: put back by undoing a replacement; earlier replacements do not know it (C-STATIC-18)
+
+    def metadata(self, protocol_name: str | None) -> bytes | None:
+        """The bytes this member offers for a protocol, or None if it does not support it."""
+        for protocol in self.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        return None
+
+
+class ClassicGroup(NamedTuple):
+    """A classic group (G-DATA-01…09). ``incarnation`` tells two groups of one name apart (C-ST-24)."""
+
+    group_id: str
+    incarnation: int
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.DEAD  # C-ST-06, C-ST-07
+    timestamp: int | None = None
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str | None = None
+    members: Mapping[str, Member] = {}
+    static_members: Mapping[str, str] = {}
+    pending_join: frozenset[str] = frozenset()
+    pending_sync: frozenset[str] = frozenset()
+    support: Mapping[str, int] = {}  #: how many of the offered lists name a protocol (G-DATA-08)
+    awaiting: int = 0  #: members with a stored join (C-ST-23)
+    new_member_added: bool = False
+    assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
+
+    def parked(self) -> Iterator[int]:
+        """The JoinGroups and SyncGroups that wait in here and are not answered."""
+        for member in self.members.values():
+            for number in (member.join, member.sync):
+                if number is not None and number != ANSWERED:
+                    yield number
+
+    def entries(self) -> Mapping[str, object]:
+        """None: Kafka keeps no earlier versions of what is in a classic group (C-ADM-08)."""
+        return {}
+
+    def with_answered(self, number: int) -> ClassicGroup:
+        """The request of this number is answered behind the group's back, which still holds it (C-ST-23, C-JOIN-70)."""
+        for member_id, member in self.members.items():
+            if member.join == number:
+                marked = member._replace(join=ANSWERED)
+            elif member.sync == number:
+                marked = member._replace(sync=ANSWERED)
+            else:
+                continue
+            return self._replace(members={**self.members, member_id: marked})
+        return self
+
+    @property
+    def gives_way(self) -> bool:
+        """Records of another kind may take its place: it is a simple group (G-VOC-01)."""
+        return self.protocol_type is None and not self.members and not self.pending_join

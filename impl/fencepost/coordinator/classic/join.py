@@ -1,0 +1,204 @@
+"""JoinGroup (3.1–3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.records import Record
+from fencepost.protocol.view import GroupState
+
+from ..kernel import completion, operations
+from ..kernel.errors import InternalError, append_error
+from ..kernel.replies import refusal
+from ..kernel.state import Operation
+from ..kernel.step import Step
+from . import access, membership, protocols, rebalance, records, static
+from .callback import GroupCallback
+from .draft import GroupDraft
+from .group import ClassicGroup, Member
+
+#: From this version on a dynamic member must come back with the id that it was given (C-JOIN-34).
+MEMBER_ID_REQUIRED_SINCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCreated(GroupCallback):
+    """The record that makes a new group known (C-JOIN-16)."""
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """The group is gone again, and who asked for it is told."""
+        assert request is not None
+        step.reply(request.id, refusal(request, append_error(error)))
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """A new group's first join waits for the join phase and not for the record (C-JOIN-16 mended), which cannot
+        fail any more; so nothing hangs on it."""
+        completion.close(step, number)
+
+
+class Predecessor(NamedTuple):
+    """The empty group of another kind that a new group replaces: the generation that it begins at, and the records
+    that take the other one away (C-JOIN-10, F-ORD-16)."""
+
+    generation: int
+    removed: Sequence[Record]
+
+
+#: There was none (C-JOIN-12, C-ST-06).
+NOBODY: Final = Predecessor(0, ())
+
+
+def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecessor = NOBODY) -> None:
+    """C-JOIN-10…16; who may ask at all was settled before. ``before``: what a group that is made now replaces."""
+    group = access.find(step, body.group_id)
+    created = group is None
+    if group is None:
+        if body.member_id:
+            step.reply(request.id, _refuse(ErrorCode.UNKNOWN_MEMBER_ID, body.member_id))  # C-JOIN-11
+            operations.done(step, request)
+            return
+        group = _create(step, body.group_id, before.generation)
+    try:
+        _admit(step, request, body, group)
+    except InternalError:
+        step.records.clear()
+        access.keep(step, group)
+        operations.broke(step, request)
+        return
+    access.keep(step, group)
+    if created:
+        step.records += before.removed
+        step.records.append(records.created_record(group, before.generation))  # C-JOIN-16, F-ORD-01
+        operations.done(step, request, callback=GroupCreated(group.group_id, group.incarnation))
+    else:
+        operations.done(step, request, callback=step.callback)
+
+
+def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
+    """C-JOIN-12, C-JOIN-16."""
+    step.incarnations += 1
+    fresh = ClassicGroup(group_id, step.incarnations, timestamp=step.at_ms, generation=generation)
+    step.change_map(group_id, fresh)
+    if not step.profile.fault_timers_outlive_reverted_group:
+        for key in (TimerKey(TimerKind.JOIN, group_id), TimerKey(TimerKind.SYNC, group_id)):
+            step.cancel_timer(key)  # of a classic group that became a consumer group (C-TMR-12, X-UP-16)
+    return GroupDraft(fresh)
+
+
+def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
+    """Capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67)."""
+    member_id = body.member_id
+    if not _accepted(step, group, body):
+        known = _known_as(step, group, body)
+        _lose(step, group, known)
+        step.reply(request.id, _refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))  # C-JOIN-13
+        if not step.profile.fault_refusal_leaves_join_phase:
+            rebalance.maybe_complete(step, group)  # C-JOIN-23 mended
+    elif not protocols.supported(step, group, body.protocol_type, body.protocols):
+        step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))  # C-JOIN-31, C-JOIN-38b
+    elif not member_id:
+        _join_new(step, request, body, group)
+    elif member_id in group.pending_join:
+        if body.group_instance_id is not None:
+            raise InternalError  # C-JOIN-38c
+        _add(step, request, body, group, member_id)  # C-JOIN-38d
+    else:
+        _rejoin(step, request, body, group)
+
+
+def _accepted(step: Step, group: GroupDraft, body: JoinGroupRequest) -> bool:
+    """C-JOIN-20…22."""
+    if group.state is GroupState.EMPTY:
+        return True
+    member = group.members.get(_known_as(step, group, body))
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return (member is not None and member.join is not None) or group.awaiting < step.settings.group_max_size
+    return member is not None or len(group.members) < step.settings.group_max_size
+
+
+def _known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
+    """The member id that capacity goes by."""
+    if not body.member_id and body.group_instance_id and not step.profile.fault_static_return_counts_as_new:
+        return group.static_members.get(body.group_instance_id, "")  # C-JOIN-75 mended
+    return body.member_id
+
+
+def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
+    """C-JOIN-23: a refused member or pending id is out; its session timer runs on."""
+    membership.remove(step, group, member_id)
+
+
+def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
+    """C-JOIN-32…36."""
+    instance_id = body.group_instance_id
+    member_id = step.choices.member_id(request.client_id if instance_id is None else instance_id)  # G-WIRE-28
+    if instance_id is not None:
+        old_id = group.static_members.get(instance_id)
+        if old_id is not None:
+            static.replace(step, request, body, group, old_id=old_id, new_id=member_id)  # C-JOIN-32
+        else:
+            _add(step, request, body, group, member_id)  # C-JOIN-33, C-STATIC-01
+    elif request.version >= MEMBER_ID_REQUIRED_SINCE:
+        group.pending_join |= {member_id}  # C-JOIN-34
+        step.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id), body.session_timeout_ms)  # C-TMR-05
+        step.reply(request.id, _refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+    else:
+        _add(step, request, body, group, member_id)  # C-JOIN-35
+
+
+def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, member_id: str) -> None:
+    """C-JOIN-40."""
+    if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
+        group.new_member_added = True
+    if not group.members:
+        group.protocol_type = body.protocol_type
+    if group.leader is None:
+        group.leader = member_id
+    if body.group_instance_id is not None:
+        group.map_instance(body.group_instance_id, member_id)
+    group.put(
+        Member(
+            member_id,
+            body.group_instance_id,
+            request.client_id,
+            request.client_host,
+            membership.rebalance_timeout(request, body),
+            body.session_timeout_ms,
+            body.protocols,
+            is_new=True,
+            join=request.id,
+        )
+    )
+    if member_id in group.pending_join:
+        group.pending_join -= {member_id}
+    key = TimerKey(TimerKind.SESSION, group.group_id, member_id)
+    step.set_timer(key, step.settings.new_member_join_timeout_ms)  # C-TMR-03
+    rebalance.prepare_or_complete(step, group)
+
+
+def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
+    """C-JOIN-38e…38h and C-JOIN-50…56; a static member under its own id is no exception (C-STATIC-12)."""
+    error = membership.invalid(group, body.member_id, body.group_instance_id)
+    if error is not None:
+        step.reply(request.id, JoinGroupResponse(error, protocol_name=None, member_id=body.member_id))  # C-JOIN-77
+        return
+    member = group.members[body.member_id]
+    state = group.state
+    same = member.protocols == body.protocols  # C-JOIN-61
+    if (state is GroupState.COMPLETING_REBALANCE and same) or (
+        state is GroupState.STABLE and same and group.leader != body.member_id
+    ):
+        # C-JOIN-51, C-JOIN-55; nothing of the member changes (C-JOIN-58, C-JOIN-73, C-SYNC-34)
+        step.reply(request.id, membership.current_generation(group, body.member_id))
+        return
+    membership.update(group, member, request, body)  # C-JOIN-50, C-JOIN-52…54, C-JOIN-59
+    rebalance.prepare_or_complete(step, group)
+
+
+def _refuse(error: ErrorCode, member_id: str) -> JoinGroupResponse:
+    return JoinGroupResponse(error, member_id=member_id)

@@ -1,0 +1,68 @@
+"""LeaveGroup (5.3)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import (
+    JoinGroupResponse,
+    LeaveGroupMember,
+    LeaveGroupMemberResponse,
+    LeaveGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.view import GroupState
+
+from ..kernel import operations
+from ..kernel.errors import InternalError
+from ..kernel.replies import leave_response
+from ..kernel.step import Step
+from . import access, membership, rebalance
+from .draft import GroupDraft
+
+_UNKNOWN_JOIN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
+_UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
+    """C-LEAVE-03, C-LEAVE-10…23; who may ask at all was settled before."""
+    group = access.find(step, body.group_id)
+    if group is None:
+        rows = tuple(_row(entry, ErrorCode.UNKNOWN_MEMBER_ID) for entry in body.members)
+        step.reply(request.id, leave_response(request.version, rows))  # C-LEAVE-03
+        return
+    rows = tuple(_row(entry, _leave(step, group, entry)) for entry in body.members)
+    try:
+        if any(row.error_code is ErrorCode.NONE for row in rows) and group.state is not GroupState.EMPTY:
+            rebalance.prepare_or_complete(step, group)  # C-LEAVE-20…22, C-LEAVE-28
+    except InternalError:
+        access.keep(step, group)
+        operations.broke(step, request)
+        return
+    access.keep(step, group)
+    operations.done(step, request, reply=leave_response(request.version, rows))  # C-LEAVE-23
+
+
+def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> ErrorCode:
+    member_id = entry.member_id
+    if not member_id:
+        mapped = None if entry.group_instance_id is None else group.static_members.get(entry.group_instance_id)
+        if mapped is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID  # C-LEAVE-11
+        member_id = mapped  # C-LEAVE-10
+    elif member_id not in group.pending_join:
+        error = membership.invalid(group, member_id, entry.group_instance_id)
+        if error is not None:
+            return error  # C-LEAVE-13
+    step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+    member = group.members.get(member_id)
+    if member is not None:  # C-LEAVE-14; otherwise it is pending (C-LEAVE-12, C-LEAVE-27)
+        member = membership.answer_join(step, group, member, _UNKNOWN_JOIN)
+        if not step.profile.fault_leave_forgets_parked_sync:
+            membership.answer_sync(step, group, member, _UNKNOWN_SYNC)  # C-LEAVE-24 mended
+    membership.remove(step, group, member_id)
+    return ErrorCode.NONE
+
+
+def _row(entry: LeaveGroupMember, error: ErrorCode) -> LeaveGroupMemberResponse:
+    return LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error)

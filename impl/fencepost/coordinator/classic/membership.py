@@ -1,0 +1,112 @@
+"""Members come, go, are validated and answered: what every handler shares."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.view import GroupState
+
+from ..kernel.errors import InternalError
+from ..kernel.step import Step
+from .draft import GroupDraft
+from .group import ClassicGroup, Member
+
+
+def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
+    """C-JOIN-38e, C-JOIN-38f, C-JOIN-38g, C-SYNC-08, C-HB-08, C-LEAVE-13, C-STATIC-13.
+
+    An instance id counts only if one is named (C-STATIC-19); a generation is not looked at (C-LEAVE-25).
+    """
+    if instance_id is not None:
+        mapped = group.static_members.get(instance_id)
+        if mapped is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if mapped != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    return None if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def remove(step: Step, group: GroupDraft, member_id: str) -> None:
+    """C-TMR-10, C-JOIN-76; for ids that are no member only the pending entries go."""
+    member = group.discard(member_id)
+    if member is not None and member.instance_id is not None:
+        group.map_instance(member.instance_id, None)
+    if group.leader == member_id:
+        remaining = list(group.members)
+        group.leader = (
+            None
+            if not remaining
+            else remaining[0]
+            if len(remaining) == 1
+            else step.choices.leader(group.group_id, remaining)
+        )
+    if member_id in group.pending_join:
+        group.pending_join -= {member_id}
+    if member_id in group.pending_sync:
+        group.pending_sync -= {member_id}
+
+
+def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupResponse) -> Member:
+    """Answer the parked JoinGroup of a member, if it has one; it waits no more then."""
+    if member.join is None:
+        return member
+    step.reply(member.join, body)
+    member = member._replace(join=None)
+    group.put(member)
+    return member
+
+
+def answer_sync(step: Step, group: GroupDraft, member: Member, body: SyncGroupResponse) -> Member:
+    """Likewise for the parked SyncGroup."""
+    if member.sync is None:
+        return member
+    step.reply(member.sync, body)
+    member = member._replace(sync=None)
+    group.put(member)
+    return member
+
+
+def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
+    """C-JOIN-49: every member with its metadata for the selected protocol. Fails while preparing (C-STATIC-17)."""
+    if group.state is GroupState.PREPARING_REBALANCE:
+        raise InternalError
+    rows = []
+    for member in group.members.values():
+        metadata = member.metadata(group.protocol_name)
+        if metadata is None:
+            raise InternalError  # C-JOIN-72
+        rows.append(JoinGroupMember(member.member_id, member.instance_id, metadata))
+    return tuple(rows)
+
+
+def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
+    """C-JOIN-49, C-JOIN-57: what a member learns of the generation that is."""
+    leads = group.leader == member_id
+    return JoinGroupResponse(
+        ErrorCode.NONE,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        group.leader or "",
+        False,
+        member_id,
+        members_for_leader(group) if leads else (),
+    )
+
+
+def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupRequest) -> None:
+    """C-JOIN-73: protocols and timeouts are the request's, which is parked; client id and host stay."""
+    group.put(
+        member._replace(
+            protocols=body.protocols,
+            rebalance_timeout=rebalance_timeout(request, body),
+            session_timeout=body.session_timeout_ms,
+            join=request.id,
+        )
+    )
+
+
+def rebalance_timeout(request: Request, body: JoinGroupRequest) -> int:
+    """G-WIRE-01: v0 does not carry it."""
+    return body.session_timeout_ms if request.version == 0 else body.rebalance_timeout_ms

@@ -1,0 +1,173 @@
+"""How a group gets from one generation to the next (3.5).
+
+A rebalance is of the whole group, whatever its members subscribe to (C-SCOPE-01), and has two halves. In the *join
+phase* (Preparing) the group collects a JoinGroup from every member; it ends when all have joined, or when its timer
+fires, and then whoever did not come is out, except static members. In the *sync phase* (Completing) the leader, one
+of the members, hands in an assignment for all; the group is Stable when it is written to the log.
+
+What makes this hard is when the join phase may end. A group that leaves Empty is in an *initial* rebalance: it waits
+for a fixed delay whoever has joined, so that a whole fleet which starts at once needs one rebalance and not one each.
+The delay is extended while newcomers keep coming (C-JOIN-43). Joins and leaves cannot cut it short (C-ST-20), but the
+expiry of a session can (C-TMR-08). In every other rebalance the last JoinGroup, or the departure of the last member
+that was missing, ends the phase at once.
+
+Every way in ends in one of two functions: ``prepare`` starts a rebalance, ``maybe_complete`` looks whether the one
+under way is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.messages import SyncGroupResponse
+from fencepost.protocol.view import GroupState
+
+from ..kernel.step import Step
+from ..kernel.timer_table import InitialDelay
+from . import access, membership, protocols, records
+from .draft import GroupDraft
+from .readable import CONSUMER, read_topics
+
+EMPTY, PREPARING, COMPLETING, STABLE = (
+    GroupState.EMPTY,
+    GroupState.PREPARING_REBALANCE,
+    GroupState.COMPLETING_REBALANCE,
+    GroupState.STABLE,
+)
+
+
+def prepare_or_complete(step: Step, group: GroupDraft) -> None:
+    """A member came or changed: start a rebalance, or look whether the one under way is over (C-JOIN-40)."""
+    if group.state is PREPARING:
+        maybe_complete(step, group)
+    else:
+        prepare(step, group)
+
+
+def maybe_complete(step: Step, group: GroupDraft) -> None:
+    """C-JOIN-41."""
+    if group.state is PREPARING and group.previous_state is not EMPTY and group.all_joined:
+        complete(step, group)
+
+
+def prepare(step: Step, group: GroupDraft) -> None:
+    """C-JOIN-42."""
+    if group.state is COMPLETING:
+        propagate_error(step, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    group.pending_sync = frozenset()
+    group.assignment_open = False
+    step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
+    initial = group.state is EMPTY  # every time, not only the first (C-JOIN-65)
+    if initial:
+        length = step.settings.group_initial_rebalance_delay_ms
+        _delay(step, group, InitialDelay(length, max(group.rebalance_timeout - length, 0)))  # C-JOIN-43
+    group.enter(PREPARING, step.at_ms)
+    if not initial:
+        if group.all_joined:
+            complete(step, group)
+        else:
+            _await_joins(step, group)  # for 0 ms if nobody is left and an id is pending (C-ST-26)
+
+
+def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
+    """C-JOIN-43: the delay ends with the first quiet window, or when its time is used up."""
+    if group.new_member_added and delay.remaining != 0:
+        group.new_member_added = False
+        length = min(step.settings.group_initial_rebalance_delay_ms, delay.remaining)
+        _delay(step, group, InitialDelay(length, max(delay.remaining - delay.length, 0)))
+    else:
+        complete(step, group)
+
+
+def complete(step: Step, group: GroupDraft) -> None:
+    """C-JOIN-44: the join phase is over; whoever did not join is out, the others are the next generation."""
+    step.cancel_timer(TimerKey(TimerKind.JOIN, group.group_id))
+    missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
+    for member in missing:
+        membership.remove(step, group, member.member_id)
+        step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
+    if group.members and not _elect(step, group):
+        _await_joins(step, group)  # C-JOIN-46: only absent static members are left
+        return
+    group.generation += 1  # C-ST-21; before what follows can fail (C-ST-27)
+    if not step.profile.fault_new_member_added_survives:
+        group.new_member_added = False  # C-JOIN-71 mended
+    if group.members:
+        group.protocol_name = name = protocols.select(step, group)
+        if group.protocol_type == CONSUMER:
+            read_selected(step, group, name)
+        group.enter(COMPLETING, step.at_ms)
+        _answer_all(step, group)
+    else:
+        group.protocol_name = None
+        group.enter(EMPTY, step.at_ms)
+        group.pending_sync = frozenset()
+        step.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04
+
+
+def read_selected(step: Step, group: GroupDraft, name: str) -> None:
+    """Kafka reads what members subscribe to, and may fail by that (C-ST-27); as it is meant, nobody has to be read."""
+    bad = step.profile.fault_bad_subscription_is_thrown
+    if bad or step.profile.fault_duplicate_protocol_accepted:
+        offered = {member.member_id: member.metadata(name) for member in group.members.values()}
+        read_topics(step.choices, group.group_id, offered, lengths_throw=bad)
+
+
+def _answer_all(step: Step, group: GroupDraft) -> None:
+    """C-JOIN-48: every member, absent static ones too (C-STATIC-14), is in the new generation."""
+    for member in list(group.members.values()):
+        if member.join is not None:
+            step.reply(member.join, membership.current_generation(group, member.member_id))
+        group.put(member._replace(join=None, is_new=False))
+        access.arm_session(step, group, member)
+    group.pending_sync = frozenset(group.members)
+    step.set_timer(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)  # C-TMR-02
+
+
+def _elect(step: Step, group: GroupDraft) -> bool:
+    """C-JOIN-45: a leader that has joined, or False if nobody has."""
+    if group.leader is None:
+        return False
+    if group.members[group.leader].join is not None:
+        return True
+    joined = [member.member_id for member in group.members.values() if member.join is not None]
+    if not joined:
+        return False
+    group.leader = joined[0] if len(joined) == 1 else step.choices.leader(group.group_id, joined)
+    return True
+
+
+def _delay(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
+    step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), delay.length, initial=delay)
+
+
+def _await_joins(step: Step, group: GroupDraft) -> None:
+    """The only deadline of a parked JoinGroup (C-JOIN-68); pending ids cannot hold it up for longer (C-JOIN-66)."""
+    step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), group.rebalance_timeout)
+
+
+def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:
+    """Blank every assignment and answer the parked SyncGroups with the error (C-JOIN-42, C-SYNC-22)."""
+    refusal = SyncGroupResponse(error)
+    for member in list(group.members.values()):
+        if member.sync is not None:
+            step.reply(member.sync, refusal)
+            access.arm_session(step, group, member)
+        group.put(member._replace(assignment=b"", sync=None))
+
+
+def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str, bytes]) -> None:
+    """C-SYNC-21: every member has its share; those that wait for it are told and watched again (C-SYNC-24)."""
+    for member in list(group.members.values()):
+        assignment = assignments.get(member.member_id, b"")
+        if member.sync is not None:
+            step.reply(
+                member.sync,
+                SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, assignment),
+            )
+            access.arm_session(step, group, member)
+        group.put(member._replace(assignment=assignment, sync=None))
+    group.assignment_open = False
+    group.enter(STABLE, step.at_ms)

@@ -1,0 +1,59 @@
+"""The records that a classic group writes (F-REC-12, F-ORD-01…05, F-ORD-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+
+from ..kernel.errors import InternalError
+from .draft import GroupDraft
+
+#: What a missing timestamp is on the log (F-REC-12).
+NO_TIMESTAMP = -1
+
+
+def created_record(group: GroupDraft, generation: int) -> Record:
+    """F-ORD-01; no protocol type, whatever the first member brought (C-JOIN-16). ``generation``: before the first."""
+    return Record(GroupMetadataKey(group.group_id), GroupMetadataValue("", generation, None, None, _timestamp(group)))
+
+
+def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
+    """F-ORD-03…05: the whole group with these assignments; members without one get zero bytes."""
+    members = []
+    for member in group.members.values():
+        subscription = member.metadata(group.protocol_name)
+        if subscription is None:
+            raise InternalError  # C-JOIN-72
+        members.append(
+            GroupMetadataMember(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout,
+                member.session_timeout,
+                subscription,
+                assignments.get(member.member_id, b""),
+            )
+        )
+    return Record(
+        GroupMetadataKey(group.group_id),
+        GroupMetadataValue(
+            group.protocol_type or "",
+            group.generation,
+            group.protocol_name,
+            group.leader,
+            _timestamp(group),
+            tuple(members),
+        ),
+    )
+
+
+def tombstone(group_id: str) -> Record:
+    """F-ORD-13."""
+    return Record(GroupMetadataKey(group_id), None)
+
+
+def _timestamp(group: GroupDraft) -> int:
+    return NO_TIMESTAMP if group.timestamp is None else group.timestamp

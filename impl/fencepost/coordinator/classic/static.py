@@ -1,0 +1,187 @@
+"""A static member comes back without its member id (3.6).
+
+The instance id finds the old member; a fresh id takes its place, and whoever still holds the old id is fenced. In
+Stable, and if the vote stays the same, nobody else need notice: the exchange is written to the log, and the answer
+waits for that. Until it is there the new id is the member already (C-STATIC-17), so a failed append must exchange the
+two again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol, SyncGroupResponse
+from fencepost.protocol.view import GroupState
+
+from ..kernel import completion
+from ..kernel.errors import InternalError, append_error
+from ..kernel.state import Operation
+from ..kernel.step import Step
+from . import access, membership, protocols, rebalance, records
+from .callback import GroupCallback
+from .draft import GroupDraft
+from .group import Member
+
+#: From this version on a returning leader is told that it leads, and to skip the assignment (KIP-814, C-STATIC-04).
+SKIP_ASSIGNMENT_SINCE = 9
+
+
+@dataclass(frozen=True, slots=True)
+class MemberReplaced(GroupCallback):
+    """A static member that came back with a new id and did not rebalance (C-STATIC-03); what it was before."""
+
+    instance_id: str
+    old_id: str
+    new_id: str
+    old_protocols: tuple[Protocol, ...]
+    old_rebalance_timeout: int
+    old_session_timeout: int
+    new_protocols: tuple[Protocol, ...]
+    leader_before: str | None
+
+    def replicated(self, step: Step, request: Request) -> None:
+        """The member is told, if it still waits (C-STATIC-04, C-STATIC-05)."""
+        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        if group is not None:
+            _tell(step, group, self, request)
+            access.keep_incarnation(step, group)
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """C-STATIC-06: the member is back under its old id, with what it offered before."""
+        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        if group is not None:
+            assert request is not None
+            if _put_back(step, group, self):
+                _refuse(step, group, self, request, error)
+            access.keep_incarnation(step, group)
+
+    def unloaded(self, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
+        """F-UNLOAD-01, mended: the record may yet survive, and the group ends anyway; only who asked is told.
+
+        Kafka puts the old id back first (C-STATIC-06). If the member is in a later round by then, that answers its
+        SyncGroup FENCED_INSTANCE_ID, which ends a client that nobody displaced.
+        """
+        if step.profile.fault_timeout_undoes_memory:
+            completion.fail(step, number, operation, error)
+            return
+        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        request = operation.request
+        member = None if group is None else group.members.get(self.new_id)
+        if group is not None and member is not None and request is not None and member.join == request.id:
+            group.put(member._replace(join=None))
+            _refuse(step, group, self, request, error)
+            access.keep_incarnation(step, group)
+        completion.close(step, number)
+
+
+def replace(
+    step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, *, old_id: str, new_id: str
+) -> None:
+    """C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11)."""
+    leader_before = group.leader
+    instance_id = group.members[old_id].instance_id
+    assert instance_id is not None
+    old = _exchange(step, group, instance_id, old_id, new_id)
+    access.arm_session(step, group, old)  # with the old timeout (C-STATIC-20)
+    membership.update(group, old, request, body)
+    if group.state is GroupState.STABLE and protocols.select(step, group) == group.protocol_name:
+        assignments = {member.member_id: member.assignment for member in group.members.values()}
+        step.records.append(records.group_record(group, assignments))  # C-STATIC-03, C-STATIC-07, C-STATIC-21
+        step.callback = MemberReplaced(
+            group.group_id,
+            group.incarnation,
+            instance_id,
+            old_id,
+            new_id,
+            old.protocols,
+            old.rebalance_timeout,
+            old.session_timeout,
+            body.protocols,
+            leader_before,
+        )
+    else:
+        rebalance.prepare_or_complete(step, group)  # C-STATIC-08…10
+
+
+def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> Member:
+    """Put the member under another id; its parked requests learn that they are fenced. Returns it."""
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    old = group.members[old_id]
+    if old.join is not None:
+        step.reply(old.join, JoinGroupResponse(fenced, protocol_name=None, member_id=old_id))
+    if old.sync is not None:
+        step.reply(old.sync, SyncGroupResponse(fenced))
+    group.discard(old_id)
+    member = old._replace(member_id=new_id, is_new=False, join=None, sync=None, restored=False)
+    group.put(member)
+    if group.leader == old_id:
+        group.leader = new_id
+    group.map_instance(instance_id, new_id)
+    if not step.profile.fault_replacement_keeps_pending_sync and old_id in group.pending_sync:
+        group.pending_sync = (group.pending_sync - {old_id}) | {new_id}  # C-STATIC-16 mended
+    return member
+
+
+def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
+    """The record is replicated: answer what the member waits for, if it still does (C-STATIC-04, 05, C-STATIC-17)."""
+    member = group.members.get(done.new_id)
+    if member is None or member.join is None or member.restored:
+        return
+    if request.version >= SKIP_ASSIGNMENT_SINCE:
+        leads = group.leader == done.new_id
+        try:
+            rows = membership.members_for_leader(group) if leads else ()
+        except InternalError:
+            return  # C-STATIC-17(ii): it stays parked, the rebalance answers it
+        leader, skip = group.leader, leads
+    else:
+        rows, leader, skip = (), done.leader_before, False  # C-STATIC-05
+    body = JoinGroupResponse(
+        ErrorCode.NONE,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        leader or "",
+        skip,
+        done.new_id,
+        rows,
+    )
+    membership.answer_join(step, group, member, body)
+
+
+def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
+    """Whether there still is a member to put back."""
+    member = group.members.get(done.new_id)
+    if member is not None and not member.restored:
+        group.put(
+            member._replace(
+                protocols=done.old_protocols,
+                rebalance_timeout=done.old_rebalance_timeout,
+                session_timeout=done.old_session_timeout,
+                join=None,
+            )
+        )
+    elif step.profile.fault_second_replacement_mixes_undo:
+        group.count(done.new_protocols, -1)  # C-STATIC-18: counted off although it is not this member that counts
+        group.count(done.old_protocols, 1)
+    if member is None:
+        return False
+    old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
+    group.put(old)
+    access.arm_session(step, group, old)
+    return True
+
+
+def _refuse(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:
+    step.reply(
+        request.id,
+        JoinGroupResponse(
+            append_error(error),
+            group.generation,
+            group.protocol_type,
+            group.protocol_name,
+            done.leader_before or "",
+        ),
+    )

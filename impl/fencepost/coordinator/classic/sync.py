@@ -1,0 +1,113 @@
+"""SyncGroup (section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
+from fencepost.protocol.view import GroupState
+
+from ..kernel import operations
+from ..kernel.errors import InternalError, append_error
+from ..kernel.step import Step
+from . import access, membership, rebalance, records
+from .callback import GroupCallback
+from .draft import GroupDraft
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentSent(GroupCallback):
+    """The leader's assignment (C-SYNC-17)."""
+
+    generation: int
+    member_id: str
+    assignments: Mapping[str, bytes]
+
+    def replicated(self, step: Step, request: Request) -> None:
+        """C-SYNC-21, C-SYNC-23; what is ignored here is in the log all the same (F-SURV-05)."""
+        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        if group is not None and self._is_current(group):
+            rebalance.propagate_assignment(step, group, self.assignments)
+            access.keep_incarnation(step, group)
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """C-SYNC-22, C-SYNC-23."""
+        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        if group is not None and self._is_current(group):
+            rebalance.propagate_error(step, group, append_error(error))
+            rebalance.prepare(step, group)
+            access.keep_incarnation(step, group)
+
+    def _is_current(self, group: GroupDraft) -> bool:
+        return group.state is GroupState.COMPLETING_REBALANCE and group.generation == self.generation
+
+
+def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
+    """C-SYNC-05…19; who may ask at all was settled before."""
+    group = access.find(step, body.group_id)
+    error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _invalid(group, body)
+    if group is None or error is not None:
+        step.reply(request.id, SyncGroupResponse(error or ErrorCode.UNKNOWN_MEMBER_ID))
+        operations.done(step, request)
+        return
+    member_id = body.member_id
+    member = group.members[member_id]
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        group.put(member._replace(sync=request.id))  # C-SYNC-16; an earlier one is never answered (C-SYNC-19)
+        _seen(step, group, member_id)
+        if group.leader == member_id:
+            try:
+                _send_assignment(step, group, body)
+            except InternalError:
+                access.keep(step, group)
+                operations.broke(step, request)
+                return
+    else:
+        _seen(step, group, member_id)
+        step.reply(
+            request.id,
+            SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment),
+        )  # C-SYNC-18
+    access.keep(step, group)
+    operations.done(step, request, callback=step.callback)
+
+
+def _invalid(group: GroupDraft, body: SyncGroupRequest) -> ErrorCode | None:
+    """C-SYNC-05, C-SYNC-08…10, C-SYNC-15."""
+    if group.state is GroupState.EMPTY:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = membership.invalid(group, body.member_id, body.group_instance_id)
+    if error is not None:
+        return error
+    if body.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if _differ(body.protocol_type, group.protocol_type) or _differ(body.protocol_name, group.protocol_name):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return None
+
+
+def _differ(asked: str | None, known: str | None) -> bool:
+    return asked is not None and known is not None and asked != known
+
+
+def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
+    """The member has synced; with the last one the sync timer has nothing to watch (C-SYNC-16, C-SYNC-18)."""
+    if member_id in group.pending_sync:
+        group.pending_sync -= {member_id}
+    if not group.pending_sync:
+        step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
+
+
+def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> None:
+    """C-SYNC-17; the last entry of an id counts (C-SYNC-32), a follower's are not looked at (C-SYNC-25)."""
+    if group.assignment_open and not step.profile.fault_every_leader_sync_appends:
+        return  # C-SYNC-19 mended
+    assignments = {entry.member_id: entry.assignment for entry in body.assignments}
+    step.records.append(records.group_record(group, assignments))  # F-ORD-03
+    step.callback = AssignmentSent(group.group_id, group.incarnation, group.generation, body.member_id, assignments)
+    group.assignment_open = True

@@ -1,0 +1,88 @@
+"""Members that go: by themselves, for a while, or because they were silent too long (7.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from fencepost.protocol.consumer_messages import (
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.records import Record
+
+from ..kernel import operations
+from ..kernel.errors import InternalError, Refused
+from ..kernel.step import Step
+from . import access, identity, metadata, records, subscription, timers
+from .group import NOTHING, ConsumerGroup, ConsumerMember, held
+
+#: Takes members out of a group. Raises ``InternalError``, and ``Refused`` if the group cannot be without them.
+Fence: TypeAlias = Callable[[Step, ConsumerGroup, Sequence[ConsumerMember]], None]
+
+
+def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> ConsumerGroupHeartbeatResponse:
+    """M-LEAVE-01, M-LEAVE-02, M-RSP-04. Raises ``Refused``."""
+    group = access.find(step, body.group_id)
+    if group is None:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
+    if body.instance_id is not None:
+        member = identity.held_by(group, body.instance_id, body.member_id)
+    elif body.member_id in group.members:
+        member = group.members[body.member_id]
+    else:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if body.instance_id is not None and body.member_epoch == STATIC_LEAVE_EPOCH:
+        _go_for_a_while(step, group, member)
+    else:
+        fence(step, group, [member])
+    return ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id=body.member_id, member_epoch=body.member_epoch)
+
+
+def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) -> None:
+    """M-LEAVE-05, M-PE-04, M-PE-07: what it has stays its own, for every epoch; its timers run on (M-TMR-09)."""
+    gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
+    access.write(step, [records.current_assignment(group.group_id, gone, step.profile)])
+
+
+def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
+    """M-LEAVE-03, M-LEAVE-04, F-ORD-07. Raises ``InternalError``."""
+    name = group.group_id
+    leaving = frozenset(member.member_id for member in members)
+    written: list[Record] = []
+    for member in members:
+        written += records.removed_member(name, member.member_id)
+    counts = subscription.without_members(group, members)
+    unused = [regex for regex in sorted(group.by_regex) if regex not in counts.by_regex]
+    written += [records.regular_expression(name, regex, None) for regex in unused]
+    facts = metadata.look(step, group, counts.by_topic)
+    written += facts.before
+    written.append(records.group_epoch(name, group.epoch + 1, facts.hash))
+    if len(leaving) == len(group.members) and not step.profile.old_emptied_group_keeps_target_epoch:
+        written.append(records.target_epoch(name, group.epoch + 1, records.NO_TIMESTAMP))
+    access.write(step, written)
+    for member in members:
+        timers.unwatch(step, name, member.member_id)
+
+
+def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:
+    """M-TMR-01…03, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10). ``epoch``: the one
+    that it was set with."""
+    group = access.find(step, key.group_id)
+    member = None if group is None else group.members.get(key.member_id)
+    if group is not None and member is not None and _too_late(key, member, epoch):
+        try:
+            fence(step, group, [member])
+        except InternalError:
+            timers.retry(step, key, epoch)
+            return
+        except Refused:
+            pass  # X-DOWN-09: Kafka takes it for a group that is gone
+    operations.timer_done(step, timers.TimerRan(key, epoch))
+
+
+def _too_late(key: TimerKey, member: ConsumerMember, epoch: int) -> bool:
+    return key.kind is not TimerKind.CONSUMER_REBALANCE or member.epoch == epoch

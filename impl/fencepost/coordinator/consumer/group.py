@@ -1,0 +1,136 @@
+"""A consumer group: what its records say, what follows from them, and when to look at the topics again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.consumer_messages import LEAVE_EPOCH
+from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
+from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
+from fencepost.protocol.settings import Profile
+
+#: Partitions by topic id.
+Share: TypeAlias = Mapping[bytes, tuple[int, ...]]
+#: Partitions by topic id, each with the epoch at which it was assigned (M-PE-06). Releases that have no such epochs
+#: hold 0 for all, so that comparing two of them compares the sets (V-53, V-54).
+Holding: TypeAlias = Mapping[bytes, Mapping[int, int]]
+
+NOTHING: Final[Mapping[bytes, Mapping[int, int]]] = {}
+NO_SHARE: Final[Mapping[bytes, tuple[int, ...]]] = {}
+
+
+class ConsumerMember(NamedTuple):
+    """One member (G-DATA-29). An unset regex is ``""``; ``previous_epoch`` and ``epoch`` as in M-FENCE-*."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout: int = -1
+    topic_names: frozenset[str] = frozenset()
+    regex: str = ""
+    assignor: str | None = None
+    classic: ClassicMemberMetadata | None = None
+    epoch: int = 0
+    previous_epoch: int = LEAVE_EPOCH
+    state: MemberState = MemberState.STABLE
+    assigned: Holding = NOTHING
+    revoking: Holding = NOTHING
+
+    def reconciled_to(self, epoch: int) -> bool:
+        """M-ST-03."""
+        return self.state is MemberState.STABLE and self.epoch == epoch
+
+
+class Resolution(NamedTuple):
+    """What a regex matches (G-DATA-31): topic names, version of the image, time in ms."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp: int
+
+
+class Refresh(NamedTuple):
+    """When to look at the topics again (M-META-01): a time in ms, and the group epoch at which that was noted."""
+
+    deadline: int
+    epoch: int
+
+
+class ConsumerGroup(NamedTuple):
+    """A consumer group (G-DATA-20…33). ``incarnation`` tells two groups of one name apart.
+
+    ``by_topic`` counts for each topic the members that name it and the resolved regexes that match it; ``by_regex`` the
+    members that use a regex. ``subscription_type`` is the one of the last change of a member (M-TGT-05).
+    ``refresh`` alone is soft: no record says it, and a failed append does not take it back (F-RT-08).
+    """
+
+    group_id: str
+    incarnation: int
+    epoch: int
+    assignment_epoch: int
+    metadata_hash: int = 0
+    assignment_timestamp: int = 0
+    members: Mapping[str, ConsumerMember] = {}
+    static_members: Mapping[str, str] = {}
+    target: Mapping[str, Share] = {}
+    partition_epochs: Mapping[bytes, Mapping[int, int]] = {}
+    resolved: Mapping[str, Resolution] = {}
+    by_topic: Mapping[str, tuple[int, int]] = {}
+    by_regex: Mapping[str, int] = {}
+    subscription_type: SubscriptionType = SubscriptionType.HOMOGENEOUS
+    partition_metadata: tuple[TopicMetadata, ...] | None = None  #: of such a record, if one is in the log (G-DATA-33)
+    refresh: Refresh | None = None
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """M-ST-01…06."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if all(member.reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
+
+    def parked(self) -> tuple[int, ...]:
+        """None: every request is answered when its records are in the log."""
+        return ()
+
+    def with_answered(self, number: int) -> ConsumerGroup:
+        return self
+
+    def entries(self) -> Mapping[str, object]:
+        """The members, each of which Kafka keeps as it was at the high watermark (F-RT-11, C-ADM-05)."""
+        return self.members
+
+    @property
+    def gives_way(self) -> bool:
+        """Never: who replaces it writes its tombstones first."""
+        return False
+
+    def partition_epoch(self, topic_id: bytes, partition: int) -> int:
+        """M-PE-01; -1 if nobody holds it."""
+        return self.partition_epochs.get(topic_id, {}).get(partition, -1)
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """The names that the member subscribes to now: its own, and those of the stored resolution of its regex."""
+        resolution = self.resolved.get(member.regex) if member.regex else None
+        return member.topic_names if resolution is None else member.topic_names | resolution.topics
+
+    def refresh_due(self, now: int) -> bool:
+        """M-META-01, M-META-02."""
+        return self.refresh is None or now >= self.refresh.deadline or self.epoch < self.refresh.epoch
+
+
+def new_group(group_id: str, incarnation: int, profile: Profile, epoch: int = 0) -> ConsumerGroup:
+    """G-DATA-20. ``epoch``: from which it counts on (M-VAL-22 mended)."""
+    first = max(epoch, 0 if profile.old_epochs_start_at_zero else 1)
+    return ConsumerGroup(group_id, incarnation, first, first)
+
+
+def held(assigned: Iterable[tuple[bytes, Iterable[int]]], epoch: int) -> dict[bytes, dict[int, int]]:
+    """A holding in which every partition has this assignment epoch."""
+    return {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assigned}

@@ -1,0 +1,157 @@
+"""One event in, one outcome out.
+
+Nothing in here reads a clock, draws a random number or touches the outside; the same events give the same outcomes. If
+a handler raises, the state that was handed in is as good as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    GroupConfig,
+    GroupConfigChanged,
+    Load,
+    LoadFailed,
+    LoadStarted,
+    Outcome,
+    Request,
+    TaskDone,
+    TimerFired,
+    TopicsChanged,
+    Unload,
+)
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+
+from . import lifecycle, reversion, routing
+from .consumer import metadata, regex, validation
+from .kernel import completion, contract
+from .kernel.replies import refusal
+from .kernel.state import CoordinatorState, Status
+from .kernel.step import Step
+from .kernel.topics import has_new
+from .kernel.topics import image as image_of
+from .replay import APPLIERS
+
+#: From this version on SyncGroup must name protocol type and protocol (C-SYNC-01).
+PROTOCOL_NAMED_SINCE = 5
+
+#: APIs that name one group and refuse an empty name (G-WIRE-27).
+_OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
+
+
+def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
+    """Handle one event. Raises ``IllegalEvent`` for what no driver may do."""
+    contract.check(state, event)
+    work = Step(state, event.at_ms, choices, APPLIERS)
+    match event:
+        case Request():
+            _request(work, event)
+        case TimerFired():
+            routing.timer(work, event)
+        case Appended():
+            completion.replicated(work, event.offset)
+        case AppendFailed():
+            reversion.append_failed(work, event.error)
+        case TaskDone():
+            if state.status is Status.ACTIVE:
+                regex.done(work, event)
+        case TopicsChanged():
+            _topics_changed(work, event)
+        case GroupConfigChanged():
+            work.configs = _with(work.configs, event.group_id, event.config)
+        case LoadStarted():
+            lifecycle.load_started(work, event.leader_epoch)
+        case Load():
+            lifecycle.loaded(work, event)
+        case LoadFailed():
+            lifecycle.load_failed(work)
+        case Unload():
+            lifecycle.unload(work, event)
+    return work.finish()
+
+
+def _topics_changed(work: Step, event: TopicsChanged) -> None:
+    """The image is the broker's, loaded or not; the groups of a loaded coordinator look at it (M-META-03)."""
+    new = image_of(event.topics, event.version, work.topics.created)
+    if work.status is Status.ACTIVE:
+        metadata.changed(work, new)
+        if has_new(work.topics, new) or work.topics.created < 0:  # M-RX-03
+            new = new._replace(created=event.version)
+    work.topics = new
+
+
+def _with(configs: Mapping[str, GroupConfig], group_id: str, config: GroupConfig | None) -> Mapping[str, GroupConfig]:
+    others = {name: other for name, other in configs.items() if name != group_id}
+    return others if config is None else {**others, group_id: config}
+
+
+def _request(work: Step, event: Request) -> None:
+    body = event.body
+    error, member_id = _refused(work.state, event)
+    if error is not None:
+        work.reply(event.id, refusal(event, error, member_id))
+    else:
+        routing.HANDLERS[type(body)](work, event, body)
+
+
+def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None, str]:
+    """The checks before a group is looked at, in order; and the member id that a JoinGroup answer shows then."""
+    body = event.body
+    member_id = ""
+    if isinstance(body, _OF_ONE_GROUP):
+        if isinstance(body, SyncGroupRequest) and event.version >= PROTOCOL_NAMED_SINCE and _unnamed(body):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""  # C-SYNC-01
+        if body.group_id in event.denied:
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED, ""  # C-JOIN-02, C-SYNC-02, C-HB-01, C-LEAVE-01
+        if isinstance(body, JoinGroupRequest):
+            member_id = body.member_id
+        if not state.running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id  # C-JOIN-03, C-SYNC-03, C-HB-02, C-LEAVE-02
+        if not body.group_id:
+            return ErrorCode.INVALID_GROUP_ID, member_id  # C-JOIN-04
+        if isinstance(body, JoinGroupRequest):
+            settings = state.settings
+            low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+            if not low <= body.session_timeout_ms <= high:
+                return ErrorCode.INVALID_SESSION_TIMEOUT, member_id  # C-JOIN-05
+    elif isinstance(body, ConsumerGroupHeartbeatRequest):
+        error = _heartbeat_refused(state, event, body)
+        if error is not None:
+            return error, ""
+    elif isinstance(body, ConsumerGroupDescribeRequest) and not state.settings.consumer_protocol_enabled:
+        return ErrorCode.UNSUPPORTED_VERSION, ""  # G-CFG-29
+    elif not state.running:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, ""
+    if state.status is Status.ACTIVE:
+        return None, ""
+    if state.status is Status.LOADING:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""  # C-JOIN-07, C-SYNC-04, F-RT-02
+    return ErrorCode.NOT_COORDINATOR, ""  # C-JOIN-06, C-SYNC-04, C-HB-04, F-RT-02
+
+
+def _heartbeat_refused(
+    state: CoordinatorState, event: Request, body: ConsumerGroupHeartbeatRequest
+) -> ErrorCode | None:
+    """M-VAL-01…15; 4.0 looks at the fields when it knows that it owns the partition (V-29)."""
+    error = validation.unauthorized(event, body, state.settings)
+    if error is None and not state.running:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
+    if error is None and not state.profile.old_checks_after_load:
+        return validation.invalid(event.version, body, state.settings)
+    return error
+
+
+def _unnamed(body: SyncGroupRequest) -> bool:
+    return body.protocol_type is None or body.protocol_name is None

@@ -1,0 +1,141 @@
+"""Write operations that wait for the log (11.2).
+
+Every request but Describe and List is a write operation, also when it writes nothing. Its records are in memory and
+in the log at once, for every later operation to see (F-RT-06); the operation stays *open* until they are replicated,
+and one without records until everything before it is (F-RT-07). Three things may end it: the high watermark passes it
+(``replicated``), the append fails directly after the step (``append_failed``), or the write timeout fires first
+(``timed_out``); an unload fails all that are open.
+
+Two kinds of answers hang on this. Heartbeat, LeaveGroup and DeleteGroups are answered *by* the operation, so they are
+never ahead of the log. JoinGroup and SyncGroup are answered by the group, when the rebalance says so; their operation
+only guards the record they wrote, by a callback that tells the group what became of it:
+
+* ``GroupCreated``: nothing to do when it succeeds; when the append fails the group is gone again (C-JOIN-16).
+* ``AssignmentSent``: success makes the group Stable, failure starts another rebalance (C-SYNC-21…23).
+* ``MemberReplaced``: success answers the returning static member, failure puts its old id back (C-STATIC-04…06).
+* ``ClassicJoined``, ``ClassicSynced``: success sets the timers of a member of a consumer group (X-JOIN-20, X-SYNC-06).
+
+Each stands in the layer that it is of, with the function that starts it. A callback acts on the group *object* it was
+made for; the incarnation number stands for that identity.
+
+Kafka goes further, and the faults of this module all come from it. There, the failure of a JoinGroup or SyncGroup
+that wrote nothing answers the parked request behind the group's back (C-JOIN-70). And a timeout runs the callback as
+if the append had failed, although the record is in the log and may yet be replicated: memory goes back, the log does
+not (F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that made the write, so
+that its sender need not wait, and leaves everything else to the callback, which still comes.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+
+from . import operations
+from .errors import operation_error
+from .replies import refusal
+from .state import Callback, Operation
+from .step import Step
+
+
+class AppendCallback(Callback):
+    """What an operation does when it is known what became of its records; nothing, unless a method says so."""
+
+    __slots__ = ()
+
+    #: Runs when every other operation that the same high watermark passes is through.
+    behind_all: ClassVar[bool] = False
+
+    def replicated(self, step: Step, request: Request) -> None:
+        """The records of the request are in the log."""
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """They are not, or the partition is lost and nobody can tell."""
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """They may still come to be replicated; memory follows the log, so this callback comes then."""
+
+    def unloaded(self, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
+        """The partition is lost while the operation is open (F-UNLOAD-01)."""
+        fail(step, number, operation, error)
+
+
+def replicated(step: Step, offset: int) -> None:
+    """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
+    step.committed = offset
+    step.ends = tuple(end for end in step.ends if end > offset)
+    step.changes = tuple(change for change in step.changes if change.offset > offset)
+    step.relisted = tuple(entry for entry in step.relisted if entry[0] >= offset)
+    if not step.operations:
+        return
+    last = []
+    for number, operation in list(step.operations.items()):
+        if operation.offset > offset:
+            break
+        callback, request = _callback(operation), operation.request
+        if callback is not None and request is not None:
+            if callback.behind_all:
+                last.append((callback, request))
+            else:
+                callback.replicated(step, request)
+        if operation.reply is not None:
+            step.reply(number, operation.reply)
+        close(step, number)
+    for callback, request in last:
+        callback.replicated(step, request)
+
+
+def timed_out(step: Step, number: int) -> None:
+    """G-CFG-25 ran out."""
+    operation = step.operations.get(number)
+    if operation is None:
+        return
+    callback = _callback(operation)
+    if callback is None or step.profile.fault_timeout_undoes_memory:
+        fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+    else:
+        callback.timed_out(step, number, operation)
+
+
+def fail_since(step: Step, base: int, error: ErrorCode) -> None:
+    """What was written from ``base`` on is not in the log (F-RT-08)."""
+    for number, operation in list(step.operations.items()):
+        if operation.offset > base:
+            fail(step, number, operation, error)
+
+
+def unload(step: Step, error: ErrorCode) -> None:
+    """F-UNLOAD-01: nobody waits any longer."""
+    for number, operation in list(step.operations.items()):
+        callback = _callback(operation)
+        if callback is None:
+            fail(step, number, operation, error)
+        else:
+            callback.unloaded(step, number, operation, error)
+
+
+def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
+    """Callback first, then whoever still waits for an answer (F-RT-13)."""
+    request, callback = operation.request, _callback(operation)
+    if callback is not None:
+        callback.failed(step, request, error)
+    if request is not None:
+        parked = callback is None and operation.reply is None
+        if not step.operations[number].answered and not (parked and not step.profile.fault_parked_fail_early):
+            step.reply(number, refusal(request, operation_error(error)))
+        if step.operations[number].answered:
+            step.mark_answered(request.id)
+    close(step, number)
+
+
+def close(step: Step, number: int) -> None:
+    """The operation is over."""
+    step.close(number)
+    step.cancel_timer(operations.timer(number))
+
+
+def _callback(operation: Operation) -> AppendCallback | None:
+    callback = operation.callback
+    assert callback is None or isinstance(callback, AppendCallback)
+    return callback

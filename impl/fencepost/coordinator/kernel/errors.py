@@ -1,0 +1,43 @@
+"""How an error inside becomes the error that a client sees."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+
+#: C-SYNC-30: what a group tells when the append of its own record failed. Others stay as they are.
+_APPEND: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class InternalError(Exception):
+    """The operation failed inside; its request is answered UNKNOWN_SERVER_ERROR (F-RT-10)."""
+
+
+class Refused(Exception):
+    """The request is answered with this error and writes nothing."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        super().__init__(error.name)
+        self.error = error
+
+
+def append_error(error: ErrorCode) -> ErrorCode:
+    """C-SYNC-30."""
+    return _APPEND.get(error, error)
+
+
+def operation_error(error: ErrorCode) -> ErrorCode:
+    """F-RT-10: as C-SYNC-30, and a lost network reads as loading."""
+    if error is ErrorCode.NETWORK_EXCEPTION:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return _APPEND.get(error, error)

@@ -1,0 +1,61 @@
+"""Groups while records are applied to them, in log order (11.5).
+
+Each layer says what its records do, by an ``Applier`` for each of their keys; which layers there are is decided above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Profile
+
+from .state import Group
+
+
+class Draft(Protocol):
+    """A group under change."""
+
+    def freeze(self) -> Group: ...
+
+
+class Replay:
+    """Groups while records are applied to them; ``appliers``: what does it, by the type of a record's key."""
+
+    def __init__(self, groups: Mapping[str, Group], profile: Profile, incarnations: int, appliers: Appliers) -> None:
+        self._groups = dict(groups)
+        self.drafts: dict[str, Draft] = {}  #: of groups that records change bit by bit
+        self.profile = profile
+        self.incarnations = incarnations
+        self._appliers = appliers
+
+    def apply(self, record: Record) -> None:
+        """F-REPLAY-01, F-REPLAY-06. Raises ``InternalError`` where Kafka's load fails (F-REPLAY-13)."""
+        self._appliers[type(record.key)](self, record)
+
+    def group(self, name: str) -> Group | None:
+        """As it was when its draft was begun, if it has one."""
+        return self._groups.get(name)
+
+    def put(self, name: str, group: Group | None) -> None:
+        """The group is this one from now on; None: there is none. What was under change is forgotten."""
+        self.drafts.pop(name, None)
+        if group is None:
+            self._groups.pop(name, None)
+        else:
+            self._groups[name] = group
+
+    def new_incarnation(self) -> int:
+        self.incarnations += 1
+        return self.incarnations
+
+    def groups(self) -> dict[str, Group]:
+        """What the records have come to; ends the replay."""
+        self._groups.update((name, draft.freeze()) for name, draft in self.drafts.items())
+        return self._groups
+
+
+#: Changes the groups of a replay as a record says.
+Applier: TypeAlias = Callable[[Replay, Record], None]
+Appliers: TypeAlias = Mapping[type, Applier]

@@ -1,0 +1,137 @@
+"""JoinGroup to a consumer group that has members (9.3)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_messages import TopicPartitions
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
+from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, Subscription, decode_subscription
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import MigrationPolicy
+
+from ..classic import membership as classic_membership
+from ..consumer import access, identity, records, regex, target, update
+from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..consumer.regex import RegexChange
+from ..kernel import operations
+from ..kernel.errors import InternalError, Refused
+from ..kernel.replies import refusal
+from ..kernel.step import Step
+from . import claims, downgrade
+from .callbacks import ClassicJoined
+from .embedded import owned_rows
+
+#: From this version on a dynamic member must come back with the id that it was given (X-JOIN-05).
+MEMBER_ID_REQUIRED_SINCE = 4
+
+
+def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
+    """X-JOIN-02 and what follows (X-JOIN-01 is every JoinGroup's); an error is told at once and without a member id
+    (X-JOIN-26), success when it is in the log (X-JOIN-14)."""
+    try:
+        _join(step, request, body, group)
+    except Refused as refused:
+        step.reply(request.id, refusal(request, refused.error))
+    except InternalError:
+        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
+def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
+    settings, profile = step.settings, step.profile
+    disabled = settings.group_consumer_migration_policy is MigrationPolicy.DISABLED
+    if disabled and not profile.old_disabled_policy_accepts_joins:
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-POL-04
+    fresh = not body.member_id
+    member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
+    identity.require_room(step, group, member_id, body.group_instance_id)  # X-JOIN-03
+    if body.protocol_type != PROTOCOL_TYPE or not _supported(group, body.protocols):
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-JOIN-04
+    if fresh and body.group_instance_id is None and request.version >= MEMBER_ID_REQUIRED_SINCE:
+        step.reply(request.id, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))  # X-JOIN-05
+        operations.done(step, request)
+        return
+    written: list[Record] = []
+    found = identity.find_joining(group, member_id, body.group_instance_id, fresh=fresh)
+    old = found.member
+    if found.replaced is not None:
+        written += update.replacement(step, group, old, found.replaced)
+    last = downgrade.is_last(step, group, body.group_instance_id)
+    subscription = _subscription(step, body)
+    owned: tuple[TopicPartitions, ...] | None = owned_rows(subscription.owned_partitions, step.topics)
+    if not fresh and not profile.fault_join_generation_ignored:
+        owned = claims.confirmed(group.members.get(member_id), subscription, step.topics)
+    new = _updated(request, body, old, subscription)
+    written += update.metadata_of(group, old, new)
+    regex_change, forgotten = regex.update(step, request, group, old, new)
+    written += forgotten
+    changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
+    epochs = update.bumped(step, group, old, new, written, bump=changed)
+    if last is not None:
+        step_down = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
+        downgrade.by_replacement(step, request, group, step_down, written)
+        return
+    goal = target.current(step, group, new, epochs.epoch, epochs.kind)
+    written += goal.records
+    result = update.reconciled(step, group, new, goal, owned, changed=changed)
+    if result != new:
+        written.append(records.current_assignment(group.group_id, result, profile))
+    access.write(step, written)
+    done = ClassicJoined(
+        group.group_id, result.member_id, body.session_timeout_ms, classic_membership.rebalance_timeout(request, body)
+    )
+    reply = answer(result, result.epoch)
+    if not operations.waits(step, request, done, reply):
+        done.replicated(step, request)
+        step.reply(request.id, reply)
+
+
+def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
+    """X-JOIN-15."""
+    assert member.classic is not None
+    name = member.classic.supported_protocols[0].name
+    return JoinGroupResponse(ErrorCode.NONE, generation, PROTOCOL_TYPE, name, member_id=member.member_id)
+
+
+def _supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:
+    """X-JOIN-04; a name listed twice counts twice (C-JOIN-72)."""
+    lists = [member.classic.supported_protocols for member in group.members.values() if member.classic is not None]
+    counts: dict[str, int] = {}
+    for each in lists:
+        for protocol in each:
+            counts[protocol.name] = counts.get(protocol.name, 0) + 1
+    return any(counts.get(protocol.name, 0) == len(lists) for protocol in protocols)
+
+
+def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
+    """X-JOIN-09, X-JOIN-10; X-DOWN-09 mended: what a downgrade may need must be readable."""
+    try:
+        subscriptions = [
+            decode_subscription(protocol.metadata)
+            for protocol in (
+                body.protocols[:1] if step.profile.fault_downgrade_reads_unread_metadata else body.protocols
+            )
+        ]
+    except SchemaError:
+        if step.profile.old_malformed_join_is_internal:
+            raise InternalError from None
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
+    return subscriptions[0]
+
+
+def _updated(
+    request: Request, body: JoinGroupRequest, member: ConsumerMember, subscription: Subscription
+) -> ConsumerMember:
+    """X-JOIN-11, X-JOIN-13; the preferred assignor stays."""
+    timeout = classic_membership.rebalance_timeout(request, body)
+    return member._replace(
+        instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,
+        rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
+        rebalance_timeout=member.rebalance_timeout if timeout == -1 else timeout,
+        topic_names=frozenset(subscription.topics),
+        regex="",
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=ClassicMemberMetadata(body.session_timeout_ms, body.protocols),
+    )

@@ -1,0 +1,49 @@
+"""LeaveGroup to a consumer group (9.4): members of either protocol go, all in one change of the group."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import LeaveGroupMember, LeaveGroupMemberResponse, LeaveGroupRequest
+
+from ..consumer import identity
+from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..kernel import operations
+from ..kernel.errors import InternalError, Refused
+from ..kernel.replies import leave_response, refusal
+from ..kernel.step import Step
+from . import departure
+
+
+def leave(step: Step, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
+    """X-LEAVE-01…06, F-ORD-14."""
+    leaving: dict[str, ConsumerMember] = {}
+    rows = []
+    for entry in body.members:
+        error = ErrorCode.NONE
+        try:
+            member = _meant(group, entry)
+            leaving[member.member_id] = member
+        except Refused as refused:
+            error = refused.error
+        rows.append(LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error))
+    try:
+        if leaving:
+            departure.fence(step, group, list(leaving.values()))  # one bump for all of them (M-EPOCH-05)
+    except Refused as refused:
+        step.reply(request.id, refusal(request, refused.error))  # X-DOWN-09
+        return
+    except InternalError:
+        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return
+    operations.done(step, request, reply=leave_response(request.version, tuple(rows)))
+
+
+def _meant(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerMember:
+    """X-LEAVE-01, X-LEAVE-02. Raises ``Refused``."""
+    instance_id = entry.group_instance_id
+    if instance_id is not None:
+        return identity.held_by(group, instance_id, entry.member_id or group.static_members.get(instance_id, ""))
+    if entry.member_id not in group.members:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    return group.members[entry.member_id]

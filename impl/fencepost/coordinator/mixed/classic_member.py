@@ -1,0 +1,70 @@
+"""Classic members of a consumer group: who asks, and whether it lags (9.4)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import TimerKey, TimerKind
+
+from ..consumer import identity, target
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..kernel.errors import Refused
+from ..kernel.step import Step
+
+
+def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
+    """X-SYNC-01…03, X-HB-01; the member has ``classic``. Raises ``Refused``."""
+    if instance_id is not None:
+        member = identity.held_by(group, instance_id, member_id)
+    elif member_id in group.members:
+        member = group.members[member_id]
+    else:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if member.classic is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if member.epoch != generation:
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)
+    return member
+
+
+def is_behind(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """X-SYNC-05, X-HB-03: there is, or a rejoin would make, a newer target than the member's."""
+    if step.profile.old_classic_members_follow_group_epoch:
+        return member.epoch < group.epoch
+    if member.epoch < group.assignment_epoch:
+        return True
+    stale = group.assignment_epoch < group.epoch and target.allowed(step, group)
+    return stale and not step.profile.fault_classic_members_starve  # LIV-14 mended
+
+
+def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """X-HB-03, X-HB-07."""
+    match member.state:
+        case MemberState.UNREVOKED_PARTITIONS:
+            return True
+        case MemberState.UNRELEASED_PARTITIONS if not _waits(group, member):
+            return True
+    return is_behind(step, group, member)
+
+
+def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether somebody still holds what the member misses of its target."""
+    return any(
+        partition not in member.assigned.get(topic_id, {}) and group.partition_epoch(topic_id, partition) != -1
+        for topic_id, partitions in group.target.get(member.member_id, NO_SHARE).items()
+        for partition in partitions
+    )
+
+
+def watch_session(step: Step, group_id: str, member: ConsumerMember) -> None:
+    """X-TMR-01: with the session timeout of its own JoinGroup."""
+    assert member.classic is not None
+    key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
+    step.set_timer(key, member.classic.session_timeout_ms)
+
+
+def expect_join(step: Step, group_id: str, member: ConsumerMember) -> None:
+    """X-TMR-02: from the first time that the member was told."""
+    key = TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id)
+    if step.armed(key) is None:
+        step.set_timer(key, member.rebalance_timeout)

@@ -1,0 +1,66 @@
+"""SyncGroup of a classic member to a consumer group (9.4): nobody assigns here, it fetches what it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
+
+from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..kernel import operations
+from ..kernel.errors import Refused
+from ..kernel.step import Step
+from . import classic_member as classic
+from .callbacks import AnsweredByOperation
+from .embedded import encoded
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicSynced(AnsweredByOperation):
+    """A SyncGroup to a consumer group, and its member as it was then (X-SYNC-06)."""
+
+    group_id: str
+    member: ConsumerMember
+
+    def replicated(self, step: Step, request: Request) -> None:
+        """X-SYNC-06: what the member had when it asked, with the topics' names of now."""
+        body, member = request.body, self.member
+        assert isinstance(body, SyncGroupRequest)
+        assert member.classic is not None
+        step.cancel_timer(TimerKey(TimerKind.CONSUMER_SYNC, self.group_id, member.member_id))
+        classic.watch_session(step, self.group_id, member)
+        try:
+            assignment = encoded(member.assigned, step.topics, member.classic.supported_protocols[0].metadata)
+        except SchemaError:  # of a member that was converted: only the protocol of the group was read then (X-SYNC-07)
+            if not step.profile.fault_downgrade_reads_unread_metadata:
+                step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
+        step.reply(request.id, SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, assignment))
+
+
+def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGroup) -> None:
+    """X-SYNC-01…06."""
+    try:
+        member = _checked(step, body, group)
+    except Refused as refused:
+        step.reply(request.id, SyncGroupResponse(refused.error))
+        return
+    done = ClassicSynced(group.group_id, member)
+    if not operations.waits(step, request, done):
+        done.replicated(step, request)
+
+
+def _checked(step: Step, body: SyncGroupRequest, group: ConsumerGroup) -> ConsumerMember:
+    member = classic.asking(group, body.member_id, body.group_instance_id, body.generation_id)
+    assert member.classic is not None
+    name = member.classic.supported_protocols[0].name
+    if body.protocol_type not in (None, PROTOCOL_TYPE) or body.protocol_name not in (None, name):
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-SYNC-04
+    if classic.is_behind(step, group, member) and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        classic.expect_join(step, group.group_id, member)
+        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)  # X-SYNC-05
+    return member

@@ -1,0 +1,19 @@
+"""Members leave a consumer group, and the group may become a classic one by that (X-DOWN-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..consumer import departure
+from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..kernel.step import Step
+from . import downgrade
+
+
+def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
+    """M-LEAVE-03, X-DOWN-01. Raises ``InternalError``, and ``Refused`` by a downgrade."""
+    leaving = frozenset(member.member_id for member in members)
+    if downgrade.is_due(step, group, leaving):
+        downgrade.by_departure(step, group, leaving)
+    else:
+        departure.fence(step, group, members)

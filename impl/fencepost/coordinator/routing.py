@@ -1,0 +1,137 @@
+"""Which kind of group a request meets, and so who serves it.
+
+A request is of one protocol, and its group may be of the other: then the classic protocol is served by ``mixed``, and
+the consumer protocol converts the group, if that may be (``conversion``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from fencepost.protocol.consumer_messages import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerFired, TimerKind
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+    SyncGroupRequest,
+)
+
+from . import admin, conversion
+from .classic import describe, expiry
+from .classic import heartbeat as classic_heartbeat
+from .classic import join as classic_join
+from .classic import leave as classic_leave
+from .classic import sync as classic_sync
+from .consumer import access, departure, group_heartbeat, timers, validation
+from .consumer import describe as consumer_describe
+from .kernel import completion, operations
+from .kernel.errors import InternalError, Refused
+from .kernel.replies import refusal
+from .kernel.step import Step
+from .mixed import classic_heartbeat as mixed_heartbeat
+from .mixed import classic_join as mixed_join
+from .mixed import classic_leave as mixed_leave
+from .mixed import classic_sync as mixed_sync
+from .mixed import departure as mixed_departure
+from .mixed import upgrade
+
+
+def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
+    """C-JOIN-09, C-JOIN-10, C-JOIN-15."""
+    other = access.find(step, body.group_id)
+    if other is None:
+        classic_join.join(step, request, body)
+    elif other.members:
+        mixed_join.join(step, request, body, other)
+    elif not body.member_id:
+        classic_join.join(step, request, body, conversion.for_join(step, other))
+    else:
+        if step.profile.fault_empty_group_dropped_from_memory:
+            access.linger(step, body.group_id)
+            step.forget_in_memory(body.group_id)  # C-JOIN-15
+        classic_join.join(step, request, body)
+
+
+def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
+    """C-SYNC-06."""
+    other = access.find(step, body.group_id)
+    if other is not None and other.members:
+        mixed_sync.sync(step, request, body, other)
+    else:
+        classic_sync.sync(step, request, body)
+
+
+def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
+    """C-HB-06."""
+    other = access.find(step, body.group_id)
+    if other is None:
+        classic_heartbeat.heartbeat(step, request, body)
+    else:
+        mixed_heartbeat.heartbeat(step, request, body, other)
+
+
+def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
+    """C-LEAVE-04."""
+    other = access.find(step, body.group_id)
+    if other is None:
+        classic_leave.leave(step, request, body)
+    else:
+        mixed_leave.leave(step, request, body, other)
+
+
+def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> None:
+    """Errors are told at once, the rest is never ahead of the log (F-RT-26, M-HB-11)."""
+    try:
+        if step.profile.old_checks_after_load:  # M-VAL-04
+            error = validation.invalid(request.version, body, step.settings)
+            if error is not None:
+                raise Refused(error)
+        if body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            reply = departure.leave(step, body, mixed_departure.fence)
+        else:
+            accepted = partial(upgrade.accepted, step, body.group_id)
+            reply = group_heartbeat.stay(step, request, body, conversion.for_heartbeat(step, body), accepted)
+    except Refused as refused:
+        step.reply(request.id, refusal(request, refused.error))
+        return
+    except InternalError:
+        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return
+    operations.done(step, request, reply=reply)
+
+
+def timer(step: Step, event: TimerFired) -> None:
+    """Timers know the kind of group that they are of."""
+    key = event.key
+    armed = step.fires(key)
+    if key.kind is TimerKind.OPERATION:
+        completion.timed_out(step, key.operation)
+    elif key.kind in timers.KINDS:
+        departure.fired(step, key, armed.epoch, mixed_departure.fence)
+    else:
+        expiry.fired(step, armed)
+
+
+HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
+    JoinGroupRequest: join,
+    SyncGroupRequest: sync,
+    HeartbeatRequest: heartbeat,
+    LeaveGroupRequest: leave,
+    DescribeGroupsRequest: describe.describe,
+    ListGroupsRequest: admin.list_groups,
+    DeleteGroupsRequest: admin.delete,
+    ConsumerGroupHeartbeatRequest: consumer_heartbeat,
+    ConsumerGroupDescribeRequest: consumer_describe.describe,
+}
