@@ -253,7 +253,7 @@ def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
     """C-ADM-05 as Kafka has it: until the high watermark moves."""
     model = CoordinatorModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))
     state = model.initial()
-    listed: list[int] = []
+    listed: list[list[int]] = []
     member = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b""),))
     other = replace(member, group_id="h")
 
@@ -271,9 +271,11 @@ def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
         Appended(0, 2),
         ask(5, 5, ListGroupsRequest()),
     ):
-        (step,) = model.successors(state, event, "m")
-        state = step.state
-        for reply in step.outcome.replies:
-            if isinstance(reply.body, ListGroupsResponse):
-                listed.append([row.group_id for row in reply.body.groups].count("g"))
-    assert listed == [2 if faulty else 1, 1]
+        steps = model.successors(state, event, "m")
+        state = steps[0].state
+        lists = [r.body for step in steps for r in step.outcome.replies if isinstance(r.body, ListGroupsResponse)]
+        if lists:
+            listed.append([[row.group_id for row in body.groups].count("g") for body in lists])
+        else:
+            assert len(steps) == 1
+    assert listed == [[2, 1] if faulty else [1], [1]]  # Kafka may overlook the second one

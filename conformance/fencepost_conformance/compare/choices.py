@@ -76,6 +76,10 @@ class WatchedChoices:
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return self._noted("assignor", group_id, tied, self._inner.standing(group_id, tied))
 
+    def shown(self, group_id: str, least: int, most: int) -> int:
+        counts = [str(count) for count in range(least, most + 1)]
+        return int(self._noted("shown", group_id, counts, str(self._inner.shown(group_id, least, most))))
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._noted("order", group_id, keys, tuple(self._inner.order(group_id, keys)))
 
@@ -109,7 +113,7 @@ def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[
     """Other answers to the choices at a step that no observation tells, under which the two coordinators agree; empty
     if there are none such. One is answered otherwise, then two, and so on: any other assignor of a tie (M-TGT-02); the
     orders of a hash map that once held more than it does now, or was filled in another order (A-UHOM-07, C-TMR-11,
-    M-RX-03).
+    M-RX-03); how many of the entries of earlier versions of a table a read has met (C-ADM-05).
 
     An answer can bring choices that were not there before, as whose topics are taken for everybody's decides which of
     them share a bucket; so ``attempt`` tells the choices of each run, and what comes after the last one that was
@@ -142,7 +146,7 @@ def _one_more(given: Mapping[Place, Answer], calls: Sequence[Call], event: int) 
 
 def _others(call: Call) -> list[Answer]:
     orders: Iterable[Answer] = ()
-    if call.kind == "assignor":
+    if call.kind in ("assignor", "shown"):
         orders = cast("tuple[str, ...]", call.among)
     elif call.kind == "order":
         members = timeline_order(cast("tuple[str, ...]", call.among))

@@ -33,6 +33,9 @@ class RandomChoices:
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return self._rng.choice(tied)
 
+    def shown(self, group_id: str, least: int, most: int) -> int:
+        return most
+
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._rng.sample(keys, len(keys))
 
@@ -67,6 +70,9 @@ class Smallest:
 
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return min(tied)
+
+    def shown(self, group_id: str, least: int, most: int) -> int:
+        return most
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return keys

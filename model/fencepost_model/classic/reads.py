@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import (
@@ -50,13 +50,14 @@ def is_read(body: RequestBody) -> bool:
 
 
 def read(settings: Settings, profile: Profile, state: CoordinatorState, request: Request) -> list[ResponseBody]:
-    """The answers that a read can have, at once: reads wait for nothing. There are several if votes are tied."""
+    """The answers that a read can have, at once: reads wait for nothing. There are several if votes are tied, and where
+    Kafka may overlook earlier entries of a map."""
     groups = _committed(state)
     body = request.body
     if isinstance(body, ListGroupsRequest):
         shown = {group_id: group for group_id, group in groups.items() if group_id not in request.denied}
-        listing = tuple(row for row in listed(shown, body) for _ in range(_times(state, row.group_id)))
-        return [ListGroupsResponse(ErrorCode.NONE, listing)]
+        ways_of = [[(row,) * times for times in _times(state, row.group_id)] for row in listed(shown, body)]
+        return [ListGroupsResponse(ErrorCode.NONE, tuple(chain(*ways))) for ways in product(*ways_of)]
     if isinstance(body, DescribeGroupsRequest):
         rows = (
             DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")  # C-ADM-01
@@ -122,14 +123,17 @@ def _classic(group: AnyGroup | None) -> Group | None:
     return group if isinstance(group, Group) else None
 
 
-def _times(state: CoordinatorState, group_id: str) -> int:
-    """How often ListGroups shows a group (C-ADM-05): once for the map, if it is in there as of the high watermark, and
-    once for each place of the log, not behind the high watermark, at which its deletion was tried. A deletion that
-    failed so makes it appear twice; one that is under way makes it appear for the map entry that it removed.
+def _times(state: CoordinatorState, group_id: str) -> list[int]:
+    """How often ListGroups may show a group (C-ADM-05): once for the map, if it is in there as of the high watermark,
+    and once for each place of the log, not behind the high watermark, at which its deletion was tried. A deletion that
+    failed so makes it appear twice; one that is under way makes it appear for the map entry that it removed. Of places
+    where something was tried Kafka may overlook any, as their tables can outgrow the map.
     """
     tried = len({gone.behind for gone in state.relisted if gone.group_id == group_id and gone.since <= 0})
     changed = any(shadow.entry and shadow.group_id == group_id for shadow in state.shadows)
-    return max(tried + (not changed), 1)
+    if not tried:
+        return [1]
+    return [*range(max(tried + (not changed), 1), (not changed) - 1, -1)]
 
 
 def _committed(state: CoordinatorState) -> dict[str, AnyGroup]:

@@ -5,6 +5,7 @@ The versions between then and now are the ``before`` of the changes that are not
 Kafka keeps the entries of its maps likewise: one that is exchanged moves into the snapshot of its last moment. When an
 append fails, the entry comes back, and the snapshot keeps its own; until the high watermark has passed, a read that
 goes through the map meets it twice, and once more for every further place of the log where that happened (C-ADM-05).
+It may overlook those in a snapshot whose table has grown larger than the map's own; which these are goes by hashes.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ def committed(step: Step) -> Mapping[str, Group]:
 
 
 def copies(step: Step, entry: Entry) -> int:
-    """How often Kafka shows an entry that is there as of the high watermark."""
+    """How often a read shows an entry that is there as of the high watermark."""
     if not (step.relisted and step.profile.fault_failed_deletion_lists_twice):
         return 1
     place, moved = _exchanged_at(step, entry)
     places = {base for base, other in step.relisted if other == entry and (place is None or base <= place)}
-    return len(places | {place}) if moved else len(places) + 1
+    least, most = (0, len(places | {place})) if moved else (1, len(places) + 1)
+    return most if least == most else step.choices.shown(entry[0], least, most)
 
 
 def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:
