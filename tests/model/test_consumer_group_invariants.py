@@ -167,8 +167,9 @@ class Intended(RuleBasedStateMachine):
     @invariant()
     def holds(self) -> None:
         assert self.group is None or len(self.group.members) <= self.room  # M-VAL-25
-        if self.group is not None and not self.profile.fault_relabelled_instance_stays:
-            assert all(check(self.group) for check in MENDED.values())
+        if self.group is not None:
+            for rule, (switch, check) in MENDED.items():
+                assert getattr(self.profile, switch) or check(self.group), rule
 
 
 class Kafka(Intended):
@@ -202,6 +203,20 @@ TestFull = Full.TestCase
 TestFull.settings = _SETTINGS
 
 
+@pytest.mark.parametrize("kind", [Intended, Kafka, Newer])
+def test_who_takes_anothers_place_may_leave_a_regex_behind(kind: type[Intended]) -> None:
+    """M-STATIC-15: nobody uses it, and it stays resolved (INV-KIP-18)."""
+    state = kind()
+    state.join("m1", None, (None, "t.*"), None, 0)
+    state.join("m2", "i1", (("t1",), None), None, 0)
+    state.resolved(failed=False)
+    state.leave("m2", -2)
+    state.join("m1", "i1", (("t1",), None), None, 0)
+    assert state.group is not None
+    switch, check = MENDED["INV-KIP-18"]
+    assert check(state.group) is not getattr(kind.profile, switch)
+
+
 def _never_held(members: object) -> dict[object, int]:
     return {}
 
@@ -231,5 +246,6 @@ def test_every_promise_is_about_something() -> None:
         regexes=(ResolvedRegex("t.*", (), 1, 1),),
     )
     assert sorted(broken(None, spoilt)) == sorted(STATES)
+    assert not any(check(spoilt) for rule, (_, check) in MENDED.items() if rule == "INV-KIP-18")
     later = spoilt._replace(epoch=0, members=(Member("m3", epoch=1, assigned=held),))
     assert {"INV-KIP-04", "INV-KIP-09"} <= set(broken(spoilt, later))

@@ -120,11 +120,13 @@ STATES: Final[dict[str, Check]] = {
     "INV-KIP-07": revoking_is_unrevoked,
     "INV-KIP-14": one_member_an_instance,
     "INV-KIP-16": assignment_epochs_reached,
-    "INV-KIP-18": resolved_are_used,
 }
 CHANGES: Final[dict[str, Change]] = {"INV-KIP-04": epochs_grow, "INV-KIP-09": taken_only_if_free}
-#: Hold where the faults that name them are mended.
-MENDED: Final[dict[str, Check]] = {"INV-KIP-14": instances_are_of_members}
+#: Hold where this fault is mended (M-STATIC-13, M-STATIC-15).
+MENDED: Final[dict[str, tuple[str, Check]]] = {
+    "INV-KIP-14": ("fault_relabelled_instance_stays", instances_are_of_members),
+    "INV-KIP-18": ("fault_replacement_merges_members", resolved_are_used),
+}
 
 
 def broken(before: ConsumerGroup | None, after: ConsumerGroup) -> list[str]:
