@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
@@ -42,7 +42,7 @@ from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupView
 
-from .classic.coordinator import CoordinatorState, Step
+from .classic.coordinator_state import CoordinatorState, Step
 from .classic.state import Group
 from .classic.view import shows, view
 from .consumer.state import ConsumerGroup
@@ -50,10 +50,8 @@ from .consumer.view import shows as consumer_shows
 from .consumer.view import view as consumer_view
 from .deadlines import TimerChanges
 from .mixed.embedded import in_order
+from .observed import Observed
 from .versions import carried
-
-if TYPE_CHECKING:
-    from .trace import Observed
 
 
 class Mismatch(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.events import Event, SetTimer, TimerFired, TimerKey
 
-from .classic.coordinator import Step
+from .classic.coordinator_state import Step
 
 #: Armed timers, to the absolute time in ms at which they run out. Never changed in place.
 Deadlines: TypeAlias = dict[TimerKey, int]

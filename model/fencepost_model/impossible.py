@@ -9,7 +9,8 @@ from collections.abc import Collection
 
 from fencepost.protocol.events import Appended, AppendFailed, Event, TaskDone, TimerFired
 
-from .classic.coordinator import ACTIVE, CoordinatorState
+from .classic.coordinator import ACTIVE
+from .classic.coordinator_state import CoordinatorState
 from .deadlines import Deadlines
 
 

@@ -8,55 +8,28 @@ an event. ``accepts`` is what a search for unobserved steps needs, since it judg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import IMPOSSIBLE
-from fencepost.protocol.events import Event, Load, Reply, Request, TaskKey, TimerKey
+from fencepost.protocol.events import Event, Load, Request, TimerKey
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
-from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Profile, Settings
-from fencepost.protocol.view import GroupView
 
 from .agree import Mismatch, disagreements
-from .classic.coordinator import CoordinatorModel, CoordinatorState, Step
+from .classic.coordinator import CoordinatorModel
+from .classic.coordinator_state import CoordinatorState, Step
 from .classic.draft import InternalError
 from .classic.state import Group
 from .consumer.observe import Seen, no_matcher
 from .consumer.oracle import Matcher
 from .deadlines import Deadlines, after_step
 from .impossible import impossible
+from .observed import Observed
 
 #: How many alternatives a verdict shows in words.
 SHOWN: Final = 4
-
-
-class Observed(Protocol):
-    """What a target did with one event. ``None`` for a part that was not observed.
-
-    ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
-    classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
-    ``tasks``: work that was started beside. ``error``: one of ``IMPOSSIBLE``, if the target refused the event;
-    anything else it says of it does not count.
-    """
-
-    @property
-    def records(self) -> Sequence[Record] | None: ...
-    @property
-    def replies(self) -> Sequence[Reply] | None: ...
-    @property
-    def timers(self) -> Mapping[TimerKey, int | None] | None: ...
-    @property
-    def groups(self) -> Mapping[str, GroupView | None] | None: ...
-    @property
-    def consumer_groups(self) -> Mapping[str, ConsumerGroupView | None] | None: ...
-    @property
-    def tasks(self) -> Sequence[TaskKey] | None: ...
-    @property
-    def error(self) -> str | None: ...
 
 
 class Candidate(NamedTuple):

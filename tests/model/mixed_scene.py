@@ -46,7 +46,8 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import KAFKA_4_3, Profile, Settings
-from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState, Step
+from fencepost_model.classic.coordinator import CoordinatorModel
+from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 from fencepost_model.classic.state import Group
 from fencepost_model.consumer.state import ConsumerGroup, Member
 from fencepost_model.deadlines import Deadlines, after_step

@@ -37,7 +37,8 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
 from fencepost_conformance.targets.ids import kafka_uuid, member_id
 from fencepost_conformance.trace.files import EventTrace, read_traces
-from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState
+from fencepost_model.classic.coordinator import CoordinatorModel
+from fencepost_model.classic.coordinator_state import CoordinatorState
 
 #: A target is computed at every bump (M-TGT-08).
 NOW = Settings(group_consumer_assignment_interval_ms=0)

@@ -17,7 +17,8 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.settings import INTENDED, Settings
-from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState, Step
+from fencepost_model.classic.coordinator import CoordinatorModel
+from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 
 
 class Run:

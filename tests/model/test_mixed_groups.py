@@ -22,7 +22,8 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.settings import INTENDED, KAFKA_4_3, MigrationPolicy, Profile, Settings
-from fencepost_model.classic.coordinator import CoordinatorModel, CoordinatorState
+from fencepost_model.classic.coordinator import CoordinatorModel
+from fencepost_model.classic.coordinator_state import CoordinatorState
 
 TOPIC = Topic("t", b"\x01" * 16, 2)
 Body = TypeVar("Body")

@@ -13,12 +13,11 @@ from ..cluster.session import Running, started
 from ..cluster.telling import told
 from ..console import CannotRun
 from .check import check_stream
-from .run import PATTERNS, check_one, profile_named
+from .plan import PATTERNS, Plan, check_one, profile_named
 from .search import Limits
 
 if TYPE_CHECKING:
     from ..trace.lines import Setting
-    from .run import Plan
     from .verdict import Verdict
 
 #: files of one job, and bytes of files that the driver sends along with one

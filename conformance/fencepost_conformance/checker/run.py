@@ -5,42 +5,21 @@ from __future__ import annotations
 import glob
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from fencepost.protocol.settings import PROFILES, Profile
+from fencepost.protocol.settings import PROFILES
 
-from ..cluster.place import Place
 from ..console import CannotRun, progress
 from ..interruption import interruptible
 from ..nearest import unknown
 from ..processes import worker_processes
-from ..trace.lines import Setting
-from .check import check_file
-from .search import Limits
+from .plan import PATTERNS, Plan, check_one
 from .verdict import Verdict
 
-#: What a folder is searched for.
-PATTERNS = ("*.jsonl", "*.jsonl.gz")
 #: Below this many bytes of files, starting processes costs more than it saves.
 _WORTH_PROCESSES = 400_000
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core; ``urls``: traces that
-    Spark reads, ``place``: where it is; ``given``: settings (by field) over those of the headers."""
-
-    files: tuple[Path, ...]
-    engine: str = "local"
-    profile: str = ""
-    limits: Limits = field(default_factory=Limits)
-    workers: int = 0
-    urls: tuple[str, ...] = ()
-    place: Place = field(default_factory=Place)
-    given: Mapping[str, Setting] = field(default_factory=dict)
 
 
 def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
@@ -60,15 +39,6 @@ def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
             )
         found.update(dict.fromkeys(inside))
     return tuple(found)
-
-
-def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Setting]) -> list[Verdict]:
-    return list(check_file(path, limits, profile_named(profile), given))
-
-
-def profile_named(name: str) -> Profile | None:
-    """The profile of that name; None, that each trace names its own, for ""."""
-    return PROFILES[name] if name else None
 
 
 def _local(plan: Plan) -> Iterator[list[Verdict]]:

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..checker.run import Plan, find_traces, validate_traces
+from ..checker.plan import Plan
+from ..checker.run import find_traces, validate_traces
 from ..checker.search import Limits
 from ..checker.verdict import Verdict
 from ..cluster.folder import is_url

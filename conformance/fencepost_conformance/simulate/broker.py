@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from fencepost.protocol.events import (
     Appended,
@@ -20,15 +19,13 @@ from fencepost.protocol.events import (
 from ..generate.world import APPEND_ERRORS
 from ..targets.base import Observation
 from .session import WatchedSession
-
-if TYPE_CHECKING:
-    from .run import Simulation
+from .world import World
 
 
 class Broker:
     """``tenure`` counts the brokers that had the partition; ``active``: one has it now."""
 
-    def __init__(self, world: Simulation, core: WatchedSession, topics: Mapping[str, int]) -> None:
+    def __init__(self, world: World, core: WatchedSession, topics: Mapping[str, int]) -> None:
         self.core = core
         self.topics = {name: Topic(name, name.encode().ljust(16, b"\0"), size) for name, size in topics.items()}
         self.tenure = 0

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fencepost.member.events import CloseOption, EnforceRebalance
 
 from .plan import Disruption, Fault
-
-if TYPE_CHECKING:
-    from .run import Simulation
+from .world import World
 
 
-def disrupt(world: Simulation, what: Disruption) -> None:
+def disrupt(world: World, what: Disruption) -> None:
     host, amount, rng = world.hosts[what.host], what.amount, world.rng
     world.note(f"-- {what.fault.name}: m{what.host} {what.fault.value} ({amount})")
     match what.fault:
@@ -60,7 +57,7 @@ def disrupt(world: Simulation, what: Disruption) -> None:
             host.processing_ms = amount
 
 
-def _restart(world: Simulation, what: Disruption) -> None:
+def _restart(world: World, what: Disruption) -> None:
     def restart() -> None:
         host = world.hosts[what.host]
         if not host.running and host.given_up is None:
@@ -69,7 +66,7 @@ def _restart(world: Simulation, what: Disruption) -> None:
     world.later(what.amount, restart)
 
 
-def _switch(world: Simulation, number: int) -> None:
+def _switch(world: World, number: int) -> None:
     """The program comes back with the other protocol (X-ROLL-02); one that does not end is ended."""
     host = world.hosts[number]
     if host.given_up is not None or host.plan.other is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from fencepost.member import MemberSettings, MemberState
 from fencepost.member.consumer import ConsumerMember, ConsumerState
@@ -14,11 +13,8 @@ from fencepost.protocol.events import TimerKind
 from fencepost.protocol.view import GroupState
 
 from .broken import Broken, demand
-from .host import Host
-
-if TYPE_CHECKING:
-    from .host import AnyHost
-    from .run import Simulation
+from .host import AnyHost, Host
+from .world import World
 
 #: How often it is looked whether the groups have settled, in ms.
 _LOOK_EVERY = 250
@@ -30,7 +26,7 @@ _EXPECTED = (TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SYNC)
 class Settling:
     """``settled_ms``: how long it took, once all that was begun in the chaos had ended."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: World) -> None:
         self._simulation = simulation
         self.settled_ms = 0
 

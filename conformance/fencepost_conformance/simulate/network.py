@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fencepost.member.events import Answered, CoordinatorFound, LookupFailed, MetadataChanged, RequestLost, Send
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
@@ -19,11 +18,9 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 
+from .host import AnyHost
 from .plan import NetworkPlan
-
-if TYPE_CHECKING:
-    from .host import AnyHost
-    from .run import Simulation
+from .world import World
 
 #: API versions of clients that know KIP-814, and of older ones.
 _NEW = {
@@ -39,7 +36,7 @@ _OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGrou
 class Network:
     """``plan``: how bad it is now."""
 
-    def __init__(self, world: Simulation, plan: NetworkPlan) -> None:
+    def __init__(self, world: World, plan: NetworkPlan) -> None:
         self.plan = plan
         self._world = world
         self._rng = world.rng

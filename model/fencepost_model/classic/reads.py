@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, product
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeRequest,
@@ -29,11 +29,9 @@ from ..consumer.describe import describe_members
 from ..consumer.gate import refused_row
 from ..consumer.state import ConsumerGroup
 from .admin import describe, listed
+from .coordinator_state import CoordinatorState
 from .slots import exchanged
 from .state import Group
-
-if TYPE_CHECKING:
-    from .coordinator import CoordinatorState
 
 AnyGroup: TypeAlias = Group | ConsumerGroup
 

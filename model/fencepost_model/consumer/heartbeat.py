@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
@@ -16,6 +14,7 @@ from fencepost.protocol.errors import ErrorCode
 
 from ..machines import C_STABLE, C_UNKNOWN, C_UNREVOKED
 from .derive import counted, holders, subscription, subscription_type, votes
+from .found import Found
 from .reconcile import Aim, Desk, reconcile
 from .refusal import Refused
 from .regex import Regex, change_regex
@@ -70,13 +69,6 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 # ---- who asks ---------------------------------------------------------------------------------------------------
-
-
-class Found(NamedTuple):
-    """The member that a request is about, before the request, and the one it replaces."""
-
-    member: Member
-    replaced: Member | None = None
 
 
 def has_room(t: Turn, member_id: str, instance: str | None) -> None:

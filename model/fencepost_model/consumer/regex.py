@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from fencepost.protocol.consumer_records import (
     ConsumerGroupRegularExpressionKey,
@@ -13,12 +12,10 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.errors import ErrorCode
 
 from .derive import group_topics, hashed, subscription, used_regexes
+from .found import Found
 from .refusal import Refused
 from .state import Member, Resolution
 from .turn import Turn
-
-if TYPE_CHECKING:
-    from .heartbeat import Found
 
 
 class Regex(Enum):

@@ -13,7 +13,8 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.settings import MigrationPolicy
 
 from ..classic.subscription import CONSUMER
-from ..consumer.heartbeat import Found, advance, has_room, replace
+from ..consumer.found import Found
+from ..consumer.heartbeat import advance, has_room, replace
 from ..consumer.refusal import Refused
 from ..consumer.rows import without_epochs
 from ..consumer.state import JOIN, SESSION, SYNC, Member, Partition, Timer

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..explore.graph import Graph
 from ..explore.interface import Properties
 from ..tlc.dump import LabelledGraph, ValueNumbers
 from . import abstraction, closed, config, properties
 from .consumer import abstraction as consumer_abstraction
+from .consumer import catalogue as consumer_catalogue
 from .consumer import closed as consumer_closed
 from .consumer import config as consumer_config
-from .consumer import properties as consumer_properties
 from .mixed import abstraction as mixed_abstraction
+from .mixed import catalogue as mixed_catalogue
 from .mixed import closed as mixed_closed
 from .mixed import config as mixed_config
-from .mixed import properties as mixed_properties
-
-if TYPE_CHECKING:
-    from .manifest import Problem
+from .problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ CONSUMER: Final = Family(
     config=consumer_config.ConsumerConfig,
     from_constants=consumer_config.from_constants,
     build=consumer_closed.ConsumerSystem,
-    properties_of=consumer_properties.properties_of,
+    properties_of=consumer_catalogue.properties_of,
     variables=consumer_abstraction.VARIABLES,
     abstract_graph=consumer_abstraction.abstract_graph,
 )
@@ -70,7 +68,7 @@ MIXED: Final = Family(
     config=mixed_config.MixedConfig,
     from_constants=mixed_config.from_constants,
     build=mixed_closed.MixedSystem,
-    properties_of=mixed_properties.properties_of,
+    properties_of=mixed_catalogue.properties_of,
     variables=mixed_abstraction.VARIABLES,
     abstract_graph=mixed_abstraction.abstract_graph,
 )

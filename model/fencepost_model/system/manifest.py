@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..tlc.values import ParseError, parse
-from .config import Config
-from .consumer.config import ConsumerConfig
 from .families import FAMILIES, family_of_module
 from .mutants import MUTANTS
+from .problem import Problem
 
 
 class BadManifest(ValueError):
@@ -52,16 +51,6 @@ class Entry:
     def has_model(self) -> bool:
         """Whether it is about a closed system, which the model has too; ``Ownership`` alone is not."""
         return any(self.module.stem in family.modules for family in FAMILIES)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
-
-    config: Config | ConsumerConfig
-    properties: tuple[str, ...]
-    fair: bool
-    mutants: tuple[str, ...]
 
 
 def read_manifest(spec: Path) -> list[Entry]:

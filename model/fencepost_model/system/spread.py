@@ -28,8 +28,8 @@ from ..explore.interface import State
 from ..explore.search import step_memo
 from ..explore.tables import Memo, Tables
 from .families import system_of
-from .manifest import Problem
 from .mutants import mutated
+from .problem import Problem
 
 if TYPE_CHECKING:
     from pyspark import RDD

@@ -6,12 +6,11 @@ combination of what it reads rather than once a state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any, Final, TypeAlias
 
-from ...explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
-from ..gather import gather
+from ...explore.interface import Invariant, Label, LeadsTo, Settles, StepInvariant
 from .client import RUNNING
 from .closed import GROUP, LOG, ConsumerSystem
 from .state import AWAY, NO_PARTITIONS, Beat, Client, Group, Hard, Lane, Log, Member, Partitions, Reply, names
@@ -375,14 +374,3 @@ SYSTEM: Final = frozenset(
         "RebalanceTimerFires",
     }
 )
-
-
-def properties_of(system: ConsumerSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """The named properties for the system; ValueError for a name that there is not."""
-    from .witnesses import WITNESSES  # noqa: PLC0415
-
-    return gather(system, wanted, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())
-
-
-#: As long as the system can move, it moves. Nothing is fair about the environment.
-FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)

@@ -27,7 +27,8 @@ from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 
-from ...classic.coordinator import ACTIVE, LOADING, CoordinatorModel, CoordinatorState
+from ...classic.coordinator import ACTIVE, LOADING, CoordinatorModel
+from ...classic.coordinator_state import CoordinatorState
 from ...classic.slots import Slot
 from ...classic.state import Group
 from ...consumer.observe import UNSEEN, Seen

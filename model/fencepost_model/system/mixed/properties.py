@@ -15,10 +15,10 @@ from fencepost.protocol.settings import MigrationPolicy
 
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup, Held, Member, Target
-from ...explore.interface import Fairness, Invariant, LeadsTo, Properties, Settles
+from ...explore.interface import Invariant, LeadsTo, Settles
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ..closed import Shape, commit_is_accepted
-from ..gather import Part, gather
+from ..gather import Part
 from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, Partitions, named
 from . import client as clients
@@ -383,15 +383,3 @@ SYSTEM: Final = frozenset(
         "MemberSyncTimerFires",
     }
 )
-
-
-def properties_of(system: MixedSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """The named properties for the system; ValueError for a name that there is not."""
-    from .steps import STEPS  # noqa: PLC0415
-    from .witnesses import WITNESSES  # noqa: PLC0415
-
-    return gather(system, wanted, {**CATALOGUE, **STEPS, **WITNESSES}, FAIRNESS if fair else ())
-
-
-#: As long as the system can move, it moves. Nothing is fair about the environment.
-FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)

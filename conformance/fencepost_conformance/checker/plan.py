@@ -1,0 +1,42 @@
+"""Which traces to check, how, and one file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fencepost.protocol.settings import PROFILES, Profile
+
+from ..cluster.place import Place
+from ..trace.lines import Setting
+from .check import check_file
+from .search import Limits
+from .verdict import Verdict
+
+#: What a folder is searched for.
+PATTERNS = ("*.jsonl", "*.jsonl.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core; ``urls``: traces that
+    Spark reads, ``place``: where it is; ``given``: settings (by field) over those of the headers."""
+
+    files: tuple[Path, ...]
+    engine: str = "local"
+    profile: str = ""
+    limits: Limits = field(default_factory=Limits)
+    workers: int = 0
+    urls: tuple[str, ...] = ()
+    place: Place = field(default_factory=Place)
+    given: Mapping[str, Setting] = field(default_factory=dict)
+
+
+def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Setting]) -> list[Verdict]:
+    return list(check_file(path, limits, profile_named(profile), given))
+
+
+def profile_named(name: str) -> Profile | None:
+    """The profile of that name; None, that each trace names its own, for ""."""
+    return PROFILES[name] if name else None

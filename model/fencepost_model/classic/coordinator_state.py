@@ -1,0 +1,80 @@
+"""The state of one partition's coordinator, and one step from it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fencepost.protocol.events import (
+    Outcome,
+)
+
+from ..consumer.observe import Hashes
+from ..consumer.state import ConsumerGroup
+from ..consumer.work import Surroundings
+from .formers import Former
+from .slots import Removed, Shadow, Slot, Written
+from .state import Group, Operation
+
+NOT_OWNED: Final = "not owned"
+LOADING: Final = "loading"
+ACTIVE: Final = "active"
+
+
+class CoordinatorState(NamedTuple):
+    """One partition's coordinator.
+
+    ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
+    absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
+    offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
+    ``relisted``: where in the log a group object was removed, or that was tried; see ``reads``. ``dropped``:
+    consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: where in the log (as
+    records behind) which member of which group was exchanged, or was to be; see ``reads``. ``hashes``: the
+    metadata hashes known so far, which a target showed (M-META-07). ``formers``: classic groups that were converted
+    while somebody waits with a callback of theirs (X-UP-16).
+    """
+
+    phase: str = NOT_OWNED
+    leader_epoch: int | None = None
+    slots: tuple[Slot, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    undurable: int = 0
+    durable: int = 0
+    shadows: tuple[Shadow, ...] = ()
+    written: Written | None = None
+    handled: int = 0
+    relisted: frozenset[Removed] = frozenset()
+    dropped: tuple[tuple[str, ConsumerGroup], ...] = ()
+    doubled: frozenset[tuple[int, str, str]] = frozenset()
+    around: Surroundings = Surroundings()
+    hashes: Hashes = ()
+    formers: tuple[Former, ...] = ()
+
+    def any_group(self, group_id: str) -> Group | ConsumerGroup | None:
+        for slot in self.slots:
+            if slot.group_id == group_id:
+                return slot.group
+        return None
+
+    def group(self, group_id: str) -> Group | None:
+        """The classic group of that id."""
+        group = self.any_group(group_id)
+        return group if isinstance(group, Group) else None
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        group = self.any_group(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+
+class Step(NamedTuple):
+    """One result of an event: choices, next state, what was asked for, the rules that decided.
+
+    ``cancels_all``: beside the commands in the outcome, every timer of the coordinator is cancelled. ``failed``: the
+    operation ended in an internal error.
+    """
+
+    choice: str
+    state: CoordinatorState
+    outcome: Outcome
+    rules: tuple[str, ...]
+    cancels_all: bool = False
+    failed: bool = False

@@ -1,0 +1,39 @@
+"""What a target did with one event, as far as it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import Reply, TaskKey, TimerKey
+from fencepost.protocol.records import Record
+from fencepost.protocol.view import GroupView
+
+#: How many alternatives a verdict shows in words.
+SHOWN: Final = 4
+
+
+class Observed(Protocol):
+    """What a target did with one event. ``None`` for a part that was not observed.
+
+    ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
+    classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
+    ``tasks``: work that was started beside. ``error``: one of ``IMPOSSIBLE``, if the target refused the event;
+    anything else it says of it does not count.
+    """
+
+    @property
+    def records(self) -> Sequence[Record] | None: ...
+    @property
+    def replies(self) -> Sequence[Reply] | None: ...
+    @property
+    def timers(self) -> Mapping[TimerKey, int | None] | None: ...
+    @property
+    def groups(self) -> Mapping[str, GroupView | None] | None: ...
+    @property
+    def consumer_groups(self) -> Mapping[str, ConsumerGroupView | None] | None: ...
+    @property
+    def tasks(self) -> Sequence[TaskKey] | None: ...
+    @property
+    def error(self) -> str | None: ...

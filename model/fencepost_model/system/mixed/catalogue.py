@@ -1,0 +1,22 @@
+"""Every property of the closed system by its name: those that must hold, and witnesses that must not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...explore.interface import Fairness, Properties
+from ..gather import gather
+from .closed import MixedSystem
+from .properties import CATALOGUE, SYSTEM
+from .steps import STEPS
+from .witnesses import WITNESSES
+
+
+def properties_of(system: MixedSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
+    """The named properties for the system; ValueError for a name that there is not."""
+    return gather(system, wanted, {**CATALOGUE, **STEPS, **WITNESSES}, FAIRNESS if fair else ())
+
+
+#: As long as the system can move, it moves. Nothing is fair about the environment.
+FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)

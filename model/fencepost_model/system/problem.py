@@ -1,0 +1,18 @@
+"""What is asked of a closed system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .config import Config
+from .consumer.config import ConsumerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
+
+    config: Config | ConsumerConfig
+    properties: tuple[str, ...]
+    fair: bool
+    mutants: tuple[str, ...]

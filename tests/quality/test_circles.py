@@ -1,0 +1,38 @@
+"""No two files import each other, nor several in a circle; what is imported for types alone counts too."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+
+import grimp
+import pytest
+
+PACKAGES = ("fencepost", "fencepost_model", "fencepost_conformance")
+
+
+def circle(graph: grimp.ImportGraph) -> list[str]:
+    """The files of one circle, each importing the next; empty if there is none."""
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as found:
+        return list(reversed(found.args[1]))
+    return []
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*PACKAGES, cache_dir=None)
+
+
+def test_no_files_import_each_other_in_a_circle(graph: grimp.ImportGraph) -> None:
+    assert len(graph.modules) > 500
+    assert circle(graph) == []
+
+
+def test_a_circle_is_found(graph: grimp.ImportGraph) -> None:
+    kernel, classic = "fencepost.coordinator.kernel.step", "fencepost.coordinator.classic.draft"
+    graph.add_import(importer="fencepost.coordinator.kernel.state", imported=classic)
+    found = circle(graph)
+    assert classic in found
+    assert kernel not in found
