@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import Record
@@ -139,10 +139,13 @@ class Opened:
             for operation in self.operations
         ]
 
-    def exchange(self, group_id: str, old: ConsumerGroup, new: ConsumerGroup) -> None:
-        """Members of a group are others with the next record (M-DESC-01)."""
-        if self.profile.fault_failed_deletion_lists_twice:
-            self.doubled |= {(self.undurable, group_id, member.member_id) for member in exchanged(old, new)}
+    def exchange(self, group_id: str, old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
+        """Members of a group are others with the next record (M-DESC-01); which ones, if that ever shows."""
+        if not self.profile.fault_failed_deletion_lists_twice:
+            return frozenset()
+        members = exchanged(old, records)
+        self.doubled |= {(self.undurable, group_id, member_id) for member_id in members}
+        return members
 
     def relist(self, group_id: str) -> None:
         """The group object is removed with the next record (C-ADM-05). Call it before the shadow of that is there."""

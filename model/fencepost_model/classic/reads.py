@@ -30,7 +30,6 @@ from ..consumer.gate import refused_row
 from ..consumer.state import ConsumerGroup
 from .admin import describe, listed
 from .coordinator_state import CoordinatorState
-from .slots import exchanged
 from .state import Group
 
 AnyGroup: TypeAlias = Group | ConsumerGroup
@@ -112,7 +111,7 @@ def _copies(state: CoordinatorState, group_id: str, member_id: str) -> int:
             continue
         if not isinstance(new, ConsumerGroup):
             return sum(place < shadow.behind for place in places) + 1
-        if any(member.member_id == member_id for member in exchanged(shadow.old, new)):
+        if member_id in shadow.members:
             return max(sum(place < shadow.behind for place in places), 1)
     return len(places) + 1
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..consumer.state import ConsumerGroup, Member
+from fencepost.protocol.consumer_records import ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupMemberMetadataKey
+from fencepost.protocol.records import Record
+
+from ..consumer.state import ConsumerGroup
 from .state import Group, Timer
 
 
@@ -48,15 +52,21 @@ class Removed(NamedTuple):
 class Shadow(NamedTuple):
     """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
     ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside. ``by``:
-    the write that changed it, if the group became one of the other kind."""
+    the write that changed it, if the group became one of the other kind. ``members``: those that it exchanged."""
 
     behind: int
     group_id: str
     old: Group | ConsumerGroup | None
     entry: bool = True
     by: int | None = None
+    members: frozenset[str] = frozenset()
 
 
-def exchanged(old: ConsumerGroup, new: ConsumerGroup) -> list[Member]:
-    """The members of old that new lacks or has changed."""
-    return [member for member in old.members if member not in new.members]
+def exchanged(old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
+    """The members of old in whose places these records put others, be these the same in all that is in them."""
+    named = {
+        record.key.member_id
+        for record in records
+        if isinstance(record.key, ConsumerGroupMemberMetadataKey | ConsumerGroupCurrentMemberAssignmentKey)
+    }
+    return frozenset(member.member_id for member in old.members if member.member_id in named)

@@ -223,7 +223,8 @@ class Side:
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             after = turn.classic or turn.after()
             if isinstance(old, ConsumerGroup) and isinstance(after, ConsumerGroup):
-                work.exchange(group_id, old, after)
+                *others, last = work.shadows
+                work.shadows = (*others, last._replace(members=work.exchange(group_id, old, records)))
             work.slots[group_id] = Slot(group_id, after, slot.delay)
             before = turn.group if turn.base else slot.group  # an upgrade brings what its own request may give up
             if isinstance(before, ConsumerGroup):
