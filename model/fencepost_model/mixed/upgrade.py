@@ -54,11 +54,11 @@ def upgrade(t: Turn, d: Draft) -> None:
             converted.append(_converted(t, d, classic))
         except Refused as refused:
             errors[refused.error.name] = refused
-    if errors:  # the first in the order of a hash map
-        raise errors[t.chooser.pick("refusal", sorted(errors))]
     shared = [each for own in converted for each in own.assigned]
     if len(shared) != len(set(shared)):
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06")
+        errors[ErrorCode.UNKNOWN_SERVER_ERROR.name] = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06")
+    if errors:  # the first in the order of a hash map
+        raise errors[t.chooser.pick("refusal", sorted(errors))]
     t.rule("X-UP-04", "X-UP-05", "X-UP-10")
     brought = {own.member.member_id: own.assigned for own in converted}
     if not t.profile.fault_upgrade_overlooks_owned:

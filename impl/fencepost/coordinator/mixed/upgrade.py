@@ -108,7 +108,14 @@ class _Read(NamedTuple):
 
 def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[ConsumerMember]:
     """X-UP-05."""
-    found = [_read(step, group, member) for member in members]
+    found: list[_Read] = []
+    taken: set[tuple[bytes, int]] = set()
+    for member in members:
+        found.append(_read(step, group, member))
+        share = {(topic_id, each) for topic_id, numbers in found[-1].share.items() for each in numbers}
+        if not taken.isdisjoint(share):
+            raise InternalError  # two members have one partition (M-PE-02), told before what a later one is refused for
+        taken |= share
     shares: Mapping[str, Share] = {each.member.member_id: each.share for each in found}
     if not step.profile.fault_upgrade_overlooks_owned:
         subscriptions = {each.member.member_id: each.subscription for each in found}
