@@ -2,6 +2,7 @@
 
 from fencepost.protocol.errors import IllegalEvent
 
+from . import quirks
 from .dispatch import step
 from .kernel.state import CoordinatorState, initial_state
 from .replay import replay
@@ -13,6 +14,7 @@ __all__ = [
     "consumer_view",
     "consumer_views",
     "initial_state",
+    "quirks",
     "replay",
     "step",
     "view",

@@ -9,6 +9,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, append_error
@@ -103,10 +104,17 @@ def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
         step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
 
 
+@varies
+def starts_append(step: Step, group: GroupDraft) -> bool:
+    """Whether a SyncGroup of the leader writes its assignment: not while the one of an earlier SyncGroup is on its way
+    to the log (C-SYNC-19)."""
+    return not group.assignment_open
+
+
 def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> None:
     """C-SYNC-17; the last entry of an id counts (C-SYNC-32), a follower's are not looked at (C-SYNC-25)."""
-    if group.assignment_open and not step.profile.fault_every_leader_sync_appends:
-        return  # C-SYNC-19 mended
+    if not starts_append(step, group):
+        return
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}
     step.records.append(records.group_record(group, assignments))  # F-ORD-03
     step.callback = AssignmentSent(group.group_id, group.incarnation, group.generation, body.member_id, assignments)

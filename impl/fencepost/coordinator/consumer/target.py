@@ -12,6 +12,7 @@ from typing import NamedTuple
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel.errors import Refused
 from ..kernel.step import Step
@@ -35,22 +36,21 @@ def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int
     return _computed(step, group, member, epoch, kind)
 
 
+@varies
 def allowed(step: Step, group: ConsumerGroup) -> bool:
-    """M-TGT-08."""
-    if step.profile.old_no_assignment_interval or group.assignment_timestamp == records.NO_TIMESTAMP:
+    """Whether the interval since the last new target has passed (M-TGT-08)."""
+    if group.assignment_timestamp == records.NO_TIMESTAMP:
         return True
     interval = timers.assignment_interval(step, group.group_id)
     return interval == 0 or step.at_ms >= group.assignment_timestamp + interval
 
 
+@varies
 def stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
-    """M-HB-07."""
-    if member.instance_id is None:
-        return group.target.get(member.member_id, NO_SHARE)
-    mapped = group.static_members.get(member.instance_id)
-    if mapped is None and not step.profile.fault_new_instance_has_no_target:
-        mapped = member.member_id
-    return NO_SHARE if mapped is None else group.target.get(mapped, NO_SHARE)
+    """The target of a member that the group has; who takes an instance's place takes over the target of its holder
+    (M-HB-07)."""
+    owner = None if member.instance_id is None else group.static_members.get(member.instance_id)
+    return group.target.get(member.member_id if owner is None else owner, NO_SHARE)
 
 
 def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:

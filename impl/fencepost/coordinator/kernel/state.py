@@ -20,6 +20,7 @@ from fencepost.protocol.choices import Functions
 from fencepost.protocol.events import GroupConfig, Request, TimerKey
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.settings import Profile, Settings
+from fencepost.quirks import Quirks, quirks_of
 
 from .persistent import PersistentMap
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
@@ -120,6 +121,7 @@ class CoordinatorState(NamedTuple):
 
     settings: Settings
     profile: Profile
+    quirks: Quirks | None  #: what the profile does otherwise
     running: bool = True  #: the coordinator component of the broker is up (C-JOIN-03)
     status: Status = Status.CLOSED
     leader_epoch: int = NO_EPOCH
@@ -153,4 +155,6 @@ def initial_state(
     settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
 ) -> CoordinatorState:
     """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03)."""
-    return CoordinatorState(settings, profile, running, functions=functions or _STANDARD, topics=no_topics(profile))
+    return CoordinatorState(
+        settings, profile, quirks_of(profile), running, functions=functions or _STANDARD, topics=no_topics(profile)
+    )

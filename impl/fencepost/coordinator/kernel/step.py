@@ -62,6 +62,7 @@ class Step:
         "leader_epoch",
         "lingering",
         "profile",
+        "quirks",
         "records",
         "relisted",
         "replies",
@@ -79,6 +80,7 @@ class Step:
         self.state = state
         self.settings = state.settings
         self.profile = state.profile
+        self.quirks = state.quirks
         self.at_ms = at_ms
         self.choices = choices
         self.appliers = appliers
@@ -275,6 +277,7 @@ class Step:
         state = CoordinatorState(
             old.settings,
             old.profile,
+            old.quirks,
             old.running,
             self.status,
             self.leader_epoch,
