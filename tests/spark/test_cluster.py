@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,16 +90,20 @@ def all_at_work(running: Running) -> bool:
     return any(each is not None and each.numActiveTasks == running.cores for each in stages)
 
 
-def kill_during(running: Running, wave: Path, worker: Node, killed: list[Killed]) -> None:
-    """Kill the worker when the wave has begun and the worker's executor has a task in Python."""
+def kill_during(running: Running, waves: Sequence[Path], worker: Node, killed: list[Killed]) -> None:
+    """Kill the worker when one of these waves has begun and the worker's executor has a task in Python."""
     deadline = time.monotonic() + PATIENCE_S
-    while not ((wave / "_temporary").exists() and len(worker.descendants()) > 2 and all_at_work(running)):
+    while not (under_way(waves) and len(worker.descendants()) > 2 and all_at_work(running)):
         if time.monotonic() > deadline:
             return
         time.sleep(0.02)
     below = worker.descendants()
     worker.kill()
     killed.append(Killed(worker, below))
+
+
+def under_way(waves: Sequence[Path]) -> bool:
+    return any((wave / "_temporary").exists() for wave in waves)
 
 
 def alive(pids: list[int]) -> list[int]:
@@ -130,7 +134,7 @@ def rows_of(running: Running, plan: Plan, folder: HadoopFolder) -> list[Row]:
 
 
 #: long traces, so that a wave takes longer than it takes to kill a worker
-QUICK = Job("core", "kafka-4.3", 300)
+QUICK = Job("core", "kafka-4.3", 900)
 WITH_KAFKA = Job("kafka:4.3.1", "kafka-4.3", 300, True, GroupProtocol.MIXED)
 
 
@@ -147,7 +151,7 @@ def test_a_killed_worker_costs_its_tasks_only(
         except CannotRun as reason:
             pytest.skip(str(reason))
     monkeypatch.setattr(spark, "_WAVE", WAVE // 2)  # for each of the two cores
-    _, second, _ = plan.waves()
+    _, *later = plan.waves()
     log = tmp_path / "log"
     log.mkdir()
     rows = tmp_path / "rows"
@@ -160,7 +164,8 @@ def test_a_killed_worker_costs_its_tasks_only(
     with started(place(cluster, python, events), needs.TRACES, builds) as running:
         assert running.cores == 2
         folder = HadoopFolder(running.session, rows.as_uri())
-        killer = threading.Thread(target=kill_during, args=(running, rows / wave_folder(second), victim, killed))
+        waves = [rows / wave_folder(each) for each in later]
+        killer = threading.Thread(target=kill_during, args=(running, waves, victim, killed))
         killer.start()
         summary = run_spark(running, plan, folder, told.append)
         killer.join()
