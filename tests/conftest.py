@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol

@@ -22,11 +22,11 @@ down first is taken; a quirk that goes on where the intended function goes calls
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import SWITCH_NAMES, Profile
 
 
 class Quirks:
@@ -68,7 +68,6 @@ class Quirk:
 
 
 _QUIRKS: Final[dict[Callable[..., Any], list[Quirk]]] = {}
-_SWITCHES: Final = tuple(each.name for each in fields(Profile) if each.name != "name")
 
 H = TypeVar("H", bound=HasQuirks)
 P = ParamSpec("P")
@@ -79,7 +78,7 @@ R = TypeVar("R")
 @lru_cache(maxsize=256)
 def quirks_of(profile: Profile) -> Quirks | None:
     """What this profile does otherwise; None if it is the intended protocol."""
-    return Quirks(profile) if any(getattr(profile, name) for name in _SWITCHES) else None
+    return Quirks(profile) if any(getattr(profile, name) for name in SWITCH_NAMES) else None
 
 
 def varies(function: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
@@ -101,7 +100,7 @@ def quirk(switch: str, *, of: Callable[Q, R]) -> Callable[[Callable[Q, R]], Call
     that no profile has, or a function that does not vary."""
 
     def register(function: Callable[Q, R]) -> Callable[Q, R]:
-        if switch not in _SWITCHES:
+        if switch not in SWITCH_NAMES:
             raise ValueError(f"no profile has a switch {switch!r}")
         original = intended(of)
         _QUIRKS.setdefault(original, []).append(Quirk(switch, original, function))

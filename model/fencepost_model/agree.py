@@ -38,8 +38,8 @@ from fencepost.protocol.messages import (
     ResponseBody,
     SyncGroupResponse,
 )
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue, Record
-from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupView
 
 from .classic.coordinator_state import CoordinatorState, Step

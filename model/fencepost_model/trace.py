@@ -15,7 +15,8 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.events import Event, Load, Request, TimerKey
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from .agree import Mismatch, disagreements
 from .classic.coordinator import CoordinatorModel

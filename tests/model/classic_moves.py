@@ -20,8 +20,8 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import GroupMetadataValue, Record
-from fencepost.protocol.settings import INTENDED
 from fencepost_conformance.targets.ids import member_id
 
 

@@ -13,8 +13,10 @@ from fencepost.protocol.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic import (
     Arrive,
     Durable,

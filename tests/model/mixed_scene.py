@@ -44,8 +44,10 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
-from fencepost.protocol.settings import KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 from fencepost_model.classic.state import Group

@@ -33,8 +33,10 @@ from fencepost.protocol.events import (
     Unload,
 )
 from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.targets.ids import kafka_uuid, member_id
 from fencepost_conformance.trace.files import EventTrace, read_traces
 from fencepost_model.classic.coordinator import CoordinatorModel

@@ -14,7 +14,8 @@ from fencepost.protocol.messages import (
     Protocol,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Settings
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic import (
     AppendError,
     Arrive,

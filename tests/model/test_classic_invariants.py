@@ -21,7 +21,9 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic import AppendError, Arrive, Durable, Fire, Group, GroupModel, GroupState, TimeOut
 from fencepost_model.classic.state import ANSWERED, Input
 from fencepost_model.machines import COMPLETING, EMPTY, PREPARING, STABLE

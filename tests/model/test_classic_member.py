@@ -17,7 +17,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_model.member import (
     Answer,
     Callback,

@@ -18,7 +18,9 @@ from fencepost.protocol.messages import (
     Protocol,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic import (
     AppendError,
     Arrive,

@@ -7,7 +7,9 @@ from random import Random
 import pytest
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic import Arrive, Durable, Fire, GroupModel, Timer
 from fencepost_model.member import (
     Answer,

@@ -23,7 +23,9 @@ from fencepost.protocol.messages import (
     Protocol,
     RequestBody,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate

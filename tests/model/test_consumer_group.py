@@ -16,7 +16,9 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.consumer_records import ConsumerGroupMetadataKey, ConsumerGroupRegularExpressionKey
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_model.consumer import (
     Beat,
     Canonical,

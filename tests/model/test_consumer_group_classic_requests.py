@@ -16,7 +16,8 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import INTENDED, Settings
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 

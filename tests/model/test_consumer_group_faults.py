@@ -19,7 +19,9 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatRequest,
 )
 from fencepost.protocol.events import Event, Topic
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.settings import Settings
 from fencepost_model.consumer import Beat, Canonical, ConsumerGroupModel, Image, World
 from fencepost_model.consumer.open import (
     OpenGroup,

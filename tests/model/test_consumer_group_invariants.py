@@ -14,7 +14,9 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 from fencepost.protocol.consumer_view import ResolvedRegex
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.settings import Settings
 from fencepost_model.consumer import (
     Beat,
     Canonical,

@@ -16,7 +16,8 @@ from graphs import (
     sides_of_a_changed_specification,
 )
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost_model.consumer import ConsumerGroupModel, World
 from fencepost_model.explore.search import explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry

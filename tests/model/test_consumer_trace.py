@@ -15,8 +15,9 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMemberValue,
 )
 from fencepost.protocol.events import TimerKind, Topic
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation

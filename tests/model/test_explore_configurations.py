@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED
+from fencepost.protocol.profiles import INTENDED
 from fencepost_model.explore.interface import successors
 from fencepost_model.system.checking import check_python, explore_entry
 from fencepost_model.system.config import profile_of

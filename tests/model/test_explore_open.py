@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_4
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost_model.explore.interface import PlainSystem
 from fencepost_model.explore.search import explore
 from fencepost_model.system.open import PROPERTIES, OpenSystem

@@ -21,7 +21,9 @@ from fencepost.protocol.messages import (
     ListGroupsResponse,
     Protocol,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.settings import MigrationPolicy
 
 ALL = ((T, 0), (T, 1), (T, 2))
 

@@ -10,7 +10,8 @@ from mixed_scene import Scene, T, subscription
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 
 ALL = (("t", 0), ("t", 1), ("t", 2))
 IGNORED = replace(INTENDED, fault_join_generation_ignored=True)

@@ -21,7 +21,9 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, MigrationPolicy, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import MigrationPolicy, Settings
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.classic.coordinator_state import CoordinatorState
 

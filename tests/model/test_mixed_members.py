@@ -8,7 +8,9 @@ from mixed_scene import Scene, kinds, subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.settings import KAFKA_4_0, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.settings import MigrationPolicy
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from fencepost.protocol import embedded
 from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 
 ALL = (("t", 0), ("t", 1), ("t", 2))
 TARGET = replace(INTENDED, fault_downgrade_assigns_target=True)

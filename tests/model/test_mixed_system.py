@@ -17,7 +17,7 @@ from graphs import (
 )
 
 from fencepost.protocol.events import Appended, TimerFired
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost_model.explore.search import Limits, explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
 from fencepost_model.system.families import MIXED

@@ -18,8 +18,9 @@ from fencepost.protocol.consumer_records import (
 )
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import SyncGroupResponse
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.records import GroupMetadataValue, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.generate.generator import Generated, core_session
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation

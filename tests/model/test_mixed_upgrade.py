@@ -18,7 +18,9 @@ from fencepost.protocol.messages import (
     Protocol,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_2, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.settings import MigrationPolicy
 
 
 def test_each_classic_member_becomes_a_member_as_it_is() -> None:

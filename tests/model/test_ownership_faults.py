@@ -23,7 +23,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 from fencepost_conformance.targets.ids import member_id
 from fencepost_model.consumer.state import ConsumerGroup
 

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.coordinator.kernel.timer_table import slot_of
 from fencepost.protocol.events import TimerKey, TimerKind
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_model.classic.collisions import mistaken
 from fencepost_model.classic.state import Timer
 

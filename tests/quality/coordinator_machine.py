@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Load, Request, TaskDone, TimerFired, Unload
-from fencepost.protocol.settings import INTENDED
+from fencepost.protocol.profiles import INTENDED
 from fencepost_conformance.simulate import Broken
 from fencepost_conformance.simulate.choices import Smallest
 from fencepost_conformance.simulate.session import WatchedSession

@@ -12,7 +12,8 @@ from typing import Any
 
 from fencepost.coordinator import initial_state, step
 from fencepost.functions import KafkaFunctions
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol

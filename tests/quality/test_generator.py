@@ -11,14 +11,14 @@ import pytest
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.messages import LeaveGroupRequest
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.generate.generator import Generated, generate
 
 SEEDS = range(0, 60)
 PROGRAM = """
 import hashlib
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.trace import EventTrace, convert, lines_of
 for seed in range(12):

@@ -19,8 +19,9 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from fencepost.protocol.events import AppendFailed, Load, Unload
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4, Profile
 from fencepost_conformance.compaction.core import Checked, check, differences, fault, moments
 from fencepost_conformance.generate.cleaner import Log, Reading, readings, while_read
 from fencepost_conformance.generate.generator import Generated, generate

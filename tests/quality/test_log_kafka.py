@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from test_log import LOSSES, recorded
 
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.compaction.kafka import check_on_kafka
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.generate.cleaner import Reading

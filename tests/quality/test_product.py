@@ -9,7 +9,7 @@ from fencepost.member import events as ev
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
 from fencepost_conformance.simulate.cooperative import GradualAssignor

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
 from fencepost_conformance.simulate.product import Bounds, Client, explore

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted

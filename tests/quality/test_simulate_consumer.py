@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from fencepost.member.consumer import ConsumerSettings, ConsumerState
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, PROFILES
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4, PROFILES
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.consumer_member_checks import choose
 from fencepost_conformance.mutants.mutant import planted

@@ -14,7 +14,7 @@ from mixed_faults import (
     takes_what_classic_members_hold,
 )
 
-from fencepost.protocol.settings import INTENDED, NEWEST_KAFKA
+from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.simulate import session, simulate
 from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan

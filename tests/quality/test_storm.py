@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED
+from fencepost.protocol.profiles import INTENDED
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
 from fencepost_conformance.simulate.plan import Disruption, Fault

@@ -13,7 +13,8 @@ from fencepost.coordinator.kernel.timer_table import may_meet
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest
-from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.generate.consumer_plan import draw_consumer_plan
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol

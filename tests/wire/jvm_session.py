@@ -5,7 +5,8 @@ from __future__ import annotations
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.events import Event, TimerKey
-from fencepost.protocol.settings import INTENDED, Settings
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm

@@ -18,7 +18,8 @@ from fencepost.protocol.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
-from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import harness

@@ -7,7 +7,8 @@ from jvm_traces import require_harness
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
-from fencepost.protocol.settings import KAFKA_4_4, Settings
+from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

@@ -15,8 +15,9 @@ from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupView, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DescribeGroupsRequest, ListGroupsRequest, ListGroupsResponse, RequestBody
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, PROFILES
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, PROFILES, Settings
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol

@@ -11,7 +11,7 @@ import pytest
 from jvm_traces import require_harness
 
 from fencepost.protocol.events import AppendFailed
-from fencepost.protocol.settings import NEWEST_KAFKA
+from fencepost.protocol.profiles import NEWEST_KAFKA
 from fencepost_conformance.cli import main
 from fencepost_conformance.diff.groups import Groups
 from fencepost_conformance.diff.job import Job, parse_side

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from jvm_traces import require_harness
 
-from fencepost.protocol.settings import KAFKA_4_3, KAFKA_4_4, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_3, KAFKA_4_4
 from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.compare.model import follow
 from fencepost_conformance.generate.generator import Generated

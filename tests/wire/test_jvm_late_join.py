@@ -12,7 +12,9 @@ from fencepost.protocol.consumer_messages import (
     TopicPartitions,
 )
 from fencepost.protocol.consumer_view import ConsumerGroupState
-from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, PROFILES
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm

@@ -8,7 +8,7 @@ from jvm_traces import LOADED, RELEASE, join, keep, request, require_harness, ru
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Event, TimerKey, TimerKind
 from fencepost.protocol.messages import DeletedGroup, DeleteGroupsRequest, DeleteGroupsResponse
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.view import GroupView
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.targets.base import Observation

@@ -10,7 +10,8 @@ from jvm_traces import LOADED, request, require_harness
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue
-from fencepost.protocol.settings import PROFILES, Settings
+from fencepost.protocol.profiles import PROFILES
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.compare.model import follow
 from fencepost_conformance.jvm.releases import RELEASES

@@ -10,7 +10,8 @@ from jvm_traces import LOADED, RELEASE, join, leave, require_harness, run, sync
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, Event, TimerFired, TimerKey, TimerKind
 from fencepost.protocol.messages import Protocol
-from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.compare.model import follow

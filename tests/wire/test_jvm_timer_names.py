@@ -7,7 +7,9 @@ from jvm_traces import require_harness
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
-from fencepost.protocol.settings import KAFKA_4_0, KAFKA_4_4, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_4
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.generate.generator import core_session
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm

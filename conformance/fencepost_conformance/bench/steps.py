@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from fencepost.coordinator import initial_state, step
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 
 from ..compare.model import follow
 from ..generate.generator import Generated, generate

@@ -13,7 +13,8 @@ from typing import IO
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
 from ..trace.lines import Setting

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fencepost.protocol.settings import PROFILES, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import PROFILES
 
 from ..cluster.place import Place
 from ..trace.lines import Setting

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.profiles import PROFILES
 
 from ..console import CannotRun, progress
 from ..interruption import interruptible

@@ -32,7 +32,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
 from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
 

@@ -12,7 +12,8 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from fencepost.protocol.settings import PROFILES, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import PROFILES
 from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc
 from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, read_problem
 from fencepost_model.tlc.run import TlcBroke, TlcMissing

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.profiles import PROFILES
 
 from ..console import CannotRun, Result, finish, progress
 from ..counting import counted

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fencepost.protocol.settings import INTENDED, PROFILES
+from fencepost.protocol.profiles import INTENDED, PROFILES
 
 from ..console import CannotRun, progress
 from ..counting import counted

@@ -41,10 +41,10 @@ from fencepost.protocol.messages import (
     RequestBody,
     ResponseBody,
 )
+from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 
-from ..compare.divergences import SWITCHES
 from ..generate.cleaner import Log, Reading, readings
 from ..generate.generator import Generated, generate
 from ..generate.java_order import JavaOrder, WithoutHyphens
@@ -119,7 +119,7 @@ def fault(trace: Generated, moment: Moment, records: tuple[Record, ...]) -> str 
     """The switch of the trace's profile that is the reason for a difference: without it the same events lead to groups
     that these records give. The log may be wrong itself, or the events go another way: then to groups that every
     reading gives of the log that is written without it, if it is not so with it. None if there is none such."""
-    switches = [name for name in SWITCHES if name.startswith("fault_") and getattr(trace.profile, name)]
+    switches = [name for name in SWITCH_NAMES if name.startswith("fault_") and getattr(trace.profile, name)]
     mended: dict[str, Profile] = {name: replace(trace.profile, **{name: False}) for name in switches}  # type: ignore[arg-type]
     for name in switches:
         same = _at(moment.event, trace, mended[name])

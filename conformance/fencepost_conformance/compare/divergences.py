@@ -10,12 +10,11 @@ was met, and the trace ends there under its name. A difference that no switches 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from fencepost.protocol.settings import INTENDED, PROFILES, Profile
-
-SWITCHES: tuple[str, ...] = tuple(field.name for field in fields(Profile) if field.name != "name")
+from fencepost.protocol.profile import SWITCH_NAMES, Profile
+from fencepost.protocol.profiles import INTENDED, PROFILES
 
 #: does the core under this profile agree up to and with the step in question?
 Agrees = Callable[[Profile], bool]
@@ -26,7 +25,7 @@ def explanation(profile: Profile, agrees: Agrees) -> str | None:
     of a release, which is to do what the release does."""
     if profile is not INTENDED and PROFILES.get(profile.name) == profile:
         return None
-    off = [name for name in SWITCHES if not getattr(profile, name)]
+    off = [name for name in SWITCH_NAMES if not getattr(profile, name)]
     for name in off:
         if agrees(_with(profile, [name])):
             return name

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..generate.java_order import JavaOrder
 from ..targets.base import Observation

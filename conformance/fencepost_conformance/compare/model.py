@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost_model.trace import Follower
 
 from ..targets.base import Observation

@@ -8,7 +8,7 @@ from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.messages import VERSIONS
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.view import GroupState
 
 from ..generate.plan import GroupProtocol

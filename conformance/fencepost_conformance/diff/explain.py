@@ -8,20 +8,17 @@ makes the same difference in the same trace is its explanation.
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol import events as ev
-from fencepost.protocol import settings as of_settings
-from fencepost.protocol.settings import PROFILES, Profile, Settings
+from fencepost.protocol.profile import SWITCH_NAMES, SWITCHES, Profile
+from fencepost.protocol.profiles import PROFILES
+from fencepost.protocol.settings import Settings
 from fencepost_model.trace import Follower
 
-from ..compare.divergences import SWITCHES
 from ..generate.generator import Generated
 from ..targets.base import Observation
 from .job import Job
@@ -29,7 +26,7 @@ from .pair import Cause, Pair
 from .side import CoreLive
 
 _FUNCTIONS = KafkaFunctions()
-_SWITCH = re.compile(r"^    (\w+): bool = False  # (.+)$", re.MULTILINE)
+_CITES = {each.name: ", ".join(each.rules) for each in SWITCHES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event,
 def _switches(job: Job, trace: Generated, key: str) -> Iterator[tuple[str, str]]:
     """The fewest of the switches in which the profiles differ that make the difference, each with what it cites."""
     one, other = PROFILES[job.one.profile], PROFILES[job.other.profile]
-    apart = [name for name in SWITCHES if getattr(one, name) != getattr(other, name)]
+    apart = [name for name in SWITCH_NAMES if getattr(one, name) != getattr(other, name)]
 
     def makes(names: Sequence[str]) -> bool:
         changed: dict[str, Any] = {name: getattr(other, name) for name in names}
@@ -122,7 +119,7 @@ def _switches(job: Job, trace: Generated, key: str) -> Iterator[tuple[str, str]]
             fewer = [each for each in needed if each != name]
             if makes(fewer):
                 needed = fewer
-    yield from ((name, cited().get(name, "")) for name in needed)
+    yield from ((name, _CITES[name]) for name in needed)
 
 
 def _causes(pair: Pair, events: Sequence[ev.Event]) -> list[Cause]:
@@ -132,9 +129,3 @@ def _causes(pair: Pair, events: Sequence[ev.Event]) -> list[Cause]:
         except Exception:
             break  # an event that the core has no place for, since Kafka did otherwise before
     return pair.causes
-
-
-@cache
-def cited() -> dict[str, str]:
-    """What each switch of a profile cites: ``V-30, V-31 (4.0–4.2)``."""
-    return dict(_SWITCH.findall(inspect.getsource(of_settings)))

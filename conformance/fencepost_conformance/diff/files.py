@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.profiles import PROFILES
 
 from ..counting import counted
 from ..known import Accepted

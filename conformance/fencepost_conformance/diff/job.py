@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fencepost.protocol.settings import INTENDED, PROFILES
+from fencepost.protocol.profiles import INTENDED, PROFILES
 
 from ..console import CannotRun
 from ..generate.plan import GroupProtocol

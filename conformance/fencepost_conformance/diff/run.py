@@ -7,7 +7,9 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from fencepost.protocol.settings import PROFILES, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import PROFILES
+from fencepost.protocol.settings import Settings
 
 from ..generate.generator import Generated, generate
 from ..generate.plan import GroupProtocol

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..compare.difference import Difference
 from ..generate.generator import Generated

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 from ..compare.choices import Answer, Call, Place, WatchedChoices

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, PROFILES
+from fencepost.protocol.settings import Settings
 
 from ..console import CannotRun
 from ..jvm.process import ProcessFault

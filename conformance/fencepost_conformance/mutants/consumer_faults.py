@@ -35,8 +35,9 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import KAFKA_4_3, Profile
 
 from .mutant import Mutant, Patches, Side
 

@@ -7,8 +7,10 @@ from dataclasses import fields
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Load
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from ..generate.java_order import JavaOrder
 from ..simulate.broken import demand

@@ -11,7 +11,7 @@ from fencepost.coordinator.kernel.errors import InternalError
 from fencepost.coordinator.kernel.step import Step
 from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.consumer_view import SubscriptionType
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from .mutant import Mutant, Patches, Side
 

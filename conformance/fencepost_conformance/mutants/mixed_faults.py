@@ -34,8 +34,8 @@ from fencepost.protocol.embedded import Subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupMember, Protocol
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
 
 from .mutant import Mutant, Patches, Side
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.protocol.events import AppendFailed, Event, Load
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue, Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
 from ..generate.java_order import JavaOrder

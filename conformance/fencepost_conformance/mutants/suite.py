@@ -19,7 +19,8 @@ from random import Random
 from fencepost.member import MemberSettings
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import INTENDED, Settings
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 
 from ..compare.model import follow
 from ..generate.generator import generate

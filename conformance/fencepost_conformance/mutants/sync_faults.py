@@ -26,8 +26,8 @@ from fencepost.protocol.messages import (
     JoinGroupResponse,
     SyncGroupRequest,
 )
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue, Record
-from fencepost.protocol.settings import Profile
 from fencepost.protocol.view import GroupState
 
 from .mutant import Mutant, Patches, Side

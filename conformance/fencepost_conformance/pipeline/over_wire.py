@@ -21,7 +21,7 @@ from kio.schema.types import GroupId
 from kio.static.primitive import i8
 
 from fencepost.protocol import messages as m
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.view import GroupView
 
 from ..checker.check import check_trace

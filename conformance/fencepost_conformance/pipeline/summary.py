@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.profiles import PROFILES
 
 from ..counting import counted
 from ..coverage import catalogue, wire

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from fencepost.protocol.settings import PROFILES
+from fencepost.protocol.profiles import PROFILES
 
 from ..trace import convert
 from ..wire.convert import GROUP_APIS, plain, to_request, to_response

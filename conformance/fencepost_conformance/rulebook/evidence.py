@@ -19,7 +19,7 @@ from typing import Any
 
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.errors import IMPOSSIBLE
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_model.trace import Follower
 
 from .. import repository

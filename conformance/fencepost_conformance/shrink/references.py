@@ -23,7 +23,8 @@ from typing import Any, Protocol
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session

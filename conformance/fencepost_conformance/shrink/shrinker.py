@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from fencepost.protocol.events import Event, Load
-from fencepost.protocol.settings import BadSettings, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import BadSettings, Settings
 
 from ..generate.generator import Generated
 from ..interruption import interruptible

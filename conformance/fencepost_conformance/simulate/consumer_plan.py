@@ -5,7 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from fencepost.member.settings import ConsumerSettings
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 
 from .plan import HostPlan, NetworkPlan, Plan, draw_disruption
 

@@ -10,7 +10,9 @@ from fencepost.member.assignors.base import Assignor
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.round_robin import RoundRobinAssignor
 from fencepost.member.settings import ConsumerSettings, MemberSettings
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 
 from .cooperative import GradualAssignor
 

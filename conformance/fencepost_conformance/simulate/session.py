@@ -9,8 +9,9 @@ from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import AppendFailed, Event, Load, Request, TopicsChanged, Unload
 from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
 from ..compaction.hard import Groups, lost

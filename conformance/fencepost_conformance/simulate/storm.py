@@ -20,7 +20,9 @@ from fencepost.member.assignors.base import Assignor, RebalanceProtocol
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.settings import MemberSettings
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
 
 from .broken import demand

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Event, Reply, TaskKey, TimerKey
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 

@@ -14,7 +14,8 @@ from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 from ..generate.java_order import JavaOrder, WithoutHyphens

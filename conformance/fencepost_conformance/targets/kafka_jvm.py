@@ -14,7 +14,8 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import AppendFailed, Event, TimerKey
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 from fencepost_model.collector import uncollected
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fencepost.protocol.settings import INTENDED, NEWEST_KAFKA, PROFILES
+from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA, PROFILES
 
 from ..console import CannotRun
 from ..jvm.builds import Build, in_folder, numbers

@@ -12,13 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 from fencepost.protocol import events as ev
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import RequestBody, ResponseBody
-from fencepost.protocol.settings import INTENDED, PROFILES, Profile, Settings
+from fencepost.protocol.profile import SWITCH_NAMES, Profile
+from fencepost.protocol.profiles import INTENDED, PROFILES
+from fencepost.protocol.settings import Settings
 
 from ..targets.base import Observation
 from . import lines as ln
 
 _SETTINGS = {field.name for field in fields(Settings)}
-_SWITCHES = {field.name for field in fields(Profile)} - {"name"}
 _CODES = frozenset(map(int, ErrorCode))
 _DEFAULTS = Settings()
 _SETTINGS_TYPE = TypeAdapter(Settings)
@@ -60,7 +61,7 @@ def header(
         kind="events" if kind == "events" else "wire",
         name=name,
         profile=profile.name,
-        switches={k: getattr(profile, k) for k in sorted(_SWITCHES) if getattr(profile, k) != getattr(base, k)},
+        switches={k: getattr(profile, k) for k in sorted(SWITCH_NAMES) if getattr(profile, k) != getattr(base, k)},
         settings={k: _told(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)},
         assumed=assumed,
         seed=seed,
@@ -87,7 +88,7 @@ def _told(settings: Settings, name: str) -> ln.Setting:
 
 def profile_of(line: ln.HeaderLine) -> Profile:
     """Raises ``ValueError`` for a switch that does not exist, or an unknown profile without switches."""
-    if unknown := sorted(set(line.switches) - _SWITCHES):
+    if unknown := sorted(set(line.switches) - {*SWITCH_NAMES}):
         raise ValueError(f"unknown switch {unknown[0]!r}")
     known = PROFILES.get(line.profile)
     if known is None and not line.switches:

@@ -12,7 +12,8 @@ from typing import IO, TypeAlias
 from pydantic import ValidationError
 
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..targets.base import Observation
 from . import convert

@@ -39,7 +39,9 @@ from fencepost.protocol.events import (
     TopicsChanged,
     Unload,
 )
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 from fencepost.store import AppendError, Store
 

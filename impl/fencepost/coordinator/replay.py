@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
-from fencepost.protocol.settings import Profile
 
 from .classic import replay as classic
 from .consumer import replay as consumer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from fencepost.protocol.settings import INTENDED, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 
 from .assignors.base import Assignor, RebalanceProtocol, common_protocol
 from .assignors.range import RangeAssignor

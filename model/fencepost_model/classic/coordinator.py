@@ -34,7 +34,8 @@ from fencepost.protocol.events import (
     TopicsChanged,
 )
 from fencepost.protocol.messages import ResponseBody
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 from ..consumer.observe import UNSEEN, Seen, Watched

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupResponse, ResponseBody, SyncGroupResponse
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from ..machines import COMPLETING, STABLE
 from ..table import GROUP_TABLE, IllegalTransition

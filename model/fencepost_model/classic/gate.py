@@ -24,7 +24,8 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..consumer.gate import refused_describe, refused_heartbeat
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from .choice import Chooser, every
 from .load import load_group

@@ -9,8 +9,8 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupMemberMetadataKey,
 )
 from fencepost.protocol.messages import Protocol
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
-from fencepost.protocol.settings import Profile
 
 from ..consumer.refusal import CannotHappen
 from ..consumer.replay import replay

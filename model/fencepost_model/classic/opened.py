@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from ..consumer.state import ConsumerGroup, Image
 from . import collisions

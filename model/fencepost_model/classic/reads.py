@@ -21,7 +21,8 @@ from fencepost.protocol.messages import (
     RequestBody,
     ResponseBody,
 )
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..consumer.derive import votes
 from ..consumer.describe import describe as describe_consumer

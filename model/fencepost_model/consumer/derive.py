@@ -8,7 +8,8 @@ from typing import Final
 
 from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..machines import C_STABLE, G_ASSIGNING, G_EMPTY, G_RECONCILING, G_STABLE
 from .state import ConsumerGroup, Image, Member, Partition

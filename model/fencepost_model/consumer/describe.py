@@ -8,7 +8,7 @@ from fencepost.protocol.consumer_messages import (
     NamedTopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from .derive import by_id, group_state
 from .rows import target_rows, without_epochs

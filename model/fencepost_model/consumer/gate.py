@@ -14,7 +14,8 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 _SPACE = "".join(chr(code) for code in range(0x21))
 

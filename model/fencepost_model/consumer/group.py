@@ -10,8 +10,10 @@ from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from ..classic.choice import Chooser, every
 from .heartbeat import heartbeat

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from ..machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
 from ..table import CONSUMER_MEMBER_TABLE

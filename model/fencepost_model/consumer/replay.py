@@ -21,8 +21,8 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from fencepost.protocol.consumer_view import MemberState, ResolvedRegex
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
 
 from ..machines import C_STABLE, C_UNKNOWN, C_UNRELEASED, C_UNREVOKED
 from .derive import subscription_type

@@ -14,7 +14,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
 from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from ..classic.state import Timer
 from ..machines import C_STABLE

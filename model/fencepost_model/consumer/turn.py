@@ -26,8 +26,9 @@ from fencepost.protocol.consumer_records import (
     TopicMetadata,
 )
 from fencepost.protocol.events import GroupConfig, Topic
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record, RecordKey, RecordValue
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from ..classic.choice import Chooser
 from ..classic.state import Group

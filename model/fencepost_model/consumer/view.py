@@ -15,7 +15,7 @@ from fencepost.protocol.consumer_view import (
     ConsumerMemberView,
     MemberState,
 )
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from .derive import group_state, holders
 from .replay import BYTES

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from ..explore.graph import Step
 from ..explore.liveness import check_liveness

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import SWITCH_NAMES, Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 
 #: D of the contract. R is D times (DelayWindows + 1), so that ``remaining / D`` counts windows (C-JOIN-43).
 DELAY_MS: Final = 3_000
@@ -73,7 +75,7 @@ class Config:
 def profile_of(constants: Mapping[str, Any]) -> Profile:
     """``intended`` with the switches that the constants set. Raises ValueError for a switch unknown to it."""
     switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
-    if unknown := {*switches} - {each.name for each in fields(Profile)}:
+    if unknown := {*switches} - {*SWITCH_NAMES}:
         raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
     return replace(INTENDED, name=INTENDED.name, **switches)
 

@@ -15,7 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, Protocol, RequestBody, SyncGroupAssignment, SyncGroupRequest
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 
 from ..classic import AppendError, Arrive, Durable, Fire, GroupModel, TimeOut
 from ..classic.group import GroupState

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_conformance.compare.choices import Answer, Call, Place, WatchedChoices, untold_choices
 from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.generator import Generated, generate

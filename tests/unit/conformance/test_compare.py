@@ -9,8 +9,9 @@ import pytest
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Settings
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.compare.choices import WatchedChoices
 from fencepost_conformance.compare.difference import compare_step
 from fencepost_conformance.compare.lockstep import compare

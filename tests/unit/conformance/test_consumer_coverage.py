@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost_conformance.coverage import catalogue
 from fencepost_conformance.coverage.rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
 from fencepost_conformance.generate.plan import GroupProtocol

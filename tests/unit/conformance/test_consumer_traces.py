@@ -20,8 +20,9 @@ from fencepost.protocol.consumer_view import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
-from fencepost.protocol.settings import KAFKA_4_3, MigrationPolicy, Settings
+from fencepost.protocol.settings import MigrationPolicy, Settings
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.trace import BrokenTrace, EventTrace, convert, itf, read_traces, write_traces
 from fencepost_conformance.trace import lines as ln

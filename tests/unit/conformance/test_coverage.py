@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.coverage import catalogue
 from fencepost_conformance.coverage.features import features_of
 from fencepost_conformance.coverage.rules import RULES, UNREACHED_RULES

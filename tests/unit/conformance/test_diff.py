@@ -29,7 +29,8 @@ from fencepost.protocol.messages import (
     RequestBody,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_3, Settings
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.compare.leaves import Seen, leaves
 from fencepost_conformance.console import CannotRun

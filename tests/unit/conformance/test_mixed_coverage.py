@@ -11,7 +11,7 @@ import pytest
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.coverage import catalogue
 from fencepost_conformance.coverage.features import Watcher, features_of
 from fencepost_conformance.coverage.rules import UNREACHED_RULES

@@ -16,7 +16,9 @@ from fencepost import coordinator
 from fencepost.coordinator.routing import HANDLERS
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, NEWEST_KAFKA, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, NEWEST_KAFKA
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.pipeline.check import Checker

@@ -12,8 +12,10 @@ import pytest
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
-from fencepost.protocol.settings import KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.trace import BrokenTrace, EventTrace, WireTrace, convert, itf, read_traces, write_traces

@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fencepost.protocol.events import Event
-from fencepost.protocol.settings import KAFKA_4_3, PROFILES, Settings
+from fencepost.protocol.profiles import KAFKA_4_3, PROFILES
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.diff.job import Side

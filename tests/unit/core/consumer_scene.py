@@ -10,8 +10,9 @@ from fencepost.protocol import consumer_records as r
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TaskDone, TaskKey, TaskKind, Topic, TopicsChanged
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, Profile
 
 from .scene import GROUP, Scene
 

@@ -10,8 +10,10 @@ from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, Unload
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, MigrationPolicy, Profile
+from fencepost.protocol.settings import MigrationPolicy
 
 from .consumer_scene import ConsumerScene
 from .scene import GROUP

@@ -21,8 +21,10 @@ from fencepost.protocol.events import (
     TimerKey,
     TimerKind,
 )
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 
 GROUP = "g"

@@ -6,7 +6,7 @@ from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import LoadStarted, TimerKey, TimerKind, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 
 from .scene import GROUP, Scene
 

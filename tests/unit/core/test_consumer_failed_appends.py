@@ -9,7 +9,8 @@ import pytest
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_conformance.compare.lockstep import first_difference
 
 from .consumer_scene import LATER, A, ConsumerScene, plain, settled

@@ -12,7 +12,9 @@ from fencepost.protocol import consumer_records as r
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, LoadStarted, TimerKind, Topic, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, KAFKA_4_4, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.settings import Settings
 
 from .consumer_scene import LATER, A, B, ConsumerScene, plain, settled
 from .scene import GROUP, Scene

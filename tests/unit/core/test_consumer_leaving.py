@@ -10,8 +10,10 @@ from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import AppendFailed, Load, TimerKind, Unload
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from .consumer_scene import LATER, A, ConsumerScene, kinds, plain, settled
 from .scene import GROUP

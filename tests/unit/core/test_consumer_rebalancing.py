@@ -8,7 +8,8 @@ from fencepost.protocol import consumer_records as r
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, GroupConfigChanged, Load, TimerKind, Topic, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
 
 from .consumer_scene import LATER, TOPICS, A, B, ConsumerScene, kinds, plain, settled
 

@@ -13,7 +13,9 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as Resolved
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TaskDone, TaskKey, TaskKind, Topic, TopicsChanged, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 
 from .consumer_scene import LATER, TOPICS, A, B, ConsumerScene, kinds, plain
 from .scene import GROUP, Scene

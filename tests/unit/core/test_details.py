@@ -8,8 +8,8 @@ from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, TimerKind, Unload
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
-from fencepost.protocol.settings import KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .scene import GROUP, Scene

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Load, LoadStarted, TimerKind, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .mixed_scene import mixed

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, KAFKA_4_4, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.compare.model import follow
 from fencepost_conformance.console import CannotRun

@@ -17,8 +17,8 @@ from fencepost.protocol import consumer_records as r
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
 
 from .consumer_scene import TOPICS, ConsumerScene
 from .scene import GROUP, FirstOf, Scene

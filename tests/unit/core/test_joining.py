@@ -7,7 +7,7 @@ import pytest
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind, Unload
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .scene import GROUP, Scene

@@ -10,7 +10,8 @@ from core.consumer_scene import LATER, A, ConsumerScene, plain, settled
 from core.mixed_scene import MixedScene, wants
 from core.scene import FirstOf
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import INTENDED, KAFKA_4_2, KAFKA_4_2_2, KAFKA_4_3, KAFKA_4_4, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_2, KAFKA_4_2_2, KAFKA_4_3, KAFKA_4_4
 
 ALL = pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_4, INTENDED], ids=lambda each: each.name)
 

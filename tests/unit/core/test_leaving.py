@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .scene import Scene

@@ -8,7 +8,8 @@ from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Appended, TimerKey, TimerKind
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .scene import GROUP, Scene

@@ -8,8 +8,9 @@ from fencepost import coordinator
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind, Topic, Unload
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataValue
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
 
 from .consumer_scene import LATER, TOPICS, B, kinds
 from .mixed_scene import MixedScene, mixed, wants

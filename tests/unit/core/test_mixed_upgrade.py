@@ -12,7 +12,9 @@ from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind, Unload
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_3, MigrationPolicy, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3
+from fencepost.protocol.settings import MigrationPolicy
 from fencepost.protocol.view import GroupState
 
 from .consumer_scene import A, B, Owned, kinds, plain

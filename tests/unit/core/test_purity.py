@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 from fencepost import coordinator
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.targets.ids import MemberIds

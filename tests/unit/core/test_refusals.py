@@ -16,7 +16,7 @@ import pytest
 from fencepost.protocol import events as ev
 from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.messages import DescribeGroupsRequest, ListGroupsRequest
-from fencepost.protocol.settings import NEWEST_KAFKA
+from fencepost.protocol.profiles import NEWEST_KAFKA
 from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.compare.model import follow
 from fencepost_conformance.console import CannotRun

@@ -7,7 +7,8 @@ import pytest
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import AppendFailed, TimerKind
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.view import GroupState
 
 from .scene import Scene

@@ -10,8 +10,10 @@ from fencepost import coordinator
 from fencepost.protocol import consumer_records as r
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import Load, Request, SetTimer, TaskKey, TaskKind, TimerKey, TimerKind
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile, Settings
+from fencepost.protocol.settings import Settings
 
 from .scene import FirstOf
 

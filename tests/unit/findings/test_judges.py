@@ -13,7 +13,9 @@ import pytest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Event, Load, Reply, Request, TimerFired
 from fencepost.protocol.messages import HeartbeatResponse
-from fencepost.protocol.settings import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, PROFILES, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, PROFILES
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.findings.catalogue import FINDINGS, Finding
 from fencepost_conformance.findings.judge import Judged, Verdict
 from fencepost_conformance.findings.play import play

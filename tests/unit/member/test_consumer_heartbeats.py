@@ -8,7 +8,7 @@ from fencepost.member import events as ev
 from fencepost.member.consumer import IllegalEvent
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
-from fencepost.protocol.settings import KAFKA_4_0, KAFKA_4_1, KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_1, KAFKA_4_3
 
 from .consumer_desk import INTERVAL, T0, T1, ConsumerDesk, rows
 

@@ -7,7 +7,7 @@ import pytest
 from fencepost.member import events as ev
 from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
 
 from .consumer_desk import CLUSTER, INTERVAL, T0, T1, T2, U0, ConsumerDesk, T, U, rows
 

@@ -10,7 +10,8 @@ import pytest
 from fencepost.member import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import INTENDED, KAFKA_4_3, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_model.member.consumer import ClientConfig, ClientModel
 from fencepost_model.member.consumer import inputs as ci
 from fencepost_model.member.inputs import CoordinatorFound, HeartbeatDue, Poll, Subscribe

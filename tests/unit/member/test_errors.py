@@ -24,7 +24,7 @@ from fencepost.protocol.messages import (
     JoinGroupResponse,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 
 from .desk import T0, T1, Desk
 

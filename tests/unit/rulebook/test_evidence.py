@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.rulebook.evidence import Tally
 

@@ -27,7 +27,8 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.checker.answers import seen
 from fencepost_conformance.trace.convert import wire_body
 from fencepost_conformance.trace.files import WireTrace

@@ -14,7 +14,8 @@ from fencepost.protocol.consumer_messages import (
     TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode as E
-from fencepost.protocol.settings import KAFKA_4_3, Settings
+from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.checker.verdict import Refusal, Verdict
 from fencepost_conformance.trace.convert import wire_body

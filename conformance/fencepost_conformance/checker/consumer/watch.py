@@ -33,7 +33,8 @@ from fencepost.protocol.messages import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 
 from ..commits import Commit
 from ..history import Event, History, OddAnswer, Op

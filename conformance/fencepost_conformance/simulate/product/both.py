@@ -38,8 +38,8 @@ from fencepost.protocol.messages import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import INTENDED
 from fencepost.protocol.view import GroupView
 from fencepost_model.trace import Follower
 

@@ -9,7 +9,9 @@ from typing import NamedTuple, TypeAlias
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import RequestBody
-from fencepost.protocol.settings import INTENDED, Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 GROUP = "g"

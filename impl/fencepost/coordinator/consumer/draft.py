@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.protocol.consumer_view import SubscriptionType
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from ..kernel.errors import InternalError
 from . import subscription

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 #: Partitions by topic id.
 Share: TypeAlias = Mapping[bytes, tuple[int, ...]]

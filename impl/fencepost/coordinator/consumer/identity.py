@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from ..kernel.errors import Refused
 from ..kernel.step import Step

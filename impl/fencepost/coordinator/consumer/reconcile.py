@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from ..kernel.errors import Refused
 from .group import ConsumerGroup, ConsumerMember, Holding, Share

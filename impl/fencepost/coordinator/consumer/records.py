@@ -24,8 +24,8 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
     TopicMetadata,
 )
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
 
 from .group import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
 

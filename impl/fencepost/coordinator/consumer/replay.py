@@ -26,8 +26,8 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
 
 from ..kernel.errors import InternalError
 from ..kernel.replay import Replay

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, ResolvedRegex
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from .group import ConsumerGroup, ConsumerMember
 from .records import holding_rows, share_rows

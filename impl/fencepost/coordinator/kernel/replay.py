@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Profile
 
 from .state import Group
 

@@ -19,7 +19,8 @@ from fencepost.functions import StandardFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.events import GroupConfig, Request, TimerKey
 from fencepost.protocol.messages import ResponseBody
-from fencepost.protocol.settings import Profile, Settings
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.settings import Settings
 from fencepost.quirks import Quirks, quirks_of
 
 from .persistent import PersistentMap

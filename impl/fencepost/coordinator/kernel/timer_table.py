@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.events import TimerKey, TimerKind
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 from .persistent import PersistentMap
 

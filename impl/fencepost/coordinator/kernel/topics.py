@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import Profile
+from fencepost.protocol.profile import Profile
 
 _NO_RACK: frozenset[str] = frozenset()
 

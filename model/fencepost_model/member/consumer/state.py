@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fencepost.protocol.settings import INTENDED, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 
 from ...machines import UNSUBSCRIBED
 from ..inputs import CloseOption, Partition

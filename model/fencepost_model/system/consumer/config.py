@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from fencepost.protocol.settings import INTENDED, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
 
 from ..config import profile_of
 

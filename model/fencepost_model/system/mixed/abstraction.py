@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fencepost.protocol.events import TimerKind
-from fencepost.protocol.settings import INTENDED
+from fencepost.protocol.profiles import INTENDED
 
 from ...classic.group import GroupState
 from ...classic.load import load_groups

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from fencepost.protocol.settings import INTENDED, MigrationPolicy, Profile
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import MigrationPolicy
 
 from ..config import Config, profile_of
 from ..consumer.config import ConsumerConfig

@@ -1,0 +1,33 @@
+"""Each switch of the profiles is documented: its part, the rules it goes by, and what Kafka does where it is on."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from fencepost.protocol.profile import SWITCH_NAMES, SWITCHES, Part, Profile, Switch
+from fencepost.protocol.profiles import INTENDED, PROFILES
+from fencepost_conformance.repository import root
+from fencepost_conformance.rulebook.book import read_book
+
+
+@pytest.mark.parametrize("switch", SWITCHES, ids=SWITCH_NAMES)
+def test_a_switch_is_documented(switch: Switch) -> None:
+    known = read_book(root() / "docs" / "rules")
+    assert switch.rules
+    assert [rule for rule in switch.rules if rule not in known] == []
+    assert len(switch.says.split()) >= 5
+    assert switch.name.startswith(("fault_", "old_")) or switch.part is Part.HOST
+
+
+def test_every_field_is_a_switch_and_they_stand_by_parts() -> None:
+    assert tuple(each.name for each in fields(Profile) if each.name != "name") == SWITCH_NAMES
+    parts = [switch.part for switch in SWITCHES]
+    assert parts == sorted(parts, key=[*Part].index)
+
+
+def test_intended_has_none_on_and_each_is_on_in_some_release() -> None:
+    assert replace(INTENDED, name="") == Profile("")
+    on = {name for profile in PROFILES.values() for name in SWITCH_NAMES if getattr(profile, name)}
+    assert on == {*SWITCH_NAMES}
