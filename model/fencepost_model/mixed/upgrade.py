@@ -48,17 +48,17 @@ def upgrade(t: Turn, d: Draft) -> None:
     if not t.profile.fault_upgrade_without_protocol and not all(_offers(d, each) for each in d.members.values()):
         raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
     converted: list[Converted] = []
-    errors: dict[str, Refused] = {}
+    errors: dict[str, tuple[ErrorCode, str]] = {}  # not the exceptions: one raised from here would hold this frame
     for _, classic in sorted(d.members.items()):
         try:
             converted.append(_converted(t, d, classic))
         except Refused as refused:
-            errors[refused.error.name] = refused
+            errors[refused.error.name] = refused.error, refused.rule
     shared = [each for own in converted for each in own.assigned]
     if len(shared) != len(set(shared)):
-        errors[ErrorCode.UNKNOWN_SERVER_ERROR.name] = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06")
+        errors[ErrorCode.UNKNOWN_SERVER_ERROR.name] = ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-06"
     if errors:  # the first in the order of a hash map
-        raise errors[t.chooser.pick("refusal", sorted(errors))]
+        raise Refused(*errors[t.chooser.pick("refusal", sorted(errors))])
     t.rule("X-UP-04", "X-UP-05", "X-UP-10")
     brought = {own.member.member_id: own.assigned for own in converted}
     if not t.profile.fault_upgrade_overlooks_owned:
