@@ -21,13 +21,12 @@ from .situation import LeaderSync
 
 class ConsumerSituation:
     """One step. ``before`` and ``after`` are the views of the group that the event is about, ``member`` and ``now`` the
-    member that it names; ``answers`` the heartbeat answers given, each with its request; ``answer`` and ``error`` are
-    those of the request itself, if they came at once.
+    member that it names; ``answer`` and ``error`` are those of the request itself, if they came at once.
 
     Where classic groups are beside: ``classic_before`` and ``classic_after`` are the views of the classic group under
-    the same id, ``told`` the answers given to requests of the classic protocol that met a consumer group,
-    ``downgraded_at`` the generation at which a downgrade began the classic group that stands there, and
-    ``leader_syncs`` what leaders of classic groups wrote that is not replicated."""
+    the same id, ``met`` the open requests of the classic protocol that met a consumer group, ``downgraded_at`` the
+    generation at which a downgrade began the classic group that stands there, and ``leader_syncs`` what leaders of
+    classic groups wrote that is not replicated."""
 
     def __init__(
         self,
@@ -57,14 +56,8 @@ class ConsumerSituation:
         self.classic_after = seen.groups.get(self.group_id, self.classic_before)
         self.downgraded_at = downgrades.get(self.group_id)
         self.leader_syncs = leader_syncs
-        self.told: Sequence[tuple[ev.Request, m.ResponseBody]] = [
-            (met[reply.request_id], reply.body) for reply in seen.replies if reply.request_id in met
-        ]
-        self.answers: Sequence[tuple[ev.Request, c.ConsumerGroupHeartbeatResponse]] = [
-            (requests[reply.request_id], reply.body)
-            for reply in seen.replies
-            if isinstance(reply.body, c.ConsumerGroupHeartbeatResponse) and reply.request_id in requests
-        ]
+        self.requests = requests
+        self.met = met
         self.answer: Any = None
         if isinstance(event, ev.Request):
             self.answer = next((reply.body for reply in seen.replies if reply.request_id == event.id), None)
@@ -83,6 +76,21 @@ class ConsumerSituation:
         if isinstance(self.event, ev.TimerFired | ev.TaskDone):
             return self.event.key.group_id, getattr(self.event.key, "member_id", "")
         return "", ""
+
+    @once
+    def told(self) -> Sequence[tuple[ev.Request, m.ResponseBody]]:
+        """Answers given to requests of the classic protocol that met a consumer group."""
+        met = self.met
+        return [(met[reply.request_id], reply.body) for reply in self.seen.replies if reply.request_id in met]
+
+    @once
+    def answers(self) -> Sequence[tuple[ev.Request, c.ConsumerGroupHeartbeatResponse]]:
+        """The heartbeat answers given, each with its request."""
+        return [
+            (self.requests[reply.request_id], reply.body)
+            for reply in self.seen.replies
+            if isinstance(reply.body, c.ConsumerGroupHeartbeatResponse) and reply.request_id in self.requests
+        ]
 
     @once
     def upgraded(self) -> bool:

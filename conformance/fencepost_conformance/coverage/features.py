@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
@@ -11,18 +12,42 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
 )
-from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupView, MemberState
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import RecordKey
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
 from ..targets.base import Observation
-from .catalogue import PLACE
+from .catalogue import FEATURES, PLACE
 from .consumer_situation import ConsumerSituation
 from .open_rules import OpenRules
 from .rules import rules_of
 from .rules_of_group import consumer_rules_of
 from .situation import LeaderSync, Situation
+
+#: names of features by what they are about, so that none is put together step by step
+_EVENTS = {kind: f"event {kind.__name__}" for kind in get_args(ev.Event)}
+_VERSIONS = {
+    kind: {version: f"version {kind.__name__.removesuffix('Request')} {version}" for version in range(first, last + 1)}
+    for kind, (first, last) in m.VERSIONS.items()
+}
+_ERRORS = {
+    kind: {error: f"error {kind.__name__.removesuffix('Response')} {error.name}" for error in ErrorCode}
+    for kind in get_args(m.ResponseBody)
+}
+_TIMERS = {
+    kind: {what: f"timer {kind.name} {what}" for what in ("set", "moved", "cancelled", "fired")}
+    for kind in ev.TimerKind
+}
+_RECORDS = {
+    kind: tuple(f"{what} {kind.__name__.removesuffix('Key')}" for what in ("record", "tombstone"))
+    for kind in get_args(RecordKey)
+}
+_STATES = {state: f"state {state.value}" for state in GroupState}
+_CONSUMER_STATES = {state: f"consumer-state {state.value}" for state in ConsumerGroupState}
+_MEMBER_STATES = {state: f"member-state {state.name}" for state in MemberState}
+_RULES = {name.removeprefix("rule "): name for name in FEATURES if name.startswith("rule ")}
 
 _OF_CLASSIC = (m.JoinGroupRequest, m.SyncGroupRequest, m.HeartbeatRequest, m.LeaveGroupRequest)
 
@@ -51,6 +76,7 @@ class Watcher:
         self._loading = False
         self._start = self._end = 0  # of the log, before and after the last step
         self._leader_syncs: tuple[LeaderSync, ...] = ()
+        self._told: set[str] = set()  # what was reached, and what no catalogue names
         self.reached: set[str] = set()
 
     def feed(self, event: ev.Event, seen: Observation) -> None:
@@ -60,7 +86,10 @@ class Watcher:
             (self._met if met else self._open)[event.id] = event
         elif isinstance(event, ev.TimerFired):
             self._armed.pop(event.key, None)
-        self.reached.update(name for name in self._step(event, seen, met=met) if name in PLACE)
+        new = self._step(event, seen, met=met) - self._told
+        if new:
+            self._told |= new
+            self.reached.update(new & PLACE.keys())
         self._follow(event, seen)
 
     def _meets(self, event: ev.Event) -> bool:
@@ -71,29 +100,29 @@ class Watcher:
         group = self._consumer_groups.get(event.body.group_id)
         return group is not None and (bool(group.members) or not isinstance(event.body, m.JoinGroupRequest))
 
-    def _step(self, event: ev.Event, seen: Observation, *, met: bool) -> Iterator[str]:
-        yield f"event {type(event).__name__}"
+    def _step(self, event: ev.Event, seen: Observation, *, met: bool) -> set[str]:
+        names = {_EVENTS[type(event)]}
         if isinstance(event, ev.Request):
-            yield f"version {type(event.body).__name__.removesuffix('Request')} {event.version}"
+            names.add(_VERSIONS[type(event.body)].get(event.version, ""))
         elif isinstance(event, ev.TimerFired):
-            yield f"timer {event.key.kind.name} fired"
+            names.add(_TIMERS[event.key.kind]["fired"])
         elif isinstance(event, ev.AppendFailed):
-            yield f"append fails {event.error.name}"
+            names.add(f"append fails {event.error.name}")
         for reply in seen.replies:
-            api = type(reply.body).__name__.removesuffix("Response")
-            yield from (f"error {api} {error.name}" for error in errors_of(reply.body))
+            errors = _ERRORS[type(reply.body)]
+            for error in errors_of(reply.body):
+                names.add(errors[error])
         for key, deadline in seen.timers.items():
-            what = "cancelled" if deadline is None else "moved" if key in self._armed else "set"
-            yield f"timer {key.kind.name} {what}"
+            names.add(_TIMERS[key.kind]["cancelled" if deadline is None else "moved" if key in self._armed else "set"])
         for record in seen.records:
-            name = type(record.key).__name__.removesuffix("Key")
-            yield f"tombstone {name}" if record.value is None else f"record {name}"
-        of_groups = {
-            name for group_id, view in seen.groups.items() for name in transitions(self._groups.get(group_id), view)
-        }
-        yield from of_groups
+            written, removed = _RECORDS[type(record.key)]
+            names.add(removed if record.value is None else written)
+        of_groups: set[str] = set()
+        for group_id, view in seen.groups.items():
+            of_groups.update(transitions(self._groups.get(group_id), view))
+        names |= of_groups
         if isinstance(event, ev.Request | ev.TimerFired):  # what takes a conversion back is none
-            yield from self._conversions(seen)
+            names.update(self._conversions(seen))
         situation = Situation(
             self._settings,
             event,
@@ -104,10 +133,14 @@ class Watcher:
             loading=self._loading,
             leader_syncs=self._leader_syncs,
         )
-        yield from (f"rule {rule}" for rule in rules_of(situation, of_groups, self._rules, met=met))
+        rules = rules_of(situation, of_groups, self._rules, met=met)
         self._consumers = self._consumers or bool(seen.consumer_groups) or _of_consumers(event)
         if self._consumers and (self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request)):
-            yield from self._of_consumers(event, seen, met=met)
+            for group_id, consumers in seen.consumer_groups.items():
+                names.update(consumer_transitions(self._consumer_groups.get(group_id), consumers))
+            rules += self._of_consumers(event, seen, met=met)
+        names.update([_RULES[rule] for rule in rules])
+        return names
 
     def _conversions(self, seen: Observation) -> Iterator[str]:
         """Groups that were of one kind and are of the other."""
@@ -121,9 +154,7 @@ class Watcher:
                     self._downgrades[group_id] = now.generation_id
                 yield f"conversion {'consumer' if consumers.members else 'Empty consumer'} → {now.state.value}"
 
-    def _of_consumers(self, event: ev.Event, seen: Observation, *, met: bool) -> Iterator[str]:
-        for group_id, view in seen.consumer_groups.items():
-            yield from consumer_transitions(self._consumer_groups.get(group_id), view)
+    def _of_consumers(self, event: ev.Event, seen: Observation, *, met: bool) -> list[str]:
         situation = ConsumerSituation(
             self._settings,
             event,
@@ -136,7 +167,7 @@ class Watcher:
             downgrades=self._downgrades,
             leader_syncs=self._leader_syncs,
         )
-        yield from (f"rule {rule}" for rule in consumer_rules_of(situation, self._rules, met=met))
+        return consumer_rules_of(situation, self._rules, met=met)
 
     def _follow(self, event: ev.Event, seen: Observation) -> None:
         for key, deadline in seen.timers.items():
@@ -189,7 +220,7 @@ def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[s
     """States and transitions between two views of a group; one event may go through Preparing and on (C-ST-12…14)."""
     if after is None:
         return
-    yield f"state {after.state.value}"
+    yield _STATES[after.state]
     if before is None:
         return
     if before.state is not after.state or before.generation_id != after.generation_id:
@@ -203,12 +234,12 @@ def consumer_transitions(before: ConsumerGroupView | None, after: ConsumerGroupV
     """States and transitions of a consumer group and its members between two views."""
     if after is None:
         return
-    yield f"consumer-state {after.state.value}"
+    yield _CONSUMER_STATES[after.state]
     if before is not None and before.state is not after.state:
         yield f"consumer-transition {before.state.value} → {after.state.value}"
     were = {row.member_id: row.state for row in before.members} if before is not None else {}
     for row in after.members:
-        yield f"member-state {row.state.name}"
+        yield _MEMBER_STATES[row.state]
         was = were.get(row.member_id, row.state)
         if was is not row.state:
             yield f"member-transition {was.name} → {row.state.name}"

@@ -7,32 +7,46 @@ step says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.records import GroupMetadataKey
 
-from .open_rules import OpenRules, Tables, always, names
+from .open_rules import OpenRules, Part, Selection, Table, names, parts_of
 from .rules_join import JOIN
 from .rules_rest import ANY, APPENDED, DELETE, DESCRIBE, FAILED, HEARTBEAT, LEAVE, LIST, SYNC, TIMER
 from .situation import Situation
 
-_OF_BODY: dict[type, Tables] = {
-    m.JoinGroupRequest: JOIN,
-    m.SyncGroupRequest: ((always, SYNC),),
-    m.HeartbeatRequest: ((always, HEARTBEAT),),
-    m.LeaveGroupRequest: ((always, LEAVE),),
-}
-#: these speak of the answer, so they are asked only if it came at once
-_OF_ANSWER: dict[type, Tables] = {
-    m.DescribeGroupsRequest: ((always, DESCRIBE),),
-    m.ListGroupsRequest: ((always, LIST),),
-}
-_DELETE: Tables = ((always, DELETE),)
-_TIMER: Tables = ((always, TIMER),)
-_FAILED: Tables = ((always, FAILED),)
-_APPENDED: Tables = ((always, APPENDED),)
+#: of consumer groups the others are
+_TIMERS = (ev.TimerKind.JOIN, ev.TimerKind.SYNC, ev.TimerKind.SESSION, ev.TimerKind.OPERATION)
+
+
+def _answered(s: Situation) -> bool:
+    return s.answer is not None
+
+
+def _of_classic(s: Situation) -> bool:
+    return isinstance(s.event, ev.TimerFired) and s.event.key.kind in _TIMERS
+
+
+_HAPPENED = (
+    Table(TIMER, _of_classic, of=(ev.TimerFired,)),
+    Table(FAILED, _of_classic, of=(ev.TimerFired,), needs=Part.REPLIES),
+    Table(FAILED, of=(ev.AppendFailed,), needs=Part.REPLIES),
+    Table(APPENDED, of=(ev.Appended,)),
+    *ANY,
+)
+_ASKED = (
+    *JOIN,
+    Table(SYNC, of=(m.SyncGroupRequest,)),
+    Table(HEARTBEAT, of=(m.HeartbeatRequest,)),
+    Table(LEAVE, of=(m.LeaveGroupRequest,)),
+    # these speak of the answer, so they are asked only if it came at once
+    Table(DESCRIBE, _answered, of=(m.DescribeGroupsRequest,)),
+    Table(LIST, _answered, of=(m.ListGroupsRequest,)),
+    Table(DELETE, of=(m.DeleteGroupsRequest,)),
+)
+#: what is asked for where a request met a consumer group, and otherwise
+_MET, _ALL = Selection(_HAPPENED), Selection((*_HAPPENED, *_ASKED))
 
 #: rules whose being reached is seen on a state or a transition
 _OF_TRANSITION = {
@@ -47,14 +61,12 @@ _OF_TRANSITION = {
     "transition PreparingRebalance → Empty": "C-ST-14",
     "transition CompletingRebalance → Stable": "C-ST-15",
 }
-#: of consumer groups the others are
-_TIMERS = (ev.TimerKind.JOIN, ev.TimerKind.SYNC, ev.TimerKind.SESSION, ev.TimerKind.OPERATION)
 _OF_EVENT = ("C-ST-07", "C-ST-16", "C-ST-17")
 
 RULES: tuple[str, ...] = tuple(
     dict.fromkeys(
         [
-            *names((*_OF_BODY.values(), *_OF_ANSWER.values(), _DELETE, _TIMER, _APPENDED, _FAILED, ANY)),
+            *names((*_HAPPENED, *_ASKED)),
             *_OF_TRANSITION.values(),
             *_OF_EVENT,
         ]
@@ -86,36 +98,18 @@ UNREACHED_RULES: dict[str, str] = {
 }  # fmt: skip
 
 
-def rules_of(situation: Situation, features: set[str], left: OpenRules, *, met: bool) -> Iterator[str]:
+def rules_of(situation: Situation, features: set[str], left: OpenRules, *, met: bool) -> list[str]:
     """The rules that decided in this step; ``features`` are its states and transitions. Rules that are not ``left``,
     having been reached before, may be left out. ``met``: the request met a consumer group, so that nothing is decided
     here."""
-    yield from (_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION)
-    for tables in _tables(situation, met=met):
-        yield from left.shown(tables, situation)
     event, seen = situation.event, situation.seen
+    happened = type(event if situation.body is None else situation.body)
+    found = [_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION]
+    found += left.shown((_MET if met else _ALL).of(happened, parts_of(seen)), situation)
     if isinstance(event, ev.Load) and any(view and view.members for view in seen.groups.values()):
-        yield "C-ST-07"
+        found.append("C-ST-07")
     elif isinstance(event, ev.Unload) and situation.groups:
-        yield "C-ST-16"
+        found.append("C-ST-16")
     elif any(record.value is None and isinstance(record.key, GroupMetadataKey) for record in seen.records):
-        yield "C-ST-17"
-
-
-def _tables(situation: Situation, *, met: bool) -> Iterator[Tables]:
-    event, body = situation.event, situation.body
-    if body is not None and not met:
-        yield _OF_BODY.get(type(body), ())
-        if situation.answer is not None:
-            yield _OF_ANSWER.get(type(body), ())
-        if isinstance(body, m.DeleteGroupsRequest):
-            yield _DELETE
-    elif isinstance(event, ev.TimerFired) and event.key.kind in _TIMERS:
-        yield _TIMER
-        yield _FAILED
-    elif isinstance(event, ev.AppendFailed):
-        yield _FAILED
-    elif isinstance(event, ev.Appended):
-        yield _APPENDED
-    if situation.seen.groups or situation.seen.timers:
-        yield ANY
+        found.append("C-ST-17")
+    return found

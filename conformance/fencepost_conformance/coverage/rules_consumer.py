@@ -14,11 +14,12 @@ from fencepost.protocol.messages import LeaveGroupRequest
 
 from .consumer_situation import ConsumerSituation as S
 from .consumer_situation import pending
-from .open_rules import Tables, always, names
+from .open_rules import Part, Table, Tables, names
 
 _Rules = dict[str, Callable[[S], bool]]
 _STABLE, _UNREVOKED = MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS
 _UNRELEASED, _UNKNOWN = MemberState.UNRELEASED_PARTITIONS, MemberState.UNKNOWN
+_SESSION = TimerKind.CONSUMER_SESSION
 
 
 def _blank(text: str | None) -> bool:
@@ -176,26 +177,30 @@ _ACCEPTED: _Rules = {
     "M-TMR-07": lambda s: _was(s, _STABLE) and not _aligned(s),
     "M-RACK-01": lambda s: s.accepted and s.now is not None and s.now.rack_id is not None,
 }
-#: likewise, whatever became of it
-_HEARTBEAT: _Rules = {
+#: likewise, where it changed a group
+_CHANGED: _Rules = {
     "M-VAL-21": lambda s: s.before is None and s.classic_before is None and s.now is not None,
-    "M-HB-10": lambda s: s.error is E.NONE,
     "M-REC-17": lambda s: bool(s.granted) and s.now is not None and s.now.member_epoch > 0,
     "M-REC-21": lambda s: bool(s.granted & pending(s.member)),
     "M-REC-25": lambda s: s.resubscribed and bool(s.dropped) and s.now.member_epoch == s.member.member_epoch,  # type: ignore[union-attr]
-    "M-PE-04": lambda s: s.now is not None and s.now.member_epoch == c.STATIC_LEAVE_EPOCH and bool(s.now.assigned),
-    "M-PE-07": lambda s: (
-        s.now is not None
-        and s.now.member_epoch == c.STATIC_LEAVE_EPOCH
-        and any(0 in (row.assignment_epochs or ()) for row in s.now.assigned)
-    ),
-    "M-RX-03": lambda s: bool(s.seen.tasks),
-    "M-RX-06": lambda s: bool(s.seen.tasks and s.event.denied_topics),  # type: ignore[union-attr]
     "M-RX-07": lambda s: s.resubscribed and bool(s.now.subscribed_topic_regex and s.dropped),  # type: ignore[union-attr]
 }
+#: likewise, where its sender is a static member that has left for a while
+_AWAY: _Rules = {
+    "M-PE-04": lambda s: bool(s.now.assigned),  # type: ignore[union-attr]
+    "M-PE-07": lambda s: any(0 in (row.assignment_epochs or ()) for row in s.now.assigned),  # type: ignore[union-attr]
+}
+#: likewise, where it was answered
+_TAKEN: _Rules = {"M-HB-10": lambda s: s.error is E.NONE}
+#: likewise, where it set work going
+_TASKS: _Rules = {
+    "M-RX-03": lambda s: bool(s.seen.tasks),
+    "M-RX-06": lambda s: bool(s.seen.tasks and s.event.denied_topics),  # type: ignore[union-attr]
+}
+#: of replication that answers heartbeats
+_REPLICATED: _Rules = {"M-HB-11": lambda s: bool(s.answers)}
 #: of any step that answers heartbeats
 _ANSWERED: _Rules = {
-    "M-HB-11": lambda s: isinstance(s.event, ev.Appended) and bool(s.answers),
     "M-RSP-01": lambda s: any(body.assignment is not None for _, body in s.answers),
     "M-RSP-02": lambda s: any(body.assignment for _, body in s.answers),
     "M-RSP-03": lambda s: any(
@@ -234,55 +239,71 @@ _SEEN: _Rules = {
         and any(row.member_epoch == c.STATIC_LEAVE_EPOCH for row in view.members)
         for view in s.seen.consumer_groups.values()
     ),
-    "M-META-03": lambda s: isinstance(s.event, ev.TopicsChanged) and bool(s.seen.consumer_groups),
-    "M-META-04": lambda s: isinstance(s.event, ev.Load) and bool(s.seen.consumer_groups),
     "M-META-05": lambda s: any(
         view is not None and any("ghosts" in row.subscribed_topic_names for row in view.members)
         for view in s.seen.consumer_groups.values()
     ),
     "M-PE-01": lambda s: any(view is not None and view.partition_epochs for view in s.seen.consumer_groups.values()),
-    "M-PE-05": lambda s: (
-        isinstance(s.event, ev.Load)
-        and any(view is not None and view.partition_epochs for view in s.seen.consumer_groups.values())
-    ),
     "M-RX-01": lambda s: any(view is not None and view.regexes for view in s.seen.consumer_groups.values()),
 }  # fmt: skip
-#: of any event that is no request
-_HAPPENED: _Rules = {
-    "M-TMR-08": lambda s: (
-        isinstance(s.event, ev.AppendFailed)
-        and any(at == s.event.at_ms + 500 for key, at in s.seen.timers.items() if key.kind.value.startswith("consumer"))
+#: of a change of topics that changes a group
+_TOPICS: _Rules = {"M-META-03": lambda s: bool(s.seen.consumer_groups)}
+#: of a load that brings groups
+_LOADED: _Rules = {
+    "M-META-04": lambda s: bool(s.seen.consumer_groups),
+    "M-PE-05": lambda s: any(view is not None and view.partition_epochs for view in s.seen.consumer_groups.values()),
+}
+#: of an append that fails
+_FAILED: _Rules = {
+    "M-TMR-08": lambda s: any(
+        at == s.event.at_ms + 500 for key, at in s.seen.timers.items() if key.kind.value.startswith("consumer")
     ),
+    "M-TMR-10": lambda s: any(key.kind is _SESSION for key in s.armed),
+}
+#: of a timer that fires
+_FIRED: _Rules = {
     "M-TMR-09": lambda s: _by_timer(s, TimerKind.CONSUMER_SESSION) and s.member is None and not s.seen.records,
-    "M-TMR-10": lambda s: (
-        isinstance(s.event, ev.AppendFailed)
-        and any(key.kind is TimerKind.CONSUMER_SESSION for key in s.armed)
-    ),
-    "M-RX-04": lambda s: isinstance(s.event, ev.TaskDone) and not s.seen.records,
-    "M-RX-05": lambda s: isinstance(s.event, ev.TaskDone) and bool(s.wrote(r.ConsumerGroupRegularExpressionKey)),
-    "M-EPOCH-07": lambda s: isinstance(s.event, ev.TaskDone) and s.bumped,
-    "M-CFG-01": lambda s: isinstance(s.event, ev.GroupConfigChanged) and s.event.config is not None,
-}  # fmt: skip
-#: of any step
-_ANY: _Rules = {
-    "M-RX-02": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey, removed=True)),
+}
+#: of work that ends
+_TASK: _Rules = {
+    "M-RX-04": lambda s: not s.seen.records,
+    "M-RX-05": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey)),
+    "M-EPOCH-07": lambda s: s.bumped,
+}
+#: of a group's configuration
+_CONFIGURED: _Rules = {"M-CFG-01": lambda s: s.event.config is not None}  # type: ignore[union-attr]
+#: of any step that writes
+_ANY_WRITTEN: _Rules = {"M-RX-02": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey, removed=True))}
+#: of any description
+_DESCRIBED: _Rules = {
     "M-DESC-01": lambda s: any(
         isinstance(reply.body, c.ConsumerGroupDescribeResponse) and any(group.members for group in reply.body.groups)
         for reply in s.seen.replies
     ),
-}  # fmt: skip
+}
+_BEAT = (c.ConsumerGroupHeartbeatRequest,)
 HEARTBEAT: Tables = (
-    (lambda s: s.error not in (None, E.NONE), _REFUSED),
-    (lambda s: bool(s.seen.records), _WRITTEN),
-    (lambda s: s.accepted, _ACCEPTED),
-    (always, _HEARTBEAT),
+    Table(_REFUSED, lambda s: s.error not in (None, E.NONE), of=_BEAT, needs=Part.REPLIES),
+    Table(_WRITTEN, of=_BEAT, needs=Part.RECORDS),
+    Table(_ACCEPTED, lambda s: s.accepted, of=_BEAT),
+    Table(_CHANGED, of=_BEAT, needs=Part.CONSUMER_GROUPS),
+    Table(_AWAY, lambda s: s.now is not None and s.now.member_epoch == c.STATIC_LEAVE_EPOCH, of=_BEAT),
+    Table(_TAKEN, of=_BEAT, needs=Part.REPLIES),
+    Table(_TASKS, of=_BEAT, needs=Part.TASKS),
 )
 ANY: Tables = (
-    (lambda s: bool(s.answers), _ANSWERED),
-    (lambda s: s.fenced, _FENCED),
-    (lambda s: bool(s.seen.consumer_groups), _SEEN),
-    (lambda s: s.body is None, _HAPPENED),
-    (always, _ANY),
+    Table(_REPLICATED, of=(ev.Appended,), needs=Part.REPLIES),
+    Table(_ANSWERED, lambda s: bool(s.answers), needs=Part.REPLIES),
+    Table(_FENCED, lambda s: s.fenced, needs=Part.RECORDS),
+    Table(_SEEN, needs=Part.CONSUMER_GROUPS),
+    Table(_TOPICS, of=(ev.TopicsChanged,), needs=Part.CONSUMER_GROUPS),
+    Table(_LOADED, of=(ev.Load,), needs=Part.CONSUMER_GROUPS),
+    Table(_FAILED, of=(ev.AppendFailed,)),
+    Table(_FIRED, of=(ev.TimerFired,)),
+    Table(_TASK, of=(ev.TaskDone,)),
+    Table(_CONFIGURED, of=(ev.GroupConfigChanged,)),
+    Table(_ANY_WRITTEN, needs=Part.RECORDS),
+    Table(_DESCRIBED, of=(c.ConsumerGroupDescribeRequest,), needs=Part.REPLIES),
 )
 OF_MEMBER_STATE = {_STABLE: "M-MS-01", _UNREVOKED: "M-MS-02", _UNRELEASED: "M-MS-03", _UNKNOWN: "M-MS-04"}
 OF_STATE = {
@@ -292,7 +313,7 @@ OF_STATE = {
     ConsumerGroupState.STABLE: "M-ST-04",
 }
 
-CONSUMER_RULES: tuple[str, ...] = (*names((HEARTBEAT, ANY)), *OF_STATE.values(), *OF_MEMBER_STATE.values())
+CONSUMER_RULES: tuple[str, ...] = (*names((*HEARTBEAT, *ANY)), *OF_STATE.values(), *OF_MEMBER_STATE.values())
 
 _MIXED = "concerns groups with members of both protocols"
 _OTHER = "follows from other rules; every record, view and timer it speaks of is compared"

@@ -8,7 +8,11 @@ from typing import TypeVar
 from fencepost.protocol import consumer_records as r
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
-from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+)
 from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, decode_subscription, decode_topics
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.events import TimerKind
@@ -17,7 +21,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from fencepost.protocol.view import GroupState, MemberView
 
 from .consumer_situation import ConsumerSituation as S
-from .open_rules import Tables, always
+from .open_rules import Part, Table, Tables
 from .rules_mixed import MixedRules
 
 T = TypeVar("T")
@@ -271,30 +275,40 @@ _CONVERTED: MixedRules = {
     "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
     "X-DOWN-08": _all_classic,
 }  # fmt: skip
-#: of any event that is no request
-_HAPPENED: MixedRules = {
-    "X-UP-16": _old_sync_ends,
+#: of replication, and of any timer that fires
+_ENDED: MixedRules = {"X-UP-16": _old_sync_ends}
+#: of any timer that fires
+_FIRED: MixedRules = {
     "X-DOWN-33": lambda s: (
         isinstance(s.event, ev.TimerFired) and s.event.key.kind in _CONSUMER_TIMERS and s.classic_before is not None
     ),
-}  # fmt: skip
-#: of any step
-_ANY: MixedRules = {
+}
+#: of any description
+_DESCRIBED: MixedRules = {
     "C-ADM-06": lambda s: any(
         isinstance(reply.body, ConsumerGroupDescribeResponse)
         and any(row.error_code is E.GROUP_ID_NOT_FOUND for row in reply.body.groups)
         for reply in s.seen.replies
     ),
-    "X-DOWN-09": _cannot_leave,
-}  # fmt: skip
-UPGRADE: Tables = ((always, _UPGRADE),)
+}
+#: of any step in which a member may depart
+_DEPARTING: MixedRules = {"X-DOWN-09": _cannot_leave}
+UPGRADE: Tables = (Table(_UPGRADE, of=(ConsumerGroupHeartbeatRequest,)),)
+_CONSUMERS = Part.CONSUMER_GROUPS
 ANY: Tables = (
-    (lambda s: s.downgraded, _DOWNGRADED),
-    (lambda s: isinstance(s.body, m.JoinGroupRequest), _JOIN),
-    (lambda s: s.body is not None and (s.before is None) is not (s.after is None), _EXCHANGED),
-    (lambda s: getattr(s.body, "instance_id", None) is not None, _STATIC),
-    (lambda s: isinstance(s.body, m.HeartbeatRequest), _BEAT),
-    (lambda s: s.fenced or s.upgraded or s.downgraded, _CONVERTED),
-    (lambda s: s.body is None, _HAPPENED),
-    (always, _ANY),
+    Table(_DOWNGRADED, lambda s: s.downgraded, needs=_CONSUMERS),
+    Table(_JOIN, of=(m.JoinGroupRequest,), needs=_CONSUMERS),
+    Table(
+        _EXCHANGED,
+        lambda s: (s.before is None) is not (s.after is None),
+        of=(m.JoinGroupRequest, ConsumerGroupHeartbeatRequest),
+        needs=_CONSUMERS,
+    ),
+    Table(_STATIC, lambda s: s.body.instance_id is not None, of=(ConsumerGroupHeartbeatRequest,), needs=_CONSUMERS),
+    Table(_BEAT, of=(m.HeartbeatRequest,)),
+    Table(_CONVERTED, lambda s: s.fenced or s.upgraded or s.downgraded, needs=_CONSUMERS | Part.RECORDS),
+    Table(_ENDED, of=(ev.Appended, ev.TimerFired)),
+    Table(_FIRED, of=(ev.TimerFired,)),
+    Table(_DESCRIBED, of=(ConsumerGroupDescribeRequest,), needs=Part.REPLIES),
+    Table(_DEPARTING, of=(ev.TimerFired, m.LeaveGroupRequest, ConsumerGroupHeartbeatRequest)),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.view import GroupState
 
-from .open_rules import Tables, always
+from .open_rules import Part, Table, Tables
 from .situation import Situation as S
 
 _EMPTY, _PREPARING = GroupState.EMPTY, GroupState.PREPARING_REBALANCE
@@ -163,10 +164,11 @@ _JOIN: _Rules = {
     ),
     "C-JOIN-67": lambda s: s.body.reason is not None,
 }
+_OF = (JoinGroupRequest,)
 JOIN: Tables = (
-    (lambda s: s.error not in (None, E.NONE), _REFUSED),
-    (lambda s: s.added is not None, _ADDED),
-    (lambda s: s.replaced is not None, _REPLACED),
-    (lambda s: s.member is not None, _KNOWN),
-    (always, _JOIN),
+    Table(_REFUSED, lambda s: s.error not in (None, E.NONE), of=_OF, needs=Part.REPLIES),
+    Table(_ADDED, lambda s: s.added is not None, of=_OF, needs=Part.GROUPS),
+    Table(_REPLACED, lambda s: s.replaced is not None, of=_OF, needs=Part.GROUPS),
+    Table(_KNOWN, lambda s: s.member is not None, of=_OF),
+    Table(_JOIN, of=_OF),
 )

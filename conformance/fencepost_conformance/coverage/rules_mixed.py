@@ -13,8 +13,7 @@ from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.settings import MigrationPolicy
 
 from .consumer_situation import ConsumerSituation as S
-from .consumer_situation import member_of
-from .open_rules import Tables, always
+from .open_rules import Part, Table, Tables
 
 MixedRules = dict[str, Callable[[S], bool]]
 _UNREVOKED, _UNRELEASED = MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS
@@ -164,12 +163,13 @@ LEAVE: MixedRules = {
     "X-LEAVE-05": lambda s: s.downgraded,
     "X-LEAVE-06": lambda s: bool(s.gone) and len({row.member_id for row in s.body.members}) < len(s.body.members),
 }
-OF_BODY: dict[type, Tables] = {
-    m.JoinGroupRequest: ((always, JOIN),),
-    m.SyncGroupRequest: ((always, SYNC),),
-    m.HeartbeatRequest: ((always, HEARTBEAT),),
-    m.LeaveGroupRequest: ((always, LEAVE),),
-}
+#: of requests of the classic protocol that met a consumer group
+MET: Tables = (
+    Table(JOIN, of=(m.JoinGroupRequest,)),
+    Table(SYNC, of=(m.SyncGroupRequest,)),
+    Table(HEARTBEAT, of=(m.HeartbeatRequest,)),
+    Table(LEAVE, of=(m.LeaveGroupRequest,)),
+)
 
 
 def _expired(s: S, kind: TimerKind) -> bool:
@@ -199,21 +199,19 @@ _FIRED: MixedRules = {
     "X-TMR-02": lambda s: _expired(s, TimerKind.CONSUMER_JOIN),
     "X-TMR-03": lambda s: _expired(s, TimerKind.CONSUMER_SYNC),
 }  # fmt: skip
-#: of any step
-_ANY: MixedRules = {
+#: of any step that sets or cancels timers
+_TIMERS: MixedRules = {
     "M-TMR-03": lambda s: _armed_for(s, TimerKind.CONSUMER_JOIN) or _armed_for(s, TimerKind.CONSUMER_SYNC),
-    "X-TMR-04": lambda s: (
-        isinstance(s.event, ev.Load)
-        and any(
-            _classic(member_of(view, row.member_id))
-            for view in s.seen.consumer_groups.values()
-            if view is not None
-            for row in view.members
-        )
+}
+#: of a load that brings groups
+_LOADED: MixedRules = {
+    "X-TMR-04": lambda s: any(
+        _classic(row) for view in s.seen.consumer_groups.values() if view is not None for row in view.members
     ),
-}  # fmt: skip
+}
 ANY: Tables = (
-    (lambda s: bool(s.told), _TOLD),
-    (lambda s: isinstance(s.event, ev.TimerFired), _FIRED),
-    (always, _ANY),
+    Table(_TOLD, lambda s: bool(s.told), needs=Part.REPLIES),
+    Table(_FIRED, of=(ev.TimerFired,)),
+    Table(_TIMERS, needs=Part.TIMERS),
+    Table(_LOADED, of=(ev.Load,), needs=Part.CONSUMER_GROUPS),
 )

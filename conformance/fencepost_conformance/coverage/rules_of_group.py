@@ -3,20 +3,16 @@ others are not shown by any trace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fencepost.protocol import consumer_messages as c
 
 from . import rules_conversion, rules_mixed
 from .consumer_situation import ConsumerSituation
-from .open_rules import OpenRules, Tables, names
+from .open_rules import OpenRules, Selection, names, parts_of
 from .rules_consumer import ANY, HEARTBEAT, OF_MEMBER_STATE, OF_STATE
 
 #: rules of all three parts that only traces of mixed groups show
 MIXED_RULES: tuple[str, ...] = tuple(
-    dict.fromkeys(
-        names((*rules_mixed.OF_BODY.values(), rules_mixed.ANY, rules_conversion.UPGRADE, rules_conversion.ANY))
-    )
+    dict.fromkeys(names((*rules_mixed.MET, *rules_mixed.ANY, *rules_conversion.UPGRADE, *rules_conversion.ANY)))
 )
 _HOW = "says how Kafka does it; every record, view, timer and answer that comes of it is compared"
 UNREACHED_MIXED_RULES: dict[str, str] = {
@@ -28,27 +24,25 @@ UNREACHED_MIXED_RULES: dict[str, str] = {
 }
 
 
-def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, met: bool) -> Iterator[str]:
+#: what is asked for in any step; and where a request of the classic protocol met a consumer group, in a heartbeat, and
+#: in one that met a classic group
+_ANY = (*ANY, *rules_mixed.ANY, *rules_conversion.ANY)
+_MET, _HEARTBEAT = Selection((*_ANY, *rules_mixed.MET)), Selection((*_ANY, *HEARTBEAT))
+_UPGRADE = Selection((*_ANY, *rules_conversion.UPGRADE))
+
+
+def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, met: bool) -> list[str]:
     """The rules that decided in this step, of those that are ``left``; ``met``: a request of the classic protocol met a
     consumer group."""
-    yield from left.shown(_tables(situation, met=met), situation)
-    for view in situation.seen.consumer_groups.values():
-        if view is not None:
-            yield OF_STATE[view.state]
-            yield from (OF_MEMBER_STATE[row.state] for row in view.members)
-
-
-#: what is asked for in any step, and in one with such a request
-_ANY: Tables = (*ANY, *rules_mixed.ANY, *rules_conversion.ANY)
-_HEARTBEAT: Tables = (*_ANY, *HEARTBEAT)
-_UPGRADE: Tables = (*_ANY, *rules_conversion.UPGRADE)
-_OF_BODY = {body: (*_ANY, *tables) for body, tables in rules_mixed.OF_BODY.items()}
-
-
-def _tables(situation: ConsumerSituation, *, met: bool) -> Tables:
-    if met:
-        return _OF_BODY[type(situation.body)]
-    if isinstance(situation.body, c.ConsumerGroupHeartbeatRequest):
+    body, seen = situation.body, situation.seen
+    selection = _MET if met else _HEARTBEAT
+    if isinstance(body, c.ConsumerGroupHeartbeatRequest):
         classic = situation.classic_before
-        return _UPGRADE if classic is not None and classic.members else _HEARTBEAT
-    return _ANY
+        selection = _UPGRADE if classic is not None and classic.members else _HEARTBEAT
+    happened = type(situation.event if body is None else body)
+    found = left.shown(selection.of(happened, parts_of(seen)), situation)
+    for view in seen.consumer_groups.values():
+        if view is not None:
+            found.append(OF_STATE[view.state])
+            found += [OF_MEMBER_STATE[row.state] for row in view.members]
+    return found

@@ -9,7 +9,7 @@ from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.events import AppendFailed, Request, TimerKind
 from fencepost.protocol.view import GroupState, GroupView
 
-from .open_rules import Tables, always
+from .open_rules import Part, Table, Tables
 from .situation import Situation as S
 
 _EMPTY, _PREPARING = GroupState.EMPTY, GroupState.PREPARING_REBALANCE
@@ -313,28 +313,37 @@ _TIMERS: Rules = {
 #: of any step that changes groups
 _CHANGED: Rules = {
     "C-ST-06": lambda s: any(view and view.previous_state is GroupState.DEAD for view in s.seen.groups.values()),
+    "C-JOIN-76": _leader_moved,
+}  # fmt: skip
+#: of any step after which a group that it changes is about to rebalance
+_GATHERING: Rules = {
     "C-ST-20": lambda s: any(
         new.state is _PREPARING and new.previous_state is _EMPTY and old.state is _EMPTY for old, new in _changes(s)
     ),
     "C-ST-26": lambda s: any(view and view.state is _PREPARING and not view.members for view in s.seen.groups.values()),
-    "C-ST-27": lambda s: any(
-        new.generation_id == old.generation_id + 1
-        and new.state is old.state
-        and new.previous_state is old.previous_state
-        and new.state in (_EMPTY, _PREPARING)
-        for old, new in _changes(s)
-    ),
     "C-JOIN-42": lambda s: any(new.state is _PREPARING and old.state is not _PREPARING for old, new in _changes(s)),
-    "C-JOIN-76": _leader_moved,
 }  # fmt: skip
-#: of any step
-_ANY: Rules = {
+#: of any step that completes a join phase of nobody
+_UNCHANGED: Rules = {
+    "C-ST-27": lambda s: any(
+        new.state is old.state and new.previous_state is old.previous_state and new.state in (_EMPTY, _PREPARING)
+        for old, new in s.completed
+    ),
+}
+#: of any step that answers, and changes a group or its timers
+_ANSWERED: Rules = {
     "C-JOIN-49": lambda s: any(isinstance(r.body, m.JoinGroupResponse) and r.body.members for r in s.seen.replies),
 }  # fmt: skip
 _KINDS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
 ANY: Tables = (
-    (lambda s: bool(s.completed), _COMPLETED),
-    (lambda s: any(key.kind in _KINDS for key in s.seen.timers), _TIMERS),
-    (lambda s: bool(s.seen.groups), _CHANGED),
-    (always, _ANY),
+    Table(_COMPLETED, lambda s: bool(s.completed), needs=Part.GROUPS),
+    Table(_TIMERS, lambda s: any(key.kind in _KINDS for key in s.seen.timers), needs=Part.TIMERS),
+    Table(_UNCHANGED, lambda s: bool(s.completed), needs=Part.GROUPS),
+    Table(
+        _GATHERING,
+        lambda s: any(view and view.state is _PREPARING for view in s.seen.groups.values()),
+        needs=Part.GROUPS,
+    ),
+    Table(_CHANGED, needs=Part.GROUPS),
+    Table(_ANSWERED, lambda s: bool(s.seen.groups or s.seen.timers), needs=Part.REPLIES),
 )
