@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from fencepost.coordinator.consumer import update
 from fencepost.coordinator.mixed import downgrade, upgrade
 from fencepost.member import completing
-from fencepost_conformance.mutants.mutant import Patches
+from fencepost_conformance.mutants.patched import Patches
 
 
 def forgets_what_was_assigned(patches):

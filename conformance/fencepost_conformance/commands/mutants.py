@@ -65,7 +65,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
 
 def _list(*, as_json: bool) -> None:
     rows = {
-        mutant.name: {"side": mutant.side.value, "source": mutant.source, "text": mutant.text}
+        mutant.name: {"side": mutant.side.value, "source": mutant.source, "text": mutant.words}
         for mutant in MUTANTS.values()
     }
     finish(
@@ -77,5 +77,5 @@ def catalogue() -> Listing:
     """The mutants that there are."""
     listing = Listing(("mutant", "side", "source", "what it does"))
     for mutant in MUTANTS.values():
-        listing.add(mutant.name, mutant.side.value, mutant.source, escape(mutant.text))
+        listing.add(mutant.name, mutant.side.value, mutant.source, escape(mutant.words))
     return listing

@@ -10,7 +10,8 @@ from fencepost.member.consumer_protocol import Assignment
 from fencepost.protocol.events import Topic
 
 from . import assignor_sticky_faults
-from .mutant import Mutant, Patches, Side
+from .mutant import Side
+from .patched import Patches, patched
 
 Topics = Mapping[str, Topic]
 Members = Mapping[str, GroupMember]
@@ -73,24 +74,24 @@ def _racks_before_co_partitioning(patches: Patches) -> None:
 
 A = Side.ASSIGNOR
 FAULTS = (
-    Mutant(
+    patched(
         "topic-without-metadata-raises", A, "KAFKA-3661", "a subscribed topic that does not exist raises",
         _topic_without_metadata_raises,
     ),
-    Mutant(
+    patched(
         "assignment-cached", A, "KAFKA-5277", "the assignor object remembers an assignment and gives it out again",
         _assignment_cached,
     ),
-    Mutant("extras-to-the-last", A, "A-RANGE-01", "the last members get the extra partitions", _extras_to_the_last),
-    Mutant(
+    patched("extras-to-the-last", A, "A-RANGE-01", "the last members get the extra partitions", _extras_to_the_last),
+    patched(
         "dynamic-members-first", A, "A-COM-02", "members are ordered by member id, static or not",
         _dynamic_members_first,
     ),
-    Mutant(
+    patched(
         "circle-begins-anew", A, "A-RR-02", "round-robin begins with the first member at each topic",
         _circle_begins_anew,
     ),
-    Mutant(
+    patched(
         "racks-before-co-partitioning", A, "A-RANGE-06", "topics of equal shape are not kept together",
         _racks_before_co_partitioning,
     ),

@@ -15,7 +15,8 @@ from fencepost.member.consumer_protocol import Subscription
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
 
-from .mutant import Mutant, Patches, Side
+from .mutant import Side
+from .patched import Patches, patched
 
 Members = Mapping[str, GroupMember]
 Topics = Mapping[str, Topic]
@@ -147,46 +148,46 @@ def _server_extras_to_the_last(patches: Patches) -> None:
 
 A = Side.ASSIGNOR
 FAULTS = (
-    Mutant(
+    patched(
         "every-claim-counts", A, "KAFKA-7026", "members that come back with old claims keep what others hold now",
         _every_claim_counts,
     ),
-    Mutant(
+    patched(
         "last-claim-wins", A, "KAFKA-12984", "of two claims the one that is read last counts", _last_claim_wins,
     ),
-    Mutant(
+    patched(
         "oldest-claim-wins", A, "librdkafka 4252", "of two claims the older generation's counts", _oldest_claim_wins,
     ),
-    Mutant(
+    patched(
         "generation-is-lost", A, "KAFKA-13715", "the leader does not see the generation of a subscription",
         _generation_is_lost,
     ),
-    Mutant(
+    patched(
         "moves-in-one-round", A, "KAFKA-14639", "cooperative-sticky hands on what its owner has not given up",
         _moves_in_one_round,
     ),
-    Mutant(
+    patched(
         "balance-test-turned", A, "KAFKA-15106", "least and most loaded are swapped in the test for balance",
         _balance_test_turned,
     ),
-    Mutant(
+    patched(
         "keeps-in-order-of-arrival", A, "KAFKA-16277", "a member gives up whole topics", _keeps_in_order_of_arrival,
     ),
-    Mutant(
+    patched(
         "former-owner-unsubscribed", A, "A-STICKY-25", "a partition goes back to a member that unsubscribed from it",
         _former_owner_unsubscribed,
     ),
-    Mutant(
+    patched(
         "nothing-is-like-everything", A, "A-STICKY-26", "a member without topics gets those of the others",
         _nothing_is_like_everything,
     ),
-    Mutant(
+    patched(
         "gives-up-above-the-minimum", A, "KAFKA-18688", "uniform takes the extra partition from who has it",
         _gives_up_above_the_minimum,
     ),
-    Mutant("topics-are-not-balanced", A, "A-UHET-03", "uniform only deals what is free", _topics_are_not_balanced),
-    Mutant("starts-anew", A, "KAFKA-5277", "uniform does not look at the previous target", _starts_anew),
-    Mutant(
+    patched("topics-are-not-balanced", A, "A-UHET-03", "uniform only deals what is free", _topics_are_not_balanced),
+    patched("starts-anew", A, "KAFKA-5277", "uniform does not look at the previous target", _starts_anew),
+    patched(
         "server-extras-to-the-last", A, "A-SRANGE-02", "the last members get the longer ranges",
         _server_extras_to_the_last,
     ),

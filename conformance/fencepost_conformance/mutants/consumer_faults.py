@@ -39,7 +39,8 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import Record
 
-from .mutant import Mutant, Patches, Side
+from .mutant import Mutant, Side
+from .patched import Patches, patched
 
 UNREVOKED = MemberState.UNREVOKED_PARTITIONS
 
@@ -235,7 +236,7 @@ def _timers_of_one_key(patches: Patches) -> None:
 
 
 FAULTS: tuple[Mutant, ...] = tuple(
-    Mutant(name, Side.CONSUMER_GROUP, source, text, plant)
+    patched(name, Side.CONSUMER_GROUP, source, text, plant)
     for name, source, text, plant in (
         ("epoch-lost-on-return", "KAFKA-16147",
          "a partition that comes back to the member that was to give it up counts as free", _epoch_lost_on_return),

@@ -23,7 +23,8 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 
-from .mutant import Mutant, Patches, Side
+from .mutant import Side
+from .patched import Patches, patched
 
 
 def _heartbeat_while_fenced(patches: Patches) -> None:
@@ -180,70 +181,70 @@ def _subscription_told_once(patches: Patches) -> None:
 
 M = Side.CONSUMER_MEMBER
 FAULTS = (
-    Mutant(
+    patched(
         "joins-while-fenced", M, "KAFKA-16251", "a fenced member joins before its program has let go",
         _heartbeat_while_fenced,
     ),
-    Mutant(
+    patched(
         "old-reconciliation-after-rejoin", M, "KAFKA-16375", "what was being reconciled is taken up after a rejoin",
         _old_reconciliation_outlives_rejoin,
     ),
-    Mutant(
+    patched(
         "equal-sets-are-the-same", M, "KAFKA-16185, KAFKA-16312", "what is given back is not acknowledged",
         _equal_sets_are_the_same,
     ),
-    Mutant(
+    patched(
         "leave-skipped-while-in-flight", M, "KAFKA-16639, KAFKA-17403",
         "no leave is sent while a heartbeat is unanswered", _leave_waits_for_the_answer,
     ),
-    Mutant(
+    patched(
         "consumer-poll-interval-not-watched", M, "KAFKA-15818", "a program that stalls stays in the group",
         _poll_interval_not_watched,
     ),
-    Mutant(
+    patched(
         "unreleased-instance-retried", M, "KAFKA-16815", "a second process of an instance id goes on asking",
         _fatal_code_retried,
     ),
-    Mutant(
+    patched(
         "fenced-keeps-its-epoch", M, "KAFKA-16933", "a fenced member commits at its old epoch", _fenced_keeps_its_epoch
     ),
-    Mutant(
+    patched(
         "joins-at-its-last-epoch", M, "KAFKA-19335", "after a leave the member asks to join at epoch -1",
         _joins_at_its_last_epoch,
     ),
-    Mutant(
+    patched(
         "leaves-before-it-tells", M, "librdkafka#5541", "the leave goes out before the program has let go",
         _leaves_before_it_tells,
     ),
-    Mutant(
+    patched(
         "static-consumer-leaves-for-good", M, "N-HB-09", "a static member leaves with -1",
         _static_member_leaves_for_good,
     ),
-    Mutant(
+    patched(
         "nothing-told-anew", M, "N-HB-04", "after a lost heartbeat only what changed since is told",
         _nothing_told_anew_after_a_failure,
     ),
-    Mutant(
+    patched(
         "acknowledged-before-revoked", M, "INV-CL-05", "a partition is reported as given up before the program knows",
         _acknowledged_before_revoked,
     ),
-    Mutant(
+    patched(
         "untold-partitions-unreported", M, "N-HB-05", "what the program was just given is not reported",
         _untold_partitions_unreported,
     ),
-    Mutant(
+    patched(
         "late-answers-count", M, "N-HB-11", "an answer from before the leave is taken for the join's",
         _late_answers_count,
     ),
-    Mutant(
+    patched(
         "revoked-before-committed", M, "N-REC-04", "partitions are given up before their positions are committed",
         _commit_not_awaited,
     ),
-    Mutant(
+    patched(
         "joins-tell-everything-twice", M, "N-HB-02", "the heartbeat after the join tells everything again",
         _join_counts_as_not_sent,
     ),
-    Mutant(
+    patched(
         "subscription-told-once", M, "KAFKA-16190", "a member that joins again does not repeat what it subscribes to",
         _subscription_told_once,
     ),

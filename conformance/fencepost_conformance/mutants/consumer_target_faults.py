@@ -13,7 +13,8 @@ from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.profile import Profile
 
-from .mutant import Mutant, Patches, Side
+from .mutant import Mutant, Side
+from .patched import Patches, patched
 
 
 def _interval_ignored(patches: Patches) -> None:
@@ -77,7 +78,7 @@ def _regex_forgotten(patches: Patches) -> None:
 
 
 FAULTS: tuple[Mutant, ...] = tuple(
-    Mutant(name, Side.CONSUMER_GROUP, source, text, plant)
+    patched(name, Side.CONSUMER_GROUP, source, text, plant)
     for name, source, text, plant in (
         ("interval-ignored", "M-TGT-08", "a target is computed at every bump", _interval_ignored),
         ("votes-ignored", "M-TGT-02", "the default assignor is used whatever the members ask for", _votes_ignored),

@@ -13,7 +13,8 @@ from fencepost.member.turn import Turn
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse, JoinGroupResponse, SyncGroupResponse
 
-from .mutant import Mutant, Patches, Side
+from .mutant import Side
+from .patched import Patches, patched
 
 
 def _rejoin_forgotten_at_join(patches: Patches) -> None:
@@ -158,67 +159,67 @@ def _commit_not_awaited(patches: Patches) -> None:
 
 M = Side.MEMBER
 FAULTS = (
-    Mutant(
+    patched(
         "rejoin-forgotten-at-join", M, "KAFKA-5154", "the join counts as done when JoinGroup is answered",
         _rejoin_forgotten_at_join,
     ),
-    Mutant(
+    patched(
         "generation-checked-too-late", M, "KAFKA-8104",
         "an assignment is taken although the generation was reset meanwhile", _generation_checked_after_the_state,
     ),
-    Mutant(
+    patched(
         "join-kept-after-failure", M, "KAFKA-9140", "a join that failed is not forgotten, and fails for ever",
         _join_kept_after_failure,
     ),
-    Mutant(
+    patched(
         "late-error-resets", M, "KAFKA-9823", "an error for an older generation resets the present one",
         _late_error_resets,
     ),
-    Mutant(
+    patched(
         "prepare-not-repeated", M, "KAFKA-12983", "after a reset the member joins without giving up what it owned",
         _prepare_not_repeated,
     ),
-    Mutant(
+    patched(
         "id-dropped-on-retriable-error", M, "KAFKA-13214", "the member id is dropped on an error that passes",
         _id_dropped_on_retriable_error,
     ),
-    Mutant(
+    patched(
         "id-dropped-with-generation", M, "K-ERR-05", "ILLEGAL_GENERATION drops the member id too",
         _id_dropped_with_the_generation,
     ),
-    Mutant(
+    patched(
         "poll-interval-not-watched", M, "KAFKA-15818", "a program that stalls stays in the group",
         _poll_interval_not_watched,
     ),
-    Mutant("stall-only-resets", M, "K-HB-03", "a program that stalls does not say that it leaves", _stall_only_resets),
-    Mutant(
+    patched("stall-only-resets", M, "K-HB-03", "a program that stalls does not say that it leaves", _stall_only_resets),
+    patched(
         "static-member-leaves", M, "thomhurst/Dekaf#1348", "a static member leaves when it is closed",
         _static_member_leaves,
     ),
-    Mutant(
+    patched(
         "lost-told-as-nothing", M, "K-CB-02", "the listener does not learn which partitions were lost",
         _lost_told_as_nothing,
     ),
-    Mutant(
+    patched(
         "eager-keeps-partitions", M, "INV-CL-06", "an eager member keeps its partitions while it joins",
         _eager_member_keeps_partitions,
     ),
-    Mutant(
+    patched(
         "no-rejoin-after-revoking", M, "K-CB-06", "a cooperative member that gave up partitions does not join again",
         _no_rejoin_after_revoking,
     ),
-    Mutant(
+    patched(
         "fenced-not-fatal", M, "KAFKA-16815", "a fenced process joins again under its instance id",
         _fenced_heartbeat_not_fatal,
     ),
-    Mutant(
+    patched(
         "rebalance-in-heartbeat-ignored", M, "K-ERR-06", "a member that is told of a rebalance does not join it",
         _rebalance_in_heartbeat_ignored,
     ),
-    Mutant(
+    patched(
         "metadata-not-watched", M, "K-JOIN-02", "a leader does not notice new partitions", _metadata_not_watched
     ),
-    Mutant(
+    patched(
         "commit-not-awaited", M, "K-CB-01", "the member joins before its positions are committed", _commit_not_awaited
     ),
 )  # fmt: skip

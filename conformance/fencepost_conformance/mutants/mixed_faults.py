@@ -37,7 +37,8 @@ from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupMember, Prot
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 
-from .mutant import Mutant, Patches, Side
+from .mutant import Mutant, Side
+from .patched import Patches, patched
 
 # --- conversions -----------------------------------------------------------------------------------------------------
 
@@ -232,7 +233,7 @@ def _each_leaver_bumps(patches: Patches) -> None:
 
 
 FAULTS: tuple[Mutant, ...] = tuple(
-    Mutant(name, Side.MIXED_GROUP, source, text, plant)
+    patched(name, Side.MIXED_GROUP, source, text, plant)
     for name, source, text, plant in (
         ("classic-instance-must-leave-first", "KAFKA-17228",
          "a static member of the consumer protocol cannot replace a classic one that has not left",

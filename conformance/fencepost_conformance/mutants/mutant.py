@@ -1,12 +1,13 @@
-"""A mutant: one function or guard replaced by a faulty one, from outside, for as long as it is planted."""
+"""A mutant: a named fault, written as texts of the core that become other texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+
+from .replacement import DoesNotApply, Replacement, diff, exchanged_code, in_place, replaced
 
 
 class Side(Enum):
@@ -20,49 +21,50 @@ class Side(Enum):
     ASSIGNOR = "assignor"
 
 
-class Patches:
-    """Replacements that are taken back in reverse order."""
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-
-    def attribute(self, owner: Any, name: str, new: Any) -> Any:
-        """Replace an attribute of a module or class; returns the old one."""
-        old = getattr(owner, name)
-        setattr(owner, name, new)
-        self._undo.append(lambda: setattr(owner, name, old))
-        return old
-
-    def item(self, mapping: MutableMapping[Any, Any], key: Any, new: Any) -> Any:
-        """Replace an entry of a table; returns the old one."""
-        old = mapping[key]
-        mapping[key] = new
-        self._undo.append(lambda: mapping.__setitem__(key, old))
-        return old
-
-    def take_back(self) -> None:
-        while self._undo:
-            self._undo.pop()()
-
-
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``source``: where the fault comes from, a known fault of a real system or the rule that it breaks. ``text``: what
-    the faulty program does. ``plant`` makes the replacements."""
+    """``rules``: what it breaks, by ids of the rule book. ``origin``: the fault of a real system that it repeats, a
+    ticket or a commit; empty if it only turns a rule round. ``words``: what the faulty program does."""
 
     name: str
     side: Side
-    source: str
-    text: str
-    plant: Callable[[Patches], None]
+    rules: tuple[str, ...]
+    origin: str
+    words: str
+    replacements: tuple[Replacement, ...]
+
+    @property
+    def source(self) -> str:
+        """Where the fault comes from: the real one, or the rule that it breaks."""
+        return self.origin or self.rules[0]
+
+
+def check(mutant: Mutant) -> None:
+    """Raises ``DoesNotApply``, which names the mutant, the file and what is missing there."""
+    try:
+        exchanged_code(mutant.replacements)
+    except DoesNotApply as reason:
+        raise DoesNotApply(f"mutant {mutant.name} does not apply: {reason}") from None
+
+
+def text_of(mutant: Mutant) -> str:
+    """The fault as a unified diff of the core."""
+    return diff(replaced(mutant.replacements))
 
 
 @contextmanager
 def planted(mutant: Mutant) -> Iterator[None]:
-    """While this is entered, the fault is in the program."""
-    patches = Patches()
-    try:
-        mutant.plant(patches)
+    """While this is entered, the fault is in the program. Raises ``DoesNotApply``."""
+    from .patched import Patched, Patches  # noqa: PLC0415 — until every fault is a text
+
+    if isinstance(mutant, Patched):
+        patches = Patches()
+        try:
+            mutant.plant(patches)
+            yield
+        finally:
+            patches.take_back()
+        return
+    check(mutant)
+    with in_place(mutant.replacements):
         yield
-    finally:
-        patches.take_back()

@@ -38,5 +38,5 @@ def as_markdown(verdicts: Iterable[Verdict]) -> str:
     for verdict in verdicts:
         mutant = MUTANTS[verdict.mutant]
         found = "; ".join(f"{kill.check}: {kill.by}, {counted(kill.steps, 'steps')}" for kill in verdict.kills)
-        lines.append(f"| `{mutant.name}` | {mutant.source} | {mutant.text} | {found or '**survived**'} |")
+        lines.append(f"| `{mutant.name}` | {mutant.source} | {mutant.words} | {found or '**survived**'} |")
     return "\n".join(lines)

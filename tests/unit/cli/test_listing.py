@@ -116,7 +116,7 @@ SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
     ),
     "mutants": (lambda: found(KILL), (f"✓ {MUTANT}", "after 1,234 steps (seed 56)")),
     "mutants, one survives": (found, (f"✗ {MUTANT}", "it survived")),
-    "mutants --list": (mutants.catalogue, (MUTANT, MUTANTS[MUTANT].text.split()[-1])),
+    "mutants --list": (mutants.catalogue, (MUTANT, MUTANTS[MUTANT].words.split()[-1])),
     "validate": (
         lambda: validate.table(VERDICTS),
         ("C-JOIN-43", "REBALANCE_IN_PROGRESS", "orders-of-the-day", "broken: no JSON [a]"),

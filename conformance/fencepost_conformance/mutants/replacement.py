@@ -1,0 +1,182 @@
+"""Texts of the core that become other texts, for as long as a fault is planted.
+
+A replacement names a file, a function in it, and a text that stands once in the body of that function. The changed file
+is compiled, and the function gets the code that comes of it: everybody who has the function, by whatever name, has the
+faulty one then. The core holds no line for the sake of this. If the core has moved away from under a replacement, that
+is told with what is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import unified_diff
+from importlib import import_module
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+import fencepost
+
+_CORE: Final = Path(fencepost.__file__).parent
+_CONTEXT: Final = 2  #: lines around a change that a diff shows
+
+#: What a file of the core becomes, by its path within the package.
+Sources = Mapping[str, str]
+
+
+class DoesNotApply(Exception):
+    """The core is not what a replacement takes it for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """``file``: within the package ``fencepost``. ``where``: a function in it, by its qualified name. ``before`` stands
+    once in the body of the function, and becomes ``after``. Further lines of both are written as if the line that
+    ``before`` begins in had no indentation."""
+
+    file: str
+    where: str
+    before: str
+    after: str
+
+
+def replaced(replacements: Sequence[Replacement]) -> Sources:
+    """The changed files. Raises ``DoesNotApply`` for a replacement that the core has no place for."""
+    return {file: _replaced(file, replacements) for file in dict.fromkeys(each.file for each in replacements)}
+
+
+def diff(sources: Sources) -> str:
+    """Changed files against the core, as a unified diff."""
+    lines: list[str] = []
+    for file, source in sources.items():
+        old, new = _source(file).splitlines(), source.splitlines()
+        name = f"fencepost/{file}"
+        lines += unified_diff(old, new, name, name, n=_CONTEXT, lineterm="")
+    return "\n".join(lines)
+
+
+@contextmanager
+def in_place(replacements: Sequence[Replacement]) -> Iterator[None]:
+    """While this is entered, the replacements are in the program. Raises ``DoesNotApply`` before anything is changed,
+    also for a core that is compiled."""
+    changes = exchanged_code(replacements)
+    before = {function: function.__code__ for function in changes}
+    try:
+        for function, code in changes.items():
+            function.__code__ = code
+        yield
+    finally:
+        for function, code in before.items():
+            function.__code__ = code
+
+
+def exchanged_code(replacements: Sequence[Replacement]) -> dict[FunctionType, CodeType]:
+    """Which functions get which code. Raises ``DoesNotApply``."""
+    changes: dict[FunctionType, CodeType] = {}
+    for file, source in replaced(replacements).items():
+        try:
+            compiled = compile(source, str(_CORE / file), "exec", dont_inherit=True)
+        except SyntaxError as reason:
+            raise DoesNotApply(f"{file} is no Python with it, line {reason.lineno}: {reason.msg}") from None
+        module = import_module(_module_name(file))
+        for where in dict.fromkeys(each.where for each in replacements if each.file == file):
+            function = _function(module, file, where)
+            code = _code(compiled, where)
+            _check(function, code, f"{where} in {file}")
+            changes[function] = code
+    return changes
+
+
+def _module_name(file: str) -> str:
+    return ".".join((fencepost.__name__, *Path(file).with_suffix("").parts))
+
+
+def _source(file: str) -> str:
+    try:
+        return (_CORE / file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DoesNotApply(f"the core has no file {file}") from None
+
+
+def _replaced(file: str, replacements: Sequence[Replacement]) -> str:
+    source = text = _source(file)
+    tree = ast.parse(source)
+    places = sorted(_place(source, tree, each) for each in replacements if each.file == file)
+    for at, length, after in reversed(places):
+        text = text[:at] + after + text[at + length :]
+    return text
+
+
+def _place(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int, str]:
+    """Where the text before stands, how long it is there, and what comes in its place."""
+    begin, end = _body(source, tree, each)
+    places = []
+    for line in source[begin:end].splitlines(keepends=True):
+        indent = "\n" + line[: len(line) - len(line.lstrip())]
+        before, after = (text.replace("\n", indent) for text in (each.before, each.after))
+        at = source.find(before, begin, end)
+        while begin <= at < begin + len(line):
+            places.append((at, len(before), after))
+            at = source.find(before, at + 1, end)
+        begin += len(line)
+    if not places:
+        raise DoesNotApply(f"{each.where} in {each.file} has not this text: {each.before}")
+    if len(places) > 1:
+        raise DoesNotApply(f"{each.where} in {each.file} has {len(places)} times, not once, this text: {each.before}")
+    return places[0]
+
+
+def _body(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int]:
+    """Where the statements of the function begin and end; its docstring is none of them."""
+    node: Any = tree
+    for name in each.where.split("."):
+        named = [child for child in node.body if getattr(child, "name", None) == name]
+        if len(named) != 1:
+            raise DoesNotApply(f"{each.file} has {'no' if not named else 'more than one'} {each.where}")
+        (node,) = named
+    if not isinstance(node, ast.FunctionDef):
+        raise DoesNotApply(f"{each.where} in {each.file} is no function")
+    first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
+    lines = source.splitlines(keepends=True)
+    return sum(map(len, lines[: first.lineno - 1])), sum(map(len, lines[: node.end_lineno]))
+
+
+def _code(compiled: CodeType, where: str) -> CodeType:
+    code = compiled
+    for name in where.split("."):
+        (code,) = (each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
+    return code
+
+
+def _function(module: ModuleType, file: str, where: str) -> FunctionType:
+    """What the module has under this name, without what is wrapped around it. Raises ``DoesNotApply`` if that is no
+    function of Python, as in a core that is compiled."""
+    owner: Any = module
+    for name in where.split("."):
+        owner = vars(owner)[name]
+    function: Any = owner.fget if isinstance(owner, property) else getattr(owner, "__func__", owner)
+    if hasattr(function, "cache_clear"):
+        raise DoesNotApply(f"{where} in {file} keeps its results, and would keep those of the fault")
+    function = getattr(function, "__wrapped__", function)
+    if not isinstance(function, FunctionType):
+        raise DoesNotApply(f"the core is compiled ({module.__file__}), and mutants replace the text of plain Python")
+    return function
+
+
+def _check(function: FunctionType, code: CodeType, each: str) -> None:
+    """Raises ``DoesNotApply`` if the function cannot have this code, or its names."""
+    if code.co_freevars != function.__code__.co_freevars:
+        raise DoesNotApply(f"{each} would need other variables from around it: {', '.join(code.co_freevars)}")
+    unknown = sorted(_globals(code) - vars(builtins).keys() - function.__globals__.keys())
+    if unknown:
+        raise DoesNotApply(f"{each} would need names that its file does not have: {', '.join(unknown)}")
+
+
+def _globals(code: CodeType) -> set[str]:
+    names = {each.argval for each in dis.get_instructions(code) if each.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    return names.union(*(_globals(each) for each in code.co_consts if isinstance(each, CodeType)))

@@ -1,0 +1,114 @@
+"""Mutants as texts of the core: each has its place there, breaks rules that there are, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.coordinator.classic import draft, rebalance, sync
+from fencepost.coordinator.consumer import target
+from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.mutant import Mutant, Side, check, planted, text_of
+from fencepost_conformance.mutants.replacement import DoesNotApply, Replacement, exchanged_code, in_place
+from fencepost_conformance.rulebook.texts import rule_book
+
+SYNC = "coordinator/classic/sync.py"
+
+
+@pytest.mark.parametrize("name", [name for name, each in MUTANTS.items() if each.replacements])
+def test_the_core_has_the_text_that_a_mutant_replaces(name):
+    mutant = MUTANTS[name]
+    check(mutant)
+    changes = exchanged_code(mutant.replacements)
+    assert changes
+    assert all(function.__code__ != code for function, code in changes.items())
+
+
+def test_mutants_break_rules_of_the_rule_book():
+    broken = {rule for mutant in MUTANTS.values() for rule in mutant.rules}
+    assert broken <= rule_book().keys()
+
+
+def test_a_function_has_the_faulty_code_wherever_it_is_known():
+    held = sync._invalid
+    before = held.__code__
+    with in_place([Replacement(SYNC, "_invalid", "body.generation_id != group.generation", "False")]):
+        assert sync._invalid is held
+        assert held.__code__ is not before
+    assert held.__code__ is before
+
+
+def test_it_is_taken_back_when_its_block_breaks():
+    before = rebalance.complete.__code__
+    block = planted(MUTANTS["generation-stays"])
+    block.__enter__()
+    assert rebalance.complete.__code__ is not before
+    with pytest.raises(RuntimeError):
+        block.__exit__(RuntimeError, RuntimeError(), None)
+    assert rebalance.complete.__code__ is before
+
+
+def test_methods_properties_and_functions_that_vary_can_be_replaced():
+    for file, where, before in (
+        (SYNC, "AssignmentSent._is_current", "group.generation == self.generation"),
+        ("coordinator/classic/draft.py", "GroupDraft.all_joined", "not self.pending_join"),
+        (SYNC, "starts_append", "not group.assignment_open"),
+    ):
+        with in_place([Replacement(file, where, before, "None")]):
+            pass
+    with in_place([Replacement(SYNC, "starts_append", "not group.assignment_open", "'what is meant'")]):
+        group = type("Group", (), {"quirks": None})()
+        assert sync.starts_append(group, group) == "what is meant"
+    assert draft.GroupDraft.all_joined.fget.__name__ == "all_joined"
+    assert target.stored.__wrapped__.__name__ == "stored"
+
+
+def test_further_lines_are_indented_as_the_first():
+    before = "assignments = {entry.member_id: entry.assignment for entry in body.assignments}"
+    change = Replacement(SYNC, "_send_assignment", before, "if True:\n    assignments = {}")
+    text = text_of(Mutant("some", Side.COORDINATOR, ("C-SYNC-17",), "", "", (change,)))
+    assert "\n-    assignments = {" in text
+    assert "\n+    if True:\n+        assignments = {}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        (Replacement("coordinator/none.py", "sync", "a", "b"), "the core has no file coordinator/none.py"),
+        (Replacement(SYNC, "nobody", "a", "b"), f"{SYNC} has no nobody"),
+        (Replacement(SYNC, "AssignmentSent", "a", "b"), f"AssignmentSent in {SYNC} is no function"),
+        (Replacement(SYNC, "_differ", "asked > 3", "b"), f"_differ in {SYNC} has not this text: asked > 3"),
+        (Replacement(SYNC, "_differ", "is not None", "b"), "has 2 times, not once, this text: is not None"),
+        (Replacement(SYNC, "_differ", "asked != known", "asked !="), "is no Python with it"),
+        (
+            Replacement(SYNC, "_differ", "asked != known", "strange(asked)"),
+            "names that its file does not have: strange",
+        ),
+        (
+            Replacement("coordinator/consumer/topics.py", "_topic_hash", "hash64", "hash64"),
+            "keeps its results",
+        ),
+    ],
+    ids=["file", "function", "class", "text", "twice", "syntax", "name", "cached"],
+)
+def test_what_is_missing_is_told(change, missing):
+    mutant = Mutant("some-fault", Side.COORDINATOR, ("C-SYNC-17",), "", "", (change,))
+    with pytest.raises(DoesNotApply) as told:
+        check(mutant)
+    assert str(told.value).startswith("mutant some-fault does not apply: ")
+    assert missing in str(told.value)
+    with pytest.raises(DoesNotApply), planted(mutant):
+        pass
+
+
+def test_a_compiled_core_is_refused(monkeypatch):
+    monkeypatch.setattr(sync, "_differ", len)
+    with pytest.raises(DoesNotApply, match="the core is compiled"):
+        exchanged_code([Replacement(SYNC, "_differ", "asked != known", "False")])
+
+
+def test_nothing_is_changed_if_one_of_several_has_no_place():
+    before = sync._differ.__code__
+    changes = [Replacement(SYNC, "_differ", "asked != known", "False"), Replacement(SYNC, "_invalid", "nowhere", "")]
+    with pytest.raises(DoesNotApply), in_place(changes):
+        pass
+    assert sync._differ.__code__ is before
