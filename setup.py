@@ -1,8 +1,15 @@
-"""What pyproject.toml cannot say: a wheel has the rule book, docs/rules, within the package that reads it."""
+"""What pyproject.toml cannot say.
 
+A wheel has the rule book, docs/rules, within the package that reads it. And where the environment has
+FENCEPOST_COMPILED set, the coordinator is compiled by mypyc: the same source, the same outcomes, faster
+(docs/embedding.md).
+"""
+
+import os
+import sys
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 
@@ -19,4 +26,20 @@ class WithRules(build_py):
             self.copy_file(str(rules), str(text / rules.name))
 
 
-setup(cmdclass={"build_py": WithRules})
+def compiled() -> list[Extension]:
+    """The coordinator but for its quirks, which replace functions of it by name, and are off when speed matters."""
+    try:
+        from mypyc.build import mypycify  # noqa: PLC0415  only a build that asks for it needs mypy
+    except ImportError:
+        sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
+    core = Path("impl", "fencepost")
+    sources = [core / "quirks.py", *sorted(core.glob("coordinator/**/*.py"))]
+    left = {core / "coordinator" / "__init__.py", *core.glob("coordinator/quirks/**/*.py")}
+    level = os.environ.get("MYPYC_OPT_LEVEL", "3")
+    return mypycify([str(each) for each in sources if each not in left], opt_level=level)
+
+
+setup(
+    cmdclass={"build_py": WithRules},
+    ext_modules=compiled() if os.environ.get("FENCEPOST_COMPILED") else [],
+)

@@ -7,6 +7,8 @@ fails a load (F-REPLAY-13).
 
 from __future__ import annotations
 
+from typing import Final
+
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.consumer_records import (
     AssignedPartitions,
@@ -36,7 +38,7 @@ from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, 
 from .records import NO_TIMESTAMP
 
 #: The keys of the records that are of a consumer group.
-KEYS = (
+KEYS: Final[tuple[type, ...]] = (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMetadataKey,

@@ -7,7 +7,6 @@ shares its mappings with the state it came from and copies one when it first cha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
 
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import (
@@ -33,9 +32,6 @@ from .state import (
     Operation,
 )
 from .timer_table import NO_TIMERS, Armed, InitialDelay, Slot, slot_of
-
-#: Of a slot that the step has left as it was.
-_UNTOUCHED: Final[Any] = object()
 
 
 class Step:
@@ -218,8 +214,10 @@ class Step:
         return self._timers_before[slot]
 
     def _in_slot(self, slot: Slot) -> Armed | None:
-        found: Armed | None = self._timer_changes.get(slot, _UNTOUCHED)
-        return self._timers_before.get(slot) if found is _UNTOUCHED else found
+        if slot in self._timer_changes:
+            return self._timer_changes[slot]
+        found: Armed | None = self._timers_before.get(slot)
+        return found
 
     # Operations and replies
 

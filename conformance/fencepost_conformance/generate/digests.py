@@ -1,0 +1,81 @@
+"""Digests of what the core does with random traces: two cores that print the same do the same.
+
+``python -m fencepost_conformance.generate.digests FIRST COUNT`` prints a line for each profile and kind of groups;
+with ``--seeds`` one for each seed too, so that ``diff`` of two outputs names the traces to look at with ``fencepost
+replay``. Sets are told in the order of their hashes, so compare what ran under the same ``PYTHONHASHSEED``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+from fencepost.protocol.profiles import PROFILES
+
+from .generator import generate
+from .plan import GroupProtocol
+
+STEPS = 60
+_LOT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Neighbouring seeds under one profile."""
+
+    profile: str
+    protocol: GroupProtocol
+    seeds: range
+
+
+def digest_of(seed: int, profile: str, protocol: GroupProtocol) -> str:
+    """Of the events of a trace, what the core did with each, and what it failed with."""
+    trace = generate(seed, PROFILES[profile], STEPS, protocol)
+    total = hashlib.blake2b(digest_size=8)
+    for step in zip(trace.events, trace.observations, strict=False):
+        total.update(repr(step).encode())
+    total.update(repr(trace.failure).encode())
+    return total.hexdigest()
+
+
+def of_lot(lot: Lot) -> list[str]:
+    gc.collect()
+    gc.disable()  # traces hold no circles, and looking for some takes a third of the time
+    return [digest_of(seed, lot.profile, lot.protocol) for seed in lot.seeds]
+
+
+def digests(seeds: range, workers: int = 1) -> Iterator[tuple[str, GroupProtocol, dict[int, str]]]:
+    """For each profile and kind of groups the digest of each seed."""
+    for profile in PROFILES:
+        for protocol in GroupProtocol:
+            lots = [Lot(profile, protocol, seeds[at : at + _LOT]) for at in range(0, len(seeds), _LOT)]
+            if workers == 1:
+                found = [of_lot(lot) for lot in lots]
+            else:
+                with ProcessPoolExecutor(workers) as pool:
+                    found = list(pool.map(of_lot, lots))
+            yield profile, protocol, dict(zip(seeds, (each for lot in found for each in lot), strict=True))
+
+
+def main(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="digests", description="Digests of what the core does with random traces.")
+    parser.add_argument("first", type=int, help="the first seed")
+    parser.add_argument("count", type=int, help="how many seeds for each profile and kind of groups")
+    parser.add_argument("--seeds", action="store_true", help="a line for each seed too")
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args(words)
+    for profile, protocol, by_seed in digests(range(given.first, given.first + given.count), given.workers):
+        if given.seeds:
+            for seed, digest in by_seed.items():
+                print(profile, protocol, seed, digest)
+        whole = hashlib.blake2b("".join(by_seed.values()).encode(), digest_size=12)
+        print(profile, protocol, f"{len(by_seed):,} seeds", whole.hexdigest(), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

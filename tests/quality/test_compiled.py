@@ -1,0 +1,80 @@
+"""The compiled core does what the sources do: the same outcomes for the same seeds, under every profile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from random import SystemRandom
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COUNT = "12"
+WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("mypyc") is None, reason="mypyc is not installed; pip install mypy"),
+    pytest.mark.skipif(shutil.which(os.environ.get("CC", "cc")) is None, reason="no C compiler (cc) on the path"),
+]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the compiled core, not optimised: what it does is the same, and it is there in half the time."""
+    folder = tmp_path_factory.mktemp("compiled")
+    source = folder / "source"
+    shutil.copytree(ROOT / "impl", source / "impl", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("model", "conformance"):
+        (source / name).mkdir()
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    built = subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", folder / "lib"],
+        cwd=source,
+        env=os.environ | {"FENCEPOST_COMPILED": "1", "MYPYC_OPT_LEVEL": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    shutil.copytree(source / "impl" / "fencepost", folder / "lib" / "fencepost", dirs_exist_ok=True)
+    return folder / "lib"
+
+
+def run(words: list[str], path: Path) -> str:
+    env = os.environ | {"PYTHONPATH": str(path), "PYTHONHASHSEED": "0"}
+    return subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, check=True).stdout
+
+
+def test_both_do_the_same(compiled: Path) -> None:
+    assert ".so" in run(["-c", WHERE], compiled)
+    assert run(["-c", WHERE], ROOT / "impl").strip().endswith(".py")
+    first = str(SystemRandom().randrange(10**12))
+    words = ["-m", "fencepost_conformance.generate.digests", first, COUNT, "--seeds"]
+    of_sources = run(words, ROOT / "impl").splitlines()
+    assert len(of_sources) > 7 * 3 * int(COUNT)
+    assert [*zip(of_sources, run(words, compiled).splitlines(), strict=True)] == [(row, row) for row in of_sources]
+
+
+def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None:
+    """A host may store a state with the one and go on with the other."""
+    begin = (
+        "import pickle; from fencepost.coordinator import initial_state, step;"
+        "from fencepost.protocol.events import Load, LoadStarted;"
+        "from fencepost.protocol.profiles import KAFKA_4_4; from fencepost.protocol.settings import Settings;"
+        "from fencepost_conformance.generate.java_order import JavaOrder;"
+        "from fencepost_conformance.targets.ids import MemberIds;"
+        "state = initial_state(Settings(), KAFKA_4_4);"
+        "state, _ = step(state, LoadStarted(at_ms=0, leader_epoch=1), JavaOrder(MemberIds()));"
+    )
+    for here, there in ((compiled, ROOT / "impl"), (ROOT / "impl", compiled)):
+        state = tmp_path / "state"
+        run(["-c", begin + f"open({str(state)!r}, 'wb').write(pickle.dumps(state))"], here)
+        read = f"import pickle; kept = pickle.load(open({str(state)!r}, 'rb'));"
+        told = run(["-c", begin + read + "print(kept == state, kept.quirks is state.quirks, kept.status)"], there)
+        assert told.split() == ["True", "True", "Status.LOADING"]
