@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain, islice, permutations, product
 from typing import TypeAlias, TypeVar, cast
@@ -49,14 +50,23 @@ class Call:
 
 
 class WatchedChoices:
-    """Asks ``inner`` unless ``given`` holds the answer for (event, number of the call). ``event`` is set by the
-    runner."""
+    """Asks ``inner`` unless ``given`` holds the answer for (event, number of the call). ``event`` and ``given`` are set
+    by the runner."""
 
     def __init__(self, inner: Choices, given: Mapping[Place, Answer]) -> None:
         self._inner = inner
-        self._given = given
+        self.given = given
         self.event = 0
         self.calls: list[Call] = []
+
+    def mark(self) -> tuple[Choices, int]:
+        """What was drawn and asked so far; ``back_to`` goes there again, and again and again."""
+        return deepcopy(self._inner), len(self.calls)
+
+    def back_to(self, mark: tuple[Choices, int]) -> None:
+        inner, count = mark
+        self._inner = deepcopy(inner)
+        del self.calls[count:]
 
     def member_id(self, prefix: str) -> str:
         return self._inner.member_id(prefix)
@@ -91,7 +101,7 @@ class WatchedChoices:
 
     def _noted(self, kind: str, group_id: str, among: Sequence[str] | Sequence[bytes], answer: _A) -> _A:
         number = sum(call.event == self.event for call in self.calls)
-        given = self._given.get((self.event, number), answer)
+        given = self.given.get((self.event, number), answer)
         if given in among or sorted(given) == sorted(among):  # else an earlier answer made this another choice
             answer = cast(_A, given)
         self.calls.append(Call(self.event, number, kind, group_id, cast("tuple[str, ...]", tuple(among)), answer))

@@ -47,49 +47,89 @@ def compare(
 ) -> Compared:
     """Compare the core's observations with another's; ``choices`` makes the choices that the core was run with."""
     given: dict[Place, Answer] = {}
-    while True:
-        found = first_difference(ours, other)
-        if found is None:
-            return Compared(min(len(ours), len(other)), None, None, ours, len(given))
+    found = first_difference(ours, other)
+    again = None if found is None else _Again(settings, profile, choices(), given)
+    while found is not None and again is not None:
         if len(given) < _MOST_CHOICES:
-            watched = WatchedChoices(choices(), given)
-            _run(settings, profile, events[: found.event + 1], watched)
-            told = other_choice(watched.calls, found, other[found.event])
-            different = (
-                _untold(settings, profile, events[: found.event + 1], other, watched.calls, found, given, choices)
-                if told is None
-                else dict([told])
-            )
+            again.go_to(events, found.event)
+            told = other_choice(again.calls, found, other[found.event])
+            different = again.untold(events, found.event, other) if told is None else dict([told])
             if different.keys() - given.keys():
                 given.update(different)
                 # the trace was made for the first choice; what comes later may be impossible after the other
                 events = events[: next((i for i, seen in enumerate(other) if seen.error in IMPOSSIBLE), len(events))]
                 other = other[: len(events)]
-                ours = _run(settings, profile, events, WatchedChoices(choices(), given))
+                found = again.differs(events, found.event, other)
+                ours = again.seen
                 continue
         name = _explained(settings, profile, events[: found.event + 1], other, given, choices)
         return Compared(found.event, found, name, ours, len(given))
+    return Compared(min(len(ours), len(other)), None, None, ours, len(given))
 
 
-def _untold(  # noqa: PLR0917 — what a run needs
-    settings: Settings,
-    profile: Profile,
-    events: Sequence[Event],
-    other: Sequence[Observation],
-    calls: Sequence[Call],
-    found: Difference,
-    given: Mapping[Place, Answer],
-    choices: Callable[[], Choices],
-) -> dict[Place, Answer]:
-    """The choices that no observation tells, with answers under which the difference is none; empty if there are none
-    such."""
+class _Again:
+    """The core once more along a trace, with what it did in ``seen``, and the answers ``given``, which may grow.
 
-    def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
-        watched = WatchedChoices(choices(), {**given, **answers})
-        ours = _run(settings, profile, events, watched)
-        return len(ours) == len(events) and first_difference(ours, other) is None, watched.calls
+    It can go back to before its last step, so that other answers there cost one step each and not the way up to it."""
 
-    return untold_choices(calls, found.event, attempt)
+    def __init__(self, settings: Settings, profile: Profile, choices: Choices, given: Mapping[Place, Answer]) -> None:
+        self.seen: list[Observation] = []
+        self._given = given
+        self._choices = WatchedChoices(choices, given)
+        self._session = CoreSession(settings, profile, self._choices)
+        self._before = self._session.mark(), self._choices.mark()
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        return self._choices.calls
+
+    def go_to(self, events: Sequence[Event], last: int) -> None:
+        """Up to that event, and through it."""
+        while len(self.seen) <= last and self._step(events):
+            pass
+
+    def differs(self, events: Sequence[Event], last: int, other: Sequence[Observation]) -> Difference | None:
+        """Takes the last step anew and goes on, up to the first difference or the end of the trace. With another choice
+        the group may go another way, so that an event has no place in it: the trace ends there."""
+        self._back(last)
+        del self.seen[len(events) :]
+        while len(self.seen) < len(events) and self._step(events):
+            index = len(self.seen) - 1
+            found = compare_step(index, self.seen[index], other[index]) if index < len(other) else None
+            if found is not None:
+                return found
+        return None
+
+    def untold(self, events: Sequence[Event], last: int, other: Sequence[Observation]) -> dict[Place, Answer]:
+        """The choices of the last step that no observation tells, with answers under which the difference is none;
+        empty if there are none such."""
+
+        def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
+            self._back(last)
+            self._choices.given = {**self._given, **answers}
+            agreed = self._step(events) and compare_step(last, self.seen[last], other[last]) is None
+            return agreed, tuple(self.calls)
+
+        try:
+            return untold_choices(tuple(self.calls), last, attempt)
+        finally:
+            self._choices.given = self._given
+
+    def _back(self, last: int) -> None:
+        session, choices = self._before
+        self._session.back_to(session)
+        self._choices.back_to(choices)
+        del self.seen[last:]
+
+    def _step(self, events: Sequence[Event]) -> bool:
+        """Whether the core takes the next event."""
+        self._choices.event = index = len(self.seen)
+        self._before = self._session.mark(), self._choices.mark()
+        try:
+            self.seen.append(self._session.feed(events[index]))
+        except ValueError:
+            return False
+        return True
 
 
 def _explained(  # noqa: PLR0917 — what a run needs
@@ -104,15 +144,12 @@ def _explained(  # noqa: PLR0917 — what a run needs
     one being the other's."""
 
     def agrees(changed: Profile) -> bool:
-        watched = WatchedChoices(choices(), given)
-        ours = _run(settings, changed, events, watched)
-        if len(ours) < len(events):
+        again, last = _Again(settings, changed, choices(), given), len(events) - 1
+        again.go_to(events, last)
+        if len(again.seen) < len(events):
             return False
-        found = first_difference(ours, other)
-        return found is None or (
-            found.event == len(events) - 1
-            and bool(_untold(settings, changed, events, other, watched.calls, found, given, choices))
-        )
+        found = first_difference(again.seen, other)
+        return found is None or (found.event == last and bool(again.untold(events, last, other)))
 
     return explanation(profile, agrees)
 
@@ -124,16 +161,3 @@ def first_difference(left: Sequence[Observation], right: Sequence[Observation]) 
         if found is not None:
             return found
     return None
-
-
-def _run(settings: Settings, profile: Profile, events: Sequence[Event], choices: WatchedChoices) -> list[Observation]:
-    session = CoreSession(settings, profile, choices)
-    observations = []
-    for index, event in enumerate(events):
-        choices.event = index
-        try:
-            observations.append(session.feed(event))
-        except ValueError:
-            # with another leader the group went another way, and this event has no place in it: the trace ends here
-            break
-    return observations
