@@ -5,9 +5,6 @@ A list sees the *map* of groups as of the high watermark (F-RT-11), and the cont
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
@@ -17,6 +14,7 @@ from fencepost.protocol.messages import (
     ListGroupsResponse,
 )
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from .classic import records
 from .classic.group import ClassicGroup
@@ -25,7 +23,6 @@ from .consumer import access
 from .consumer.group import ConsumerGroup
 from .consumer.records import removed_group
 from .kernel import operations, reads
-from .kernel.completion import AppendCallback
 from .kernel.replies import deletion_response
 from .kernel.state import Group
 from .kernel.step import Step
@@ -35,14 +32,13 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
     """C-ADM-05; ``denied`` are the groups that the caller may not describe."""
     states = {state.lower().strip() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
-    rows = [
-        ListedGroup(name, protocol_type, state, kind)
+    rows = {
+        (name, ""): ListedGroup(name, protocol_type, state, kind)
         for name, group in reads.committed(step).items()
         for protocol_type, state, kind in (_told(group),)
         if (not states or state.lower() in states) and (not types or kind in types) and name not in request.denied
-        for _ in range(reads.copies(step, (name, "")))
-    ]
-    step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, tuple(rows)))
+    }
+    step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, reads.met(step, rows)))
 
 
 def _told(group: Group) -> tuple[str, str, str]:
@@ -53,28 +49,8 @@ def _told(group: Group) -> tuple[str, str, str]:
     return group.protocol_type or "", group.state.value, "classic"
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionDue(AppendCallback):
-    """Nothing was written; the deletion itself follows when the log has caught up, behind everything else, as an event
-    of its own (C-ADM-09)."""
-
-    behind_all: ClassVar = True
-
-    def replicated(self, step: Step, request: Request) -> None:
-        assert isinstance(request.body, DeleteGroupsRequest)
-        delete_now(step, request, request.body)
-
-
+@varies
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
-    """C-ADM-09. Kafka asks for share groups first, in an operation of its own that waits for the log (F-RT-16)."""
-    asked = any(name not in request.denied for name in body.groups_names)
-    if asked and step.committed < step.end and step.profile.fault_deletion_waits_twice:
-        operations.done(step, request, callback=DeletionDue())
-    else:
-        delete_now(step, request, body)
-
-
-def delete_now(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """C-ADM-09; tombstones are the only records of a classic group that the live coordinator applies (C-SYNC-31)."""
     denied = request.denied
     results = {

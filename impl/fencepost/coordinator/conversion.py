@@ -7,6 +7,7 @@ from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartb
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from .classic import records
 from .classic.group import ClassicGroup
@@ -32,19 +33,21 @@ def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
         if group.state is not GroupState.EMPTY:
             return Opened(upgrade.upgraded(step, group, written), written, upgrade.must_bump(step, name))  # M-VAL-23
         written.append(records.tombstone(name))  # M-VAL-22, X-POL-05
-    generation = _left_off(step, group)
-    fresh = new_group(name, step.incarnations, step.profile, generation)  # M-VAL-21
-    return Opened(fresh, written, generation > 0)  # M-VAL-22 mended: a record must say from where it counts on
+    generation = 0 if group is None else left_off(step, group)
+    fresh = new_group(step, name, step.incarnations, generation)  # M-VAL-21
+    return Opened(fresh, written, generation > 0)  # M-VAL-22: a record must say from where it counts on
 
 
-def _left_off(step: Step, group: Group | None) -> int:
-    """The generation of the empty classic group that a consumer group replaces; 0 if it counts anew."""
-    if step.profile.fault_empty_group_counts_anew or not isinstance(group, ClassicGroup):
-        return 0
+@varies
+def left_off(step: Step, group: Group) -> int:
+    """The generation or epoch of an empty group: the one that takes its place counts on from there, so that nobody is
+    given one again that he had before (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
+    if isinstance(group, ConsumerGroup):
+        return group.epoch
+    assert isinstance(group, ClassicGroup)
     return group.generation
 
 
 def for_join(step: Step, group: ConsumerGroup) -> Predecessor:
-    """C-JOIN-10; C-JOIN-16 mended: the new group counts on."""
-    generation = 0 if step.profile.fault_empty_group_counts_anew else group.epoch
-    return Predecessor(generation, removed_group(group))
+    """What a classic group goes on from that takes the place of an empty consumer group (C-JOIN-10)."""
+    return Predecessor(left_off(step, group), removed_group(group))

@@ -144,13 +144,13 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
 def _heartbeat_refused(
     state: CoordinatorState, event: Request, body: ConsumerGroupHeartbeatRequest
 ) -> ErrorCode | None:
-    """M-VAL-01…15; 4.0 looks at the fields when it knows that it owns the partition (V-29)."""
+    """What needs no group: may the caller, is the coordinator up, are the fields right (M-VAL-01…15)."""
     error = validation.unauthorized(event, body, state.settings)
-    if error is None and not state.running:
+    if error is not None:
+        return error
+    if not state.running:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
-    if error is None and not state.profile.old_checks_after_load:
-        return validation.invalid(event.version, body, state.settings)
-    return error
+    return validation.wrong_at_once(state, event, body)
 
 
 def _unnamed(body: SyncGroupRequest) -> bool:

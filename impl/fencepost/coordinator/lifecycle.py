@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
@@ -13,14 +13,14 @@ from fencepost.protocol.events import (
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from .classic import access, rebalance
 from .classic.draft import GroupDraft
 from .classic.group import ClassicGroup
-from .classic.readable import CONSUMER, read_topics
 from .consumer import timers
 from .consumer.group import ConsumerGroup
-from .kernel import completion, timer_table
+from .kernel import completion
 from .kernel.errors import InternalError
 from .kernel.replay import Replay
 from .kernel.state import NO_EPOCH, Status
@@ -48,12 +48,10 @@ def loaded(step: Step, event: Load) -> None:
     """F-LOAD-01, F-LOAD-04, F-LOAD-06; without ``LoadStarted`` before it, it stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
-    work = Replay({}, step.profile, step.incarnations, step.appliers)
+    work = Replay({}, step.quirks, step.incarnations, step.appliers)
     try:
-        for record in to_apply(event.records, step.profile):
-            work.apply(record)
-            if step.profile.fault_bad_subscription_is_thrown and not _readable(step, record):
-                raise InternalError  # G-DATA-10
+        for record in to_apply(step, event.records):
+            take_up(step, work, record)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return
@@ -61,7 +59,7 @@ def loaded(step: Step, event: Load) -> None:
     step.reset(work.groups(), len(event.records))
     step.status = Status.ACTIVE
     step.topics = step.topics._replace(created=step.topics.version)
-    for name in _in_order(step):
+    for name in to_watch(step):
         loaded_group = step.groups[name]
         if isinstance(loaded_group, ConsumerGroup):
             timers.watch_loaded(step, loaded_group)
@@ -75,23 +73,17 @@ def loaded(step: Step, event: Load) -> None:
             access.keep(step, group)
 
 
-def _in_order(step: Step) -> Sequence[str]:
-    """The groups as their timers are armed; it shows where timers of two of them may have one name (C-TMR-11)."""
-    names = list(step.groups)
-    if step.profile.fault_timer_keys_collide and timer_table.may_meet(names):
-        return step.choices.table("", names)
-    return names
+@varies
+def take_up(step: Step, work: Replay, record: Record) -> None:
+    """One record of a log that is loaded; what a classic member subscribes to is not read (G-DATA-10). Raises
+    ``InternalError``, and the load fails (F-REPLAY-13)."""
+    work.apply(record)
 
 
-def _readable(step: Step, record: Record) -> bool:
-    value = record.group_metadata
-    if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
-        try:
-            logged = {member.member_id: member.subscription for member in value.members}
-            read_topics(step.choices, record.key.group, logged, lengths_throw=True)
-        except InternalError:
-            return False
-    return True
+@varies
+def to_watch(step: Step) -> Iterable[str]:
+    """The groups that were loaded, in the order in which timers are set for them, which nobody can tell."""
+    return list(step.groups)
 
 
 def unload(step: Step, event: Unload) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
+from fencepost.quirks import HasQuirks, varies
 
 from .classic import replay as classic
 from .consumer import replay as consumer
@@ -25,21 +25,19 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
     """Apply records to the groups of a state, as loading does. They count as replicated.
 
     Raises ``InternalError`` for records that no coordinator writes."""
-    work = Replay(state.groups, state.profile, state.incarnations, APPLIERS)
+    work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS)
     log = tuple(records)
     end = state.end + len(log)
-    for record in to_apply(log, state.profile):
+    for record in to_apply(state, log):
         work.apply(record)
     return state._replace(groups=work.groups(), end=end, committed=end, base=end, incarnations=work.incarnations)
 
 
-def to_apply(log: Sequence[Record], profile: Profile) -> Sequence[Record]:
+@varies
+def to_apply(work: HasQuirks, log: Sequence[Record]) -> Sequence[Record]:
     """What of a log to apply: of each key the last record alone, in log order.
 
     A log that is compacted while it is read shows early records as they were and has lost later ones. The last of each
-    key it always shows, and they are the state; to apply the others too, as Kafka does, is to go through states that
-    never were, and may end at one that is impossible (F-REPLAY-18)."""
-    if profile.fault_superseded_records_loaded:
-        return log
+    key it always shows, and they are the state (F-REPLAY-18)."""
     last: dict[RecordKey, int] = {record.key: place for place, record in enumerate(log)}
     return log if len(last) == len(log) else [log[place] for place in sorted(last.values())]

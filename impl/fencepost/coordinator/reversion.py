@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
+from fencepost.quirks import varies
 
 from .classic import access
 from .classic.group import ClassicGroup
 from .consumer import timers
 from .consumer.group import ConsumerGroup
-from .kernel import completion, reads
+from .kernel import completion
 from .kernel.step import Step
 
 
+@varies
 def append_failed(step: Step, error: ErrorCode) -> None:
     """The records of the step just made are not in the log: first the map of groups goes back, then those are told that
     wait for these records."""
     base = step.state.base
-    _revert_groups(step, base)
+    revert_groups(step, base)
     step.start = base
     step.ends = tuple(end for end in step.ends if end <= base)
-    step.lingering = step.state.lingering_base
     completion.fail_since(step, base, error)
 
 
-def _revert_groups(step: Step, base: int) -> None:
+@varies
+def revert_groups(step: Step, base: int) -> None:
+    """The map of groups as it was when the log ended at ``base``, with the timers that go with it (F-RT-08)."""
     lost = [change for change in step.changes if change.offset > base]
     if not lost:
         return
@@ -36,15 +39,23 @@ def _revert_groups(step: Step, base: int) -> None:
             groups[change.group_id] = change.before
         if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
             access.lose_timers(step, now)
-            if isinstance(change.before, ConsumerGroup) and not step.profile.fault_downgrade_leaves_timers:
-                timers.bring_back(step, change.before, None)  # all were cancelled; X-DOWN-33 mended
-        if change.before is not None:
-            step.relisted += tuple((base, entry) for entry in reads.exchanged(change.group_id, change.before, now))
+            if isinstance(change.before, ConsumerGroup):
+                undo_downgrade(step, change.before)
     step.replace_groups(groups, step.changes[: -len(lost)])
     for name, now in newest.items():
         old = groups.get(name)
-        if isinstance(now, ClassicGroup) or step.profile.fault_failed_append_loses_timers:
-            continue
-        if isinstance(old, ConsumerGroup):
+        if isinstance(old, ConsumerGroup) and not isinstance(now, ClassicGroup):
             assert now is None or isinstance(now, ConsumerGroup)
-            timers.bring_back(step, old, now)
+            undo_change(step, old, now)
+
+
+@varies
+def undo_downgrade(step: Step, before: ConsumerGroup) -> None:
+    """The consumer group is back that had become a classic one; all its timers were cancelled then (X-DOWN-33)."""
+    timers.bring_back(step, before, None)
+
+
+@varies
+def undo_change(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
+    """The members are back as they were, and have the timers that they had (M-HB-13, M-LEAVE-03, M-TMR-02)."""
+    timers.bring_back(step, before, now)

@@ -27,6 +27,7 @@ from fencepost.protocol.messages import (
     ListGroupsRequest,
     SyncGroupRequest,
 )
+from fencepost.quirks import varies
 
 from . import admin, conversion
 from .classic import describe, expiry
@@ -34,7 +35,7 @@ from .classic import heartbeat as classic_heartbeat
 from .classic import join as classic_join
 from .classic import leave as classic_leave
 from .classic import sync as classic_sync
-from .consumer import access, departure, group_heartbeat, timers, validation
+from .consumer import access, departure, group_heartbeat, timers
 from .consumer import describe as consumer_describe
 from .kernel import completion, operations
 from .kernel.errors import InternalError, Refused
@@ -58,10 +59,14 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
     elif not body.member_id:
         classic_join.join(step, request, body, conversion.for_join(step, other))
     else:
-        if step.profile.fault_empty_group_dropped_from_memory:
-            access.linger(step, body.group_id)
-            step.forget_in_memory(body.group_id)  # C-JOIN-15
-        classic_join.join(step, request, body)
+        join_as_member(step, request, body)
+
+
+@varies
+def join_as_member(step: Step, request: Request, body: JoinGroupRequest) -> None:
+    """An empty consumer group is no group of classic members: it stays, and who says that it is one of them is not
+    known (C-JOIN-15)."""
+    classic_join.join(step, request, body)
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
@@ -91,13 +96,10 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
         mixed_leave.leave(step, request, body, other)
 
 
+@varies
 def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> None:
     """Errors are told at once, the rest is never ahead of the log (F-RT-26, M-HB-11)."""
     try:
-        if step.profile.old_checks_after_load:  # M-VAL-04
-            error = validation.invalid(request.version, body, step.settings)
-            if error is not None:
-                raise Refused(error)
         if body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             reply = departure.leave(step, body, mixed_departure.fence)
         else:

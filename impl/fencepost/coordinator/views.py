@@ -25,15 +25,13 @@ def views(state: CoordinatorState) -> dict[str, GroupView]:
 def consumer_view(state: CoordinatorState, group_id: str) -> ConsumerGroupView | None:
     """The consumer group as the newest state has it, replicated or not; None if there is none."""
     group = state.groups.get(group_id)
-    return consumer.view(group, state.profile) if isinstance(group, ConsumerGroup) else None
+    return consumer.view(state, group) if isinstance(group, ConsumerGroup) else None
 
 
 def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
     """Every consumer group by its id."""
     return {
-        name: consumer.view(group, state.profile)
-        for name, group in state.groups.items()
-        if isinstance(group, ConsumerGroup)
+        name: consumer.view(state, group) for name, group in state.groups.items() if isinstance(group, ConsumerGroup)
     }
 
 

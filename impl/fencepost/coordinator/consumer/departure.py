@@ -13,6 +13,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Refused
@@ -45,7 +46,7 @@ def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> Cons
 def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) -> None:
     """M-LEAVE-05, M-PE-04, M-PE-07: what it has stays its own, for every epoch; its timers run on (M-TMR-09)."""
     gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
-    access.write(step, [records.current_assignment(group.group_id, gone, step.profile)])
+    access.write(step, [records.current_assignment(step, group.group_id, gone)])
 
 
 def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
@@ -61,11 +62,18 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
     facts = metadata.look(step, group, counts.by_topic)
     written += facts.before
     written.append(records.group_epoch(name, group.epoch + 1, facts.hash))
-    if len(leaving) == len(group.members) and not step.profile.old_emptied_group_keeps_target_epoch:
-        written.append(records.target_epoch(name, group.epoch + 1, records.NO_TIMESTAMP))
+    if len(leaving) == len(group.members):
+        written += emptied(step, group)
     access.write(step, written)
     for member in members:
         timers.unwatch(step, name, member.member_id)
+
+
+@varies
+def emptied(step: Step, group: ConsumerGroup) -> list[Record]:
+    """What is written when the last members go: nobody is left for whom a target could be computed, so the epoch of
+    the target goes along with that of the group (M-LEAVE-04, F-ORD-07)."""
+    return [records.target_epoch(group.group_id, group.epoch + 1, records.NO_TIMESTAMP)]
 
 
 def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:

@@ -13,6 +13,7 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
+from fencepost.quirks import varies
 
 from ..kernel import reads
 from ..kernel.step import Step
@@ -44,11 +45,11 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
             ErrorCode.GROUP_ID_NOT_FOUND, name, error_message=f"Group {name} is no consumer group that is known."
         )
     with_type = request.version >= MEMBER_TYPE_SINCE
-    members = tuple(
-        _member(step, group, group.members[member_id], with_type=with_type)
+    rows = {
+        (name, member_id): _member(step, group, group.members[member_id], with_type=with_type)
         for member_id in sorted(group.members)
-        for _ in range(reads.copies(step, (name, member_id)))
-    )
+    }
+    members = reads.met(step, rows)
     shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
     if not request.denied_topics.isdisjoint(shown):
         return DescribedConsumerGroup(
@@ -66,10 +67,6 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
 
 
 def _member(step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_type: bool) -> DescribedConsumerMember:
-    held: dict[bytes, set[int]] = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
-    if not step.profile.old_describe_without_pending:
-        for topic_id, partitions in member.revoking.items():
-            held.setdefault(topic_id, set()).update(partitions)
     kind = _CONSUMER if member.classic is None else _CLASSIC
     return DescribedConsumerMember(
         member.member_id,
@@ -80,10 +77,19 @@ def _member(step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_ty
         member.client_host,
         tuple(sorted(member.topic_names)),
         member.regex,
-        _named(step, held),
+        _named(step, shown_as_assigned(step, member)),
         _named(step, group.target.get(member.member_id, NO_SHARE)),
         kind if with_type else -1,
     )
+
+
+@varies
+def shown_as_assigned(step: Step, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
+    """What a member may own: what it has, and what it has yet to revoke (M-DESC-01)."""
+    held = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
+    for topic_id, partitions in member.revoking.items():
+        held.setdefault(topic_id, set()).update(partitions)
+    return held
 
 
 def _named(step: Step, partitions: Mapping[bytes, Collection[int]]) -> tuple[NamedTopicPartitions, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.protocol.consumer_view import SubscriptionType
-from fencepost.protocol.profile import Profile
+from fencepost.quirks import Quirks, varies
 
 from ..kernel.errors import InternalError
 from . import subscription
@@ -17,7 +17,7 @@ _FIELDS = ConsumerGroup._fields
 class ConsumerDraft:
     """Fields as in ``ConsumerGroup``. Its mappings are the group's until they are changed for the first time."""
 
-    __slots__ = ("_own", "_profile", *_FIELDS)
+    __slots__ = ("_own", "quirks", *_FIELDS)
 
     group_id: str
     incarnation: int
@@ -36,11 +36,11 @@ class ConsumerDraft:
     partition_metadata: tuple[Any, ...] | None
     refresh: Refresh | None
 
-    def __init__(self, group: ConsumerGroup, profile: Profile) -> None:
+    def __init__(self, group: ConsumerGroup, quirks: Quirks | None) -> None:
         for name, value in zip(_FIELDS, group, strict=True):
             setattr(self, name, value)
         self._own: set[object] = set()
-        self._profile = profile
+        self.quirks = quirks
 
     def freeze(self) -> ConsumerGroup:
         """What the draft has come to; it must not be changed afterwards."""
@@ -63,8 +63,8 @@ class ConsumerDraft:
             self._count(member, 1)
         if old is not None:
             self._release(old)
-            if old.instance_id != member.instance_id and not self._profile.fault_relabelled_instance_stays:
-                self._unmap(old)  # M-STATIC-13 mended
+            if old.instance_id != member.instance_id:
+                self.relabelled(old)
         self._hold(member.assigned, member.epoch)
         self._hold(member.revoking, member.epoch)
         if member.instance_id is not None:
@@ -97,12 +97,20 @@ class ConsumerDraft:
         if member.regex:
             subscription.count_user(self.edit("by_regex"), member.regex, change)
 
+    @varies
+    def relabelled(self, old: ConsumerMember) -> None:
+        """The member has another instance id from now on, and the one that it had is free (M-STATIC-13)."""
+        self._unmap(old)
+
+    @varies
+    def unmaps(self, member: ConsumerMember, mapped: str) -> bool:
+        """Whether the instance id of a member that goes is free: if it is mapped to this member (F-REPLAY-07)."""
+        return mapped == member.member_id
+
     def _unmap(self, member: ConsumerMember) -> None:
-        """Kafka does not look whose the mapping is; another's it can be after M-STATIC-13, or F-REPLAY-18."""
         instance_id = member.instance_id
         mapped = None if instance_id is None else self.static_members.get(instance_id)
-        unseen = self._profile.fault_relabelled_instance_stays or self._profile.fault_superseded_records_loaded
-        if mapped == member.member_id or (mapped is not None and unseen):
+        if mapped is not None and self.unmaps(member, mapped):
             del self.edit("static_members")[instance_id]
 
     def _recompute_type(self) -> None:

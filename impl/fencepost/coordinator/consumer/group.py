@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
-from fencepost.protocol.profile import Profile
+from fencepost.quirks import HasQuirks, varies
 
 #: Partitions by topic id.
 Share: TypeAlias = Mapping[bytes, tuple[int, ...]]
@@ -125,10 +125,16 @@ class ConsumerGroup(NamedTuple):
         return self.refresh is None or now >= self.refresh.deadline or self.epoch < self.refresh.epoch
 
 
-def new_group(group_id: str, incarnation: int, profile: Profile, epoch: int = 0) -> ConsumerGroup:
-    """G-DATA-20. ``epoch``: from which it counts on (M-VAL-22 mended)."""
-    first = max(epoch, 0 if profile.old_epochs_start_at_zero else 1)
+def new_group(work: HasQuirks, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
+    """An empty group (G-DATA-20). ``epoch``: that of the group which it follows, from which it counts on (M-VAL-22)."""
+    first = max(epoch, first_epoch(work))
     return ConsumerGroup(group_id, incarnation, first, first)
+
+
+@varies
+def first_epoch(work: HasQuirks) -> int:
+    """The epoch of a group that follows no other (G-DATA-20)."""
+    return 1
 
 
 def held(assigned: Iterable[tuple[bytes, Iterable[int]]], epoch: int) -> dict[bytes, dict[int, int]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
 )
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel.step import Step
 from . import (
@@ -62,20 +64,16 @@ def stay(
         new.topic_names != old.topic_names
         or regex_change is RegexChange.RESOLVED
         or target.elects_another(step, group, new)
-        or _must_begin(step, group)
-        or opened.must_bump
+        or begins(step, opened)
+        or (regex_change is RegexChange.UNRESOLVED and loses_topics(step, group, old, new))
     )
-    if regex_change is RegexChange.UNRESOLVED and not _starves_after_prune(step):
-        had, has = group.topics_of(old), group.topics_of(new)
-        bump = bump or step.topics.ids(had) != step.topics.ids(has)  # LIV-15 mended
     epochs = update.bumped(step, group, old, new, written, bump=bump)
     goal = target.current(step, group, new, epochs.epoch, epochs.kind)
     written += goal.records
     changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
-    owned = None if _comes_back(step, body, old) else body.topic_partitions
-    result = update.reconciled(step, group, new, goal, owned, changed=changed)
+    result = update.reconciled(step, group, new, goal, said_to_own(step, body, old), changed=changed)
     if result != new:
-        written.append(records.current_assignment(group.group_id, result, step.profile))
+        written.append(records.current_assignment(step, group.group_id, result))
     accepted()
     access.write(step, written)
     if result != new:
@@ -95,8 +93,8 @@ def _find(step: Step, group: ConsumerGroup, body: ConsumerGroupHeartbeatRequest)
     member_id = body.member_id or step.choices.uuid()  # M-VAL-26
     claim = identity.Claim(member_id, body.member_epoch, body.topic_partitions)
     if body.instance_id is None:
-        return identity.find_dynamic(group, claim, step.profile)
-    return identity.find_static(group, body.instance_id, claim, step.profile)
+        return identity.find_dynamic(step, group, claim)
+    return identity.find_static(step, group, body.instance_id, claim)
 
 
 def _updated(request: Request, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> ConsumerMember:
@@ -115,21 +113,28 @@ def _updated(request: Request, body: ConsumerGroupHeartbeatRequest, member: Cons
     )
 
 
-def _comes_back(step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> bool:
-    """M-FENCE-07 mended: the join of a member that is there may be older than what the member was given since, so its
-    "I own nothing" counts as not said. Of a member that is new, or comes for one that left (M-REC-24), it is true."""
+@varies
+def begins(step: Step, opened: Opened) -> bool:
+    """Whether the group must begin an epoch since it begins itself (M-VAL-22, X-UP-15)."""
+    return opened.must_bump
+
+
+@varies
+def loses_topics(step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> bool:
+    """Whether a member that goes over to a regex of which nothing is known yet subscribes to other topics until then:
+    what it gives up must go to others (LIV-15, M-HB-03). A topic that exists no more does not count (M-RX-08)."""
+    return step.topics.ids(group.topics_of(old)) != step.topics.ids(group.topics_of(new))
+
+
+@varies
+def said_to_own(
+    step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember
+) -> Iterable[TopicPartitions] | None:
+    """What the member says that it owns, None if it does not say. The join of a member that is there may be older than
+    what the member was given since, so its "I own nothing" counts as not said (M-FENCE-07); of a member that is new,
+    or comes for one that left (M-REC-24), it is true."""
     there = member.epoch > JOIN_EPOCH and member.state is not MemberState.UNKNOWN  # M-REC-06
-    return body.member_epoch == JOIN_EPOCH and there and not step.profile.fault_rejoin_confirms_revocation
-
-
-def _starves_after_prune(step: Step) -> bool:
-    """LIV-15; where nothing is pruned, nothing starves."""
-    return step.profile.fault_resolved_regex_change_no_bump or step.profile.old_whole_target
-
-
-def _must_begin(step: Step, group: ConsumerGroup) -> bool:
-    """M-VAL-21: a release before 4.3 always leaves epoch 0."""
-    return step.profile.old_epochs_start_at_zero and group.epoch == 0
+    return None if body.member_epoch == JOIN_EPOCH and there else body.topic_partitions
 
 
 def _full(body: ConsumerGroupHeartbeatRequest) -> bool:

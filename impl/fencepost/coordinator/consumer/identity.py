@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.profile import Profile
+from fencepost.quirks import varies
 
 from ..kernel.errors import Refused
 from ..kernel.step import Step
@@ -30,45 +30,67 @@ class Claim(NamedTuple):
 
 
 def require_room(step: Step, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """M-VAL-25, M-VAL-28, M-VAL-30: who takes the place of a static member needs no other. Raises ``Refused``."""
-    if len(group.members) < step.settings.group_consumer_max_size or member_id in group.members:
+    """A full group takes in nobody who has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Refused``."""
+    if len(group.members) < step.settings.group_consumer_max_size:
         return
-    if instance_id not in group.static_members or step.profile.old_full_group_refuses_statics:
+    if member_id not in group.members and not has_a_place(step, group, instance_id):
         raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
 
 
-def find_dynamic(group: ConsumerGroup, claim: Claim, profile: Profile) -> Found:
-    """M-FENCE-01…07. Raises ``Refused``; the member stays as it is (M-FENCE-08)."""
+@varies
+def has_a_place(step: Step, group: ConsumerGroup, instance_id: str | None) -> bool:
+    """Whether somebody whose member id is not in the group needs no other place: that of its instance (M-VAL-28)."""
+    return instance_id in group.static_members
+
+
+def find_dynamic(step: Step, group: ConsumerGroup, claim: Claim) -> Found:
+    """The member of this id, or a new one (M-FENCE-01…07). Raises ``Refused``; the member stays as it is
+    (M-FENCE-08)."""
     member_id, epoch, _ = claim
     member = group.members.get(member_id)
     if member is None:
         if epoch != JOIN_EPOCH:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         return Found(ConsumerMember(member_id))
-    _check_epoch(member, claim, profile)
+    check_epoch(step, member, claim)
     return Found(member)
 
 
-def find_static(group: ConsumerGroup, instance_id: str, claim: Claim, profile: Profile) -> Found:
-    """M-STATIC-01…06, M-STATIC-15. Raises ``Refused``."""
+def find_static(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim) -> Found:
+    """The member of this instance, a new one, or one that takes its place (M-STATIC-01…06, M-STATIC-15). Raises
+    ``Refused``."""
     member_id, epoch, _ = claim
     mapped = group.static_members.get(instance_id)
     holder = None if mapped is None else group.members.get(mapped)
     if epoch != JOIN_EPOCH:
         member = held_by(group, instance_id, member_id)
-        _check_epoch(member, claim, profile)
+        check_epoch(step, member, claim)
         return Found(member)
     if mapped is None:
         return Found(group.members.get(member_id) or ConsumerMember(member_id))  # M-STATIC-01
     if holder is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
     if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
-        if mapped == member_id and not profile.fault_static_rejoin_unreleased:
-            return Found(holder)  # M-STATIC-02 mended: as M-FENCE-07
+        if comes_back(step, holder, member_id):
+            return Found(holder)
         raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
-    if mapped != member_id and member_id in group.members and not profile.fault_replacement_merges_members:
-        raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)  # M-STATIC-15 mended: it has a place of its own
+    if not may_take_place(step, group, holder, member_id):
+        raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
     return _replacing(holder, member_id)
+
+
+@varies
+def comes_back(step: Step, holder: ConsumerMember, member_id: str) -> bool:
+    """Whether it is the holder of an instance itself that joins with it: it is let in like any member that joins again
+    (M-STATIC-02, M-FENCE-07)."""
+    return holder.member_id == member_id
+
+
+@varies
+def may_take_place(step: Step, group: ConsumerGroup, holder: ConsumerMember, member_id: str) -> bool:
+    """Whether this id may take the place of a static member that has gone for a while: the same one, or one that has
+    no place of its own, whose partitions would be nobody's then (M-STATIC-15)."""
+    return holder.member_id == member_id or member_id not in group.members
 
 
 def find_joining(group: ConsumerGroup, member_id: str, instance_id: str | None, *, fresh: bool) -> Found:
@@ -104,11 +126,17 @@ def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerM
     return member
 
 
-def _check_epoch(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
-    """M-FENCE-03…07; an epoch that was never stored is one that is too new (F-CONS-05)."""
+@varies
+def check_epoch(step: Step, member: ConsumerMember, claim: Claim) -> None:
+    """A member that is there may join again at any time; else its epoch must be in step (M-FENCE-03…07)."""
+    if claim.epoch != JOIN_EPOCH:
+        require_in_step(member, claim)
+
+
+def require_in_step(member: ConsumerMember, claim: Claim) -> None:
+    """The epoch is the member's, or the one before if the answer to that may have been lost (M-FENCE-03…06); one that
+    was never stored is too new (F-CONS-05). Raises ``Refused``."""
     epoch = claim.epoch
-    if epoch == JOIN_EPOCH and not profile.old_known_member_at_zero_fenced:
-        return
     if epoch > member.epoch:
         raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
     if epoch < member.epoch and (epoch != member.previous_epoch or not _within(claim.owned, member.assigned)):

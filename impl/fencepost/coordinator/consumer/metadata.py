@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel.step import Step
 from ..kernel.topics import TopicImage, changed_names
@@ -16,22 +17,25 @@ from .group import ConsumerGroup, Refresh
 class Facts(NamedTuple):
     """What the group subscribes to looks like now.
 
-    ``differ``: not as the group knows it. ``before`` are the records that go before GroupEpoch (4.0, V-34)."""
+    ``differ``: not as the group knows it. ``before`` are records that go before GroupEpoch; there are none but those
+    of 4.0, which has no hash (V-34)."""
 
     hash: int
     differ: bool
     before: list[Record]
 
 
+@varies
 def look(step: Step, group: ConsumerGroup, names: Iterable[str]) -> Facts:
-    """M-META-07; 4.0 compares the topics themselves."""
-    if not step.profile.old_partition_metadata:
-        now = topics.metadata_hash(step.functions.hash64, step.topics, names)
-        return Facts(now, now != group.metadata_hash, [])
-    rows = topics.metadata_rows(step.topics, names)
-    if rows == (group.partition_metadata or ()):
-        return Facts(0, False, [])
-    return Facts(0, True, [records.partition_metadata(group.group_id, rows)])
+    """One number stands for all topics that the group subscribes to; it changes with any of them (M-META-07)."""
+    now = topics.metadata_hash(step.functions.hash64, step.topics, names)
+    return Facts(now, now != group.metadata_hash, [])
+
+
+@varies
+def superseded(step: Step, group: ConsumerGroup) -> list[Record]:
+    """The tombstone of what 4.0 wrote of the group's topics, if that is still in the log (M-META-08)."""
+    return [] if group.partition_metadata is None else [records.partition_metadata(group.group_id, None)]
 
 
 def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
@@ -51,7 +55,13 @@ def changed(step: Step, image: TopicImage) -> None:
     """M-META-03: groups that subscribe to a topic that came, went or changed look again."""
     names = changed_names(step.topics, image)
     for name, group in list(step.groups.items()):
-        if isinstance(group, ConsumerGroup) and group.refresh is not None:
-            watched = {*group.by_topic, *step.lingering[name]} if name in step.lingering else group.by_topic
-            if not names.isdisjoint(watched):
-                _note(step, name, None)
+        if not isinstance(group, ConsumerGroup) or group.refresh is None:
+            continue
+        if not names.isdisjoint(watched(step, group)):
+            _note(step, name, None)
+
+
+@varies
+def watched(step: Step, group: ConsumerGroup) -> Iterable[str]:
+    """The topics of which the group is told (M-META-03)."""
+    return group.by_topic

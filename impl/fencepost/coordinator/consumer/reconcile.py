@@ -14,9 +14,10 @@ from typing import NamedTuple
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.profile import Profile
+from fencepost.quirks import varies
 
 from ..kernel.errors import Refused
+from ..kernel.step import Step
 from .group import ConsumerGroup, ConsumerMember, Holding, Share
 
 
@@ -35,31 +36,43 @@ class Goal(NamedTuple):
     changed: bool
 
 
-def reconcile(group: ConsumerGroup, member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
-    """M-REC-01…07. Raises ``Refused``."""
-    prunes = goal.changed and not profile.old_whole_target
+def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
+    """The member as it is after this heartbeat (M-REC-01…07). Raises ``Refused``."""
     match member.state:
         case MemberState.STABLE if member.epoch == goal.epoch:
-            return _prune(member, goal, profile) if prunes else member
+            return prune(step, member, goal)
         case MemberState.UNREVOKED_PARTITIONS:
-            if _owns(goal.owned, member.revoking):
-                return _prune(member, goal, profile) if prunes else member  # M-REC-03, M-REC-18
-            epoch = member.epoch + profile.old_revocation_advances_epoch  # M-REC-04, M-REC-19
-            return _next(group, member, epoch, goal, profile)
+            if owns(goal.owned, member.revoking):
+                return prune(step, member, goal)  # M-REC-03, M-REC-18
+            return _next(step, group, member, epoch_after_revocation(step, member), goal)
         case MemberState.UNKNOWN:
             if goal.owned is None or tuple(goal.owned):
                 raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)  # M-REC-06
-            return _next(group, member, goal.epoch, goal, profile)
-    return _next(group, member, member.epoch, goal, profile)
+            return _next(step, group, member, goal.epoch, goal)
+    return _next(step, group, member, member.epoch, goal)
 
 
-def _next(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, profile: Profile) -> ConsumerMember:
-    """M-REC-10…14, M-REC-15."""
-    target = {
-        topic_id: partitions
-        for topic_id, partitions in goal.target.items()
-        if profile.old_whole_target or topic_id in goal.topic_ids
-    }
+@varies
+def epoch_after_revocation(step: Step, member: ConsumerMember) -> int:
+    """Where a member starts from that has given up what it had to: from its own epoch (M-REC-04, M-REC-19)."""
+    return member.epoch
+
+
+@varies
+def reachable(step: Step, goal: Goal) -> Share:
+    """What of its target a member can have: the topics that it subscribes to now (M-REC-15)."""
+    return {topic_id: partitions for topic_id, partitions in goal.target.items() if topic_id in goal.topic_ids}
+
+
+@varies
+def granted_at(step: Step, goal: Goal) -> int:
+    """The assignment epoch of what the member takes now (M-PE-06)."""
+    return goal.epoch
+
+
+def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
+    """First it gives up, then it takes what is free (M-REC-10…15). ``epoch``: where it stays while it gives up."""
+    target = reachable(step, goal)
     keep: dict[bytes, dict[int, int]] = {}
     drop: dict[bytes, dict[int, int]] = {}
     for topic_id, held in member.assigned.items():
@@ -67,10 +80,10 @@ def _next(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, 
         for partition, assigned_at in held.items():
             kind = keep if partition in wanted else drop
             kind.setdefault(topic_id, {})[partition] = assigned_at
-    if drop and _owns(goal.owned, drop):
+    if drop and owns(goal.owned, drop):
         return _at(member, epoch, MemberState.UNREVOKED_PARTITIONS, keep, drop)  # M-REC-10
     blocked = False
-    granted_at = 0 if profile.old_no_assignment_epochs else goal.epoch  # M-PE-06
+    at_epoch = granted_at(step, goal)
     for topic_id, partitions in target.items():
         held = member.assigned.get(topic_id, {})
         own = member.revoking.get(topic_id, {})
@@ -78,15 +91,18 @@ def _next(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, 
             if partition in held:
                 continue
             if partition in own or group.partition_epoch(topic_id, partition) == -1:  # M-REC-21
-                keep.setdefault(topic_id, {})[partition] = granted_at
+                keep.setdefault(topic_id, {})[partition] = at_epoch
             else:
                 blocked = True
     state = MemberState.UNRELEASED_PARTITIONS if blocked else MemberState.STABLE
     return _at(member, goal.epoch, state, keep, {})  # M-REC-11…14
 
 
-def _prune(member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
-    """M-REC-25."""
+@varies
+def prune(step: Step, member: ConsumerMember, goal: Goal) -> ConsumerMember:
+    """A member that stays at its epoch gives up at once the topics that it no longer subscribes to (M-REC-25)."""
+    if not goal.changed:
+        return member
     gone = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in goal.topic_ids}
     unrecorded = member.previous_epoch == LEAVE_EPOCH  # in a group that was converted at generation 0 (X-UP-05)
     if not gone and (goal.subscribes or member.revoking or unrecorded):
@@ -95,19 +111,25 @@ def _prune(member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMemb
     revoking = {topic_id: dict(held) for topic_id, held in member.revoking.items()}
     for topic_id, held in gone.items():
         revoking[topic_id] = {**revoking.get(topic_id, {}), **held}
-    previous = member.previous_epoch if profile.old_prune_keeps_previous_epoch else member.epoch
-    if revoking and _owns(goal.owned, revoking):
+    previous = previous_epoch(step, member)
+    if revoking and owns(goal.owned, revoking):
         return member._replace(
             state=MemberState.UNREVOKED_PARTITIONS, previous_epoch=previous, assigned=left, revoking=revoking
         )
     return member._replace(previous_epoch=previous, assigned=left)
 
 
+@varies
+def previous_epoch(step: Step, member: ConsumerMember) -> int:
+    """The epoch that a member comes from when it is pruned: its own, which it keeps (M-REC-25)."""
+    return member.epoch
+
+
 def _at(member: ConsumerMember, epoch: int, state: MemberState, assigned: Holding, revoking: Holding) -> ConsumerMember:
     return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)
 
 
-def _owns(owned: Iterable[TopicPartitions] | None, holding: Mapping[bytes, Mapping[int, int]]) -> bool:
+def owns(owned: Iterable[TopicPartitions] | None, holding: Mapping[bytes, Mapping[int, int]]) -> bool:
     """Whether the member may still own some of these (M-REC-18)."""
     if owned is None:
         return True

@@ -24,8 +24,8 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
     TopicMetadata,
 )
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
+from fencepost.quirks import HasQuirks, varies
 
 from .group import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
 
@@ -73,15 +73,15 @@ def target_member(group_id: str, member_id: str, share: Share) -> Record:
     )
 
 
-def current_assignment(group_id: str, member: ConsumerMember, profile: Profile) -> Record:
+def current_assignment(work: HasQuirks, group_id: str, member: ConsumerMember) -> Record:
     return Record(
         ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),
         ConsumerGroupCurrentMemberAssignmentValue(
             member.epoch,
             member.previous_epoch,
             member.state.value,
-            _written(member.assigned, profile),
-            _written(member.revoking, profile),
+            _written(work, member.assigned),
+            _written(work, member.revoking),
         ),
     )
 
@@ -123,18 +123,16 @@ def share_rows(share: Mapping[bytes, Collection[int]]) -> tuple[TopicPartitions,
     return tuple(TopicPartitions(topic_id, tuple(sorted(share[topic_id]))) for topic_id in sorted(share))
 
 
-def _written(holding: Holding, profile: Profile) -> tuple[AssignedPartitions, ...]:
+def _written(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
     """Kafka writes no epochs for a topic of which nothing is held; an upgrade can bring such a topic (X-UP-05)."""
-    return tuple(
-        row if row.partitions else AssignedPartitions(row.topic_id, ()) for row in holding_rows(holding, profile)
-    )
+    return tuple(row if row.partitions else AssignedPartitions(row.topic_id, ()) for row in holding_rows(work, holding))
 
 
-def holding_rows(holding: Holding, profile: Profile) -> tuple[AssignedPartitions, ...]:
-    """F-REC-08."""
+@varies
+def holding_rows(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
+    """What a member has, each partition with the epoch at which it was assigned (F-REC-08)."""
     rows = []
     for topic_id in sorted(holding):
         partitions = tuple(sorted(holding[topic_id]))
-        epochs = None if profile.old_no_assignment_epochs else tuple(holding[topic_id][each] for each in partitions)
-        rows.append(AssignedPartitions(topic_id, partitions, epochs))
+        rows.append(AssignedPartitions(topic_id, partitions, tuple(holding[topic_id][each] for each in partitions)))
     return tuple(rows)

@@ -13,6 +13,7 @@ from enum import Enum
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TaskDone, TaskKey, TaskKind
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Refused
@@ -40,8 +41,7 @@ def update(
         if old.regex and group.by_regex.get(old.regex) == 1:
             written.append(records.regular_expression(group.group_id, old.regex, None))
         if not new.regex:
-            if not step.profile.old_regex_removal_keeps_epoch:
-                change = RegexChange.RESOLVED
+            change = given_up(step)
         elif new.regex not in group.by_regex:
             if step.functions.matcher(new.regex) is None:
                 raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION)
@@ -51,6 +51,12 @@ def update(
     if wanted or group.by_regex:
         _maybe_start(step, request, group, old, new, wanted=wanted)
     return change, written
+
+
+@varies
+def given_up(step: Step) -> RegexChange:
+    """What a member does that gives up its regex: what it gets by none is known at once (M-HB-03)."""
+    return RegexChange.RESOLVED
 
 
 def _maybe_start(
@@ -65,15 +71,16 @@ def _maybe_start(
         return
     used = subscription.with_member(group, old, new).by_regex
     version = 0 if last is None else last.version
-    stale = last is None or step.at_ms > last.timestamp + settings.group_consumer_regex_refresh_interval_ms
-    if (
-        wanted
-        or len(used) != len(group.resolved)
-        or version < step.topics.created
-        or (stale and not step.profile.old_no_periodic_regex_refresh)
-    ) and used:
+    if (wanted or len(used) != len(group.resolved) or version < step.topics.created or outdated(step, last)) and used:
         step.tasks = {**step.tasks, name: RegexTask(tuple(sorted(used)), request.denied_topics)}
         step.wanted.append(TaskKey(TaskKind.REGEX, name))
+
+
+@varies
+def outdated(step: Step, last: Resolution | None) -> bool:
+    """Whether the last resolution is so old that there is to be another one (M-RX-03, G-CFG-33)."""
+    interval = step.settings.group_consumer_regex_refresh_interval_ms
+    return last is None or step.at_ms > last.timestamp + interval
 
 
 def _last(step: Step, group: ConsumerGroup) -> Resolution | None:

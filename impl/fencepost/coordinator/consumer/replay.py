@@ -28,8 +28,8 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from fencepost.protocol.consumer_view import MemberState
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.replay import Replay
@@ -57,7 +57,7 @@ def apply(replay: Replay, record: Record) -> None:
     if draft is None:
         return
     assert isinstance(draft, ConsumerDraft)
-    if not apply_to(draft, record, replay.profile):
+    if not _applied(replay, draft, record):
         replay.put(name, None)
 
 
@@ -68,18 +68,18 @@ def _draft(replay: Replay, name: str, *, create: bool) -> ConsumerDraft | None:
     if not isinstance(group, ConsumerGroup):
         if group is not None and not group.gives_way:
             raise InternalError
-        group = new_group(name, replay.new_incarnation(), replay.profile)
+        group = new_group(replay, name, replay.new_incarnation())
         replay.put(name, group)
-    draft = replay.drafts[name] = ConsumerDraft(group, replay.profile)
+    draft = replay.drafts[name] = ConsumerDraft(group, replay.quirks)
     return draft
 
 
-def apply_to(draft: ConsumerDraft, record: Record, profile: Profile) -> bool:
+def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
     """Apply one record of the group; False if the group is gone with it."""
     match record.key, record.value:
         case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:
             draft.epoch = value.epoch
-            draft.metadata_hash = 0 if profile.old_partition_metadata else value.metadata_hash
+            draft.metadata_hash = metadata_hash(replay, value)
         case ConsumerGroupMetadataKey(), None:
             if draft.members or draft.target or draft.assignment_epoch != LEAVE_EPOCH:
                 raise InternalError  # F-REPLAY-11
@@ -91,9 +91,7 @@ def apply_to(draft: ConsumerDraft, record: Record, profile: Profile) -> bool:
             _member(draft, member_id, value if isinstance(value, ConsumerGroupMemberMetadataValue) else None)
         case ConsumerGroupTargetAssignmentMetadataKey(), ConsumerGroupTargetAssignmentMetadataValue() as value:
             draft.assignment_epoch = value.assignment_epoch
-            draft.assignment_timestamp = (
-                NO_TIMESTAMP if profile.old_no_assignment_interval else value.assignment_timestamp
-            )
+            draft.assignment_timestamp = assignment_timestamp(replay, value)
         case ConsumerGroupTargetAssignmentMetadataKey(), None:
             if draft.target:
                 raise InternalError  # F-REPLAY-10
@@ -106,7 +104,7 @@ def apply_to(draft: ConsumerDraft, record: Record, profile: Profile) -> bool:
                 del draft.edit("target")[member_id]
         case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value:
             current = value if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue) else None
-            _current(draft, member_id, current, profile)
+            _current(replay, draft, member_id, current)
         case ConsumerGroupRegularExpressionKey(regular_expression=regex), value:
             resolution = None
             if isinstance(value, ConsumerGroupRegularExpressionValue):
@@ -141,7 +139,7 @@ def _member(draft: ConsumerDraft, member_id: str, value: ConsumerGroupMemberMeta
 
 
 def _current(
-    draft: ConsumerDraft, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None, profile: Profile
+    replay: Replay, draft: ConsumerDraft, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
 ) -> None:
     """F-REPLAY-08; who holds what follows from it (M-PE-05), topics that nobody knows included (F-REPLAY-15)."""
     old = draft.members.get(member_id)
@@ -151,25 +149,38 @@ def _current(
                 epoch=value.member_epoch,
                 previous_epoch=value.previous_member_epoch,
                 state=_STATES.get(value.state, MemberState.UNKNOWN),  # M-MS-04
-                assigned=_holding(value.assigned_partitions, value.member_epoch, profile),
-                revoking=_holding(value.partitions_pending_revocation, value.member_epoch, profile),
+                assigned=holding(replay, value.assigned_partitions, value.member_epoch),
+                revoking=holding(replay, value.partitions_pending_revocation, value.member_epoch),
             )
         )
     elif old is not None:
         draft.put(old._replace(epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NOTHING, revoking=NOTHING))
 
 
-def _holding(rows: tuple[AssignedPartitions, ...], epoch: int, profile: Profile) -> Holding:
-    """M-PE-06, F-REC-08."""
-    known = 0 if profile.old_no_assignment_epochs else max(epoch, 0)
-    holding = {}
+@varies
+def metadata_hash(replay: Replay, value: ConsumerGroupMetadataValue) -> int:
+    """What the group knows of its topics (M-META-07)."""
+    return value.metadata_hash
+
+
+@varies
+def assignment_timestamp(replay: Replay, value: ConsumerGroupTargetAssignmentMetadataValue) -> int:
+    """When the target was computed (G-DATA-32)."""
+    return value.assignment_timestamp
+
+
+@varies
+def holding(replay: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
+    """What a member has, with the epochs of assignment; where a record tells none, the member's own stands for them
+    (M-PE-06, F-REC-08)."""
+    found = {}
     for row in rows:
         epochs = row.assignment_epochs
-        if profile.old_no_assignment_epochs or epochs is None or len(epochs) != len(row.partitions):
-            holding[row.topic_id] = dict.fromkeys(row.partitions, known)
+        if epochs is None or len(epochs) != len(row.partitions):
+            found[row.topic_id] = dict.fromkeys(row.partitions, max(epoch, 0))
         else:
-            holding[row.topic_id] = dict(zip(row.partitions, epochs, strict=True))
-    return holding
+            found[row.topic_id] = dict(zip(row.partitions, epochs, strict=True))
+    return found
 
 
 def _share(rows: tuple[TopicPartitions, ...]) -> Share:

@@ -6,7 +6,7 @@ until then everybody is reconciled to the old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_view import SubscriptionType
@@ -63,10 +63,7 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
         members.pop(predecessor, None)
     # M-STATIC-15: of one that takes another's place, and has one, the target is withheld (A-UHOM-08)
     withheld = NO_SHARE if predecessor is None else group.target.get(member.member_id, NO_SHARE)
-    rewrites = step.profile.old_replacement_rewrites_target
-    before: dict[str, Share] = dict(group.target)  # with what it takes over under its own id (M-HB-06)
-    if predecessor is not None and (rewrites or predecessor in before):
-        before[member.member_id] = before.get(predecessor, NO_SHARE)
+    before = group.target if predecessor is None else taken_over(step, group, predecessor, member.member_id)
     rows = {}
     for member_id in sorted(members):
         rows[member_id] = _spec(step, group, members[member_id], before.get(member_id, NO_SHARE))
@@ -75,7 +72,7 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     known = step.topics.by_id
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: known[topic_id].name))
     counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
-    name = preferred(step, group.group_id, _voters(group, member))
+    name = preferred(step, group.group_id, voters(group, member))
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
@@ -85,23 +82,48 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     written = []
     for member_id in specs:
         share = _whole(shares.get(member_id, NO_SHARE))
-        old = (group.target if rewrites else before).get(member_id)
+        old = known_target(step, group, before, member_id)
         if old is None or not _same(old, share):
             written.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
-    at_ms = records.NO_TIMESTAMP if step.profile.old_no_assignment_interval else step.at_ms
-    written.append(records.target_epoch(group.group_id, epoch, at_ms))
+    written.append(records.target_epoch(group.group_id, epoch, computed_at(step)))
     return Target(epoch, _whole(shares.get(member.member_id, NO_SHARE)), written)
 
 
+@varies
+def taken_over(step: Step, group: ConsumerGroup, predecessor: str, member_id: str) -> Mapping[str, Share]:
+    """The targets, with that of the predecessor under the id of who takes its place (M-HB-06, M-STATIC-10)."""
+    share = group.target.get(predecessor)
+    return group.target if share is None else {**group.target, member_id: share}
+
+
+@varies
+def known_target(step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str) -> Share | None:
+    """The target that records say the member has, those of this request among them (M-TGT-04); ``before``: the targets
+    with what was taken over."""
+    return before.get(member_id)
+
+
+@varies
+def computed_at(step: Step) -> int:
+    """The time that a new target has in its record (G-DATA-32)."""
+    return step.at_ms
+
+
 def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Share) -> MemberSpec:
-    """M-TGT-03. Mended, without partitions that the topic does not have; an upgrade may bring such (A-UHET-06)."""
+    """What an assignor sees of a member (M-TGT-03)."""
     assigned = {topic_id: frozenset(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
-    if not step.profile.fault_absent_partition_fails:
-        known = step.topics.by_id
-        for topic_id in assigned.keys() & known.keys():
-            assigned[topic_id] &= frozenset(range(known[topic_id].partitions))
     topic_ids = step.topics.ids(group.topics_of(member))
-    return MemberSpec(member.instance_id, member.rack_id, topic_ids, assigned)
+    return MemberSpec(member.instance_id, member.rack_id, topic_ids, existing(step, assigned))
+
+
+@varies
+def existing(step: Step, assigned: dict[bytes, frozenset[int]]) -> dict[bytes, frozenset[int]]:
+    """What of the last target an assignor is told: no partitions that a topic does not have. An upgrade may bring such
+    (A-UHET-06)."""
+    known = step.topics.by_id
+    for topic_id in assigned.keys() & known.keys():
+        assigned[topic_id] &= frozenset(range(known[topic_id].partitions))
+    return assigned
 
 
 def _put_in(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:
@@ -117,19 +139,16 @@ def _same(one: Share, other: Share) -> bool:
     return one.keys() == other.keys() and all(set(one[topic_id]) == set(other[topic_id]) for topic_id in one)
 
 
+@varies
 def elects_another(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """M-HB-14: whether what this member wants now makes another assignor the preferred one."""
-    profile, name = step.profile, group.group_id
-    if profile.old_vote_keeps_epoch:
-        return False
-    before, after = _most_wanted(step, group.members.values()), _most_wanted(step, _voters(group, member))
-    if profile.fault_tied_vote_bumps:  # M-HB-15
-        stood = before[0] if len(before) == 1 else step.choices.standing(name, before)
-        return stood != _elected(step, name, after)
-    return before != after and _elected(step, name, before) != _elected(step, name, after)
+    """Whether what this member wants now makes another assignor the preferred one (M-HB-14); who is elected by a tie
+    stays so while the same names are tied (M-HB-15)."""
+    name = group.group_id
+    before, after = most_wanted(step, group.members.values()), most_wanted(step, voters(group, member))
+    return before != after and elected(step, name, before) != elected(step, name, after)
 
 
-def _voters(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerMember]:
+def voters(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerMember]:
     """The members with this one as it is now. Who takes a static member's place, and has one, still votes for its own
     too (M-STATIC-15)."""
     holder = None if member.instance_id is None else group.static_members.get(member.instance_id)
@@ -139,23 +158,31 @@ def _voters(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerMember
 
 def preferred(step: Step, group_id: str, members: Iterable[ConsumerMember]) -> str:
     """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13)."""
-    return _elected(step, group_id, _most_wanted(step, members))
+    return elected(step, group_id, most_wanted(step, members))
 
 
-def _elected(step: Step, group_id: str, tied: list[str]) -> str:
+def elected(step: Step, group_id: str, tied: list[str]) -> str:
     return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
 
 
-def _most_wanted(step: Step, members: Iterable[ConsumerMember]) -> list[str]:
-    """The assignors with the most votes, by name. In a log of other days there may be votes for one that is no longer
-    configured."""
-    configured = step.settings.group_consumer_assignors
+def most_wanted(step: Step, members: Iterable[ConsumerMember]) -> list[str]:
+    """The assignors with the most votes, by name; the default one if there are none."""
     votes: dict[str, int] = {}
     for member in members:
         name = member.assignor
-        if name is not None and (name in configured or step.profile.fault_absent_assignor_elected):
+        if name is not None:
             votes[name] = votes.get(name, 0) + 1
+    if votes:
+        votes = valid(step, votes)
     if not votes:
-        return [configured[0]]
+        return [step.settings.group_consumer_assignors[0]]
     most = max(votes.values())
     return sorted(name for name, count in votes.items() if count == most)
+
+
+@varies
+def valid(step: Step, votes: dict[str, int]) -> dict[str, int]:
+    """The votes that count. In a log of other days there may be some for an assignor that is no longer configured; the
+    wish stays in the member's record, and counts again when that assignor is back (M-TGT-02)."""
+    configured = step.settings.group_consumer_assignors
+    return {name: count for name, count in votes.items() if name in configured}

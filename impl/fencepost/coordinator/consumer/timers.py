@@ -9,6 +9,7 @@ from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, Request, TimerKey, TimerKind
+from fencepost.quirks import varies
 
 from ..kernel import completion
 from ..kernel.completion import AppendCallback
@@ -91,9 +92,13 @@ def assignment_interval(step: Step, group_id: str) -> int:
 
 def _own(step: Step, value: int | None, usual: int, low: int, high: int) -> int:
     """The group's own value within the broker's bounds, or the broker's if it has none (M-CFG-01)."""
-    if value is None:
-        return usual
-    return value if step.profile.old_group_config_unclamped else min(max(value, low), high)
+    return usual if value is None else within_bounds(step, value, low, high)
+
+
+@varies
+def within_bounds(step: Step, value: int, low: int, high: int) -> int:
+    """The value of a group's own setting that counts: the nearest one that the broker allows (M-CFG-01, G-CFG-28)."""
+    return min(max(value, low), high)
 
 
 def follow(step: Step, group_id: str, member: ConsumerMember) -> None:

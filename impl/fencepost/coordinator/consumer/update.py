@@ -13,6 +13,7 @@ from typing import NamedTuple
 from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
+from fencepost.quirks import varies
 
 from ..kernel.step import Step
 from . import metadata, reconcile, records, subscription
@@ -34,7 +35,7 @@ def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replac
         *records.removed_member(name, old_id),
         records.member_metadata(name, member),
         records.target_member(name, member.member_id, group.target.get(old_id, {})),
-        records.current_assignment(name, member, step.profile),
+        records.current_assignment(step, name, member),
     ]
 
 
@@ -46,11 +47,11 @@ def metadata_of(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) 
 def bumped(
     step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, written: list[Record], *, bump: bool
 ) -> Epochs:
-    """M-HB-04, M-HB-05. ``bump``: the request bumps, whatever the topics are like now (M-HB-03)."""
+    """The epoch of the group goes on if the request says so or its topics have changed (M-HB-04, M-HB-05). ``bump``:
+    the request bumps, whatever the topics are like now (M-HB-03)."""
     epoch, kind = group.epoch, group.subscription_type
     look = bump or group.refresh_due(step.at_ms)
-    mended = not step.profile.fault_stale_subscription_type and group.assignment_epoch < epoch  # M-TGT-06 mended
-    if not look and not mended:
+    if not look and not target_due(step, group):
         return Epochs(epoch, kind)
     counts = subscription.with_member(group, old, new)
     came = new.member_id not in group.members and new.instance_id not in group.static_members
@@ -63,9 +64,15 @@ def bumped(
         epoch += 1
         written.append(records.group_epoch(group.group_id, epoch, facts.hash))
     metadata.note(step, group, epoch)
-    if group.partition_metadata is not None and not step.profile.old_partition_metadata:
-        written.append(records.partition_metadata(group.group_id, None))  # M-META-08
+    written += metadata.superseded(step, group)
     return Epochs(epoch, kind)
+
+
+@varies
+def target_due(step: Step, group: ConsumerGroup) -> bool:
+    """Whether a target is due from an earlier request; then it is computed with the subscriptions of now (M-TGT-05,
+    M-TGT-06)."""
+    return group.assignment_epoch < group.epoch
 
 
 def reconciled(
@@ -82,4 +89,4 @@ def reconciled(
         return member
     names = group.topics_of(member)
     wish = reconcile.Goal(goal.share, goal.epoch, step.topics.ids(names), bool(names), owned, changed)
-    return reconcile.reconcile(group, member, wish, step.profile)
+    return reconcile.reconcile(step, group, member, wish)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, ResolvedRegex
-from fencepost.protocol.profile import Profile
+from fencepost.quirks import varies
 
+from ..kernel.state import CoordinatorState
 from .group import ConsumerGroup, ConsumerMember
 from .records import holding_rows, share_rows
 
 
-def view(group: ConsumerGroup, profile: Profile) -> ConsumerGroupView:
-    legacy = group.partition_metadata
+def view(state: CoordinatorState, group: ConsumerGroup) -> ConsumerGroupView:
+    """The group as the newest state has it, replicated or not."""
     return ConsumerGroupView(
         group_id=group.group_id,
         state=group.state,
@@ -19,7 +20,7 @@ def view(group: ConsumerGroup, profile: Profile) -> ConsumerGroupView:
         assignment_epoch=group.assignment_epoch,
         assignment_timestamp=group.assignment_timestamp,
         subscription_type=group.subscription_type,
-        members=tuple(_member(group.members[member_id], profile) for member_id in sorted(group.members)),
+        members=tuple(_member(state, group.members[member_id]) for member_id in sorted(group.members)),
         static_members=tuple(sorted(group.static_members.items())),
         target=tuple((member_id, share_rows(group.target[member_id])) for member_id in sorted(group.target)),
         partition_epochs=tuple(
@@ -32,11 +33,17 @@ def view(group: ConsumerGroup, profile: Profile) -> ConsumerGroupView:
             for regex, found in sorted(group.resolved.items())
         ),
         refresh_deadline=None if group.refresh is None else (group.refresh.deadline, group.refresh.epoch),
-        legacy_metadata=bool(legacy) if profile.old_partition_metadata else legacy is not None,
+        legacy_metadata=has_partition_metadata(state, group),
     )
 
 
-def _member(member: ConsumerMember, profile: Profile) -> ConsumerMemberView:
+@varies
+def has_partition_metadata(state: CoordinatorState, group: ConsumerGroup) -> bool:
+    """Whether the log still has a record of 4.0's of the partitions of its topics (G-DATA-33)."""
+    return group.partition_metadata is not None
+
+
+def _member(state: CoordinatorState, member: ConsumerMember) -> ConsumerMemberView:
     return ConsumerMemberView(
         member.member_id,
         member.instance_id,
@@ -50,7 +57,7 @@ def _member(member: ConsumerMember, profile: Profile) -> ConsumerMemberView:
         member.epoch,
         member.previous_epoch,
         member.state,
-        holding_rows(member.assigned, profile),
-        holding_rows(member.revoking, profile),
+        holding_rows(state, member.assigned),
+        holding_rows(state, member.revoking),
         member.classic,
     )

@@ -18,19 +18,15 @@ only guards the record they wrote, by a callback that tells the group what becam
 Each stands in the layer that it is of, with the function that starts it. A callback acts on the group *object* it was
 made for; the incarnation number stands for that identity.
 
-Kafka goes further, and the faults of this module all come from it. There, the failure of a JoinGroup or SyncGroup
-that wrote nothing answers the parked request behind the group's back (C-JOIN-70). And a timeout runs the callback as
-if the append had failed, although the record is in the log and may yet be replicated: memory goes back, the log does
-not (F-RT-09). The intended protocol lets memory follow the log: a timeout answers the request that made the write, so
-that its sender need not wait, and leaves everything else to the callback, which still comes.
+Memory follows the log: a timeout answers the request that made the write, so that its sender need not wait, and leaves
+everything else to the callback, which still comes.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
+from fencepost.quirks import varies
 
 from . import operations
 from .errors import operation_error
@@ -43,9 +39,6 @@ class AppendCallback(Callback):
     """What an operation does when it is known what became of its records; nothing, unless a method says so."""
 
     __slots__ = ()
-
-    #: Runs when every other operation that the same high watermark passes is through.
-    behind_all: ClassVar[bool] = False
 
     def replicated(self, step: Step, request: Request) -> None:
         """The records of the request are in the log."""
@@ -61,6 +54,7 @@ class AppendCallback(Callback):
         fail(step, number, operation, error)
 
 
+@varies
 def replicated(step: Step, offset: int) -> None:
     """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
     step.committed = offset
@@ -69,30 +63,30 @@ def replicated(step: Step, offset: int) -> None:
     step.relisted = tuple(entry for entry in step.relisted if entry[0] >= offset)
     if not step.operations:
         return
-    last = []
     for number, operation in list(step.operations.items()):
         if operation.offset > offset:
             break
         callback, request = _callback(operation), operation.request
         if callback is not None and request is not None:
-            if callback.behind_all:
-                last.append((callback, request))
-            else:
-                callback.replicated(step, request)
+            callback.replicated(step, request)
         if operation.reply is not None:
             step.reply(number, operation.reply)
         close(step, number)
-    for callback, request in last:
-        callback.replicated(step, request)
 
 
 def timed_out(step: Step, number: int) -> None:
-    """G-CFG-25 ran out."""
+    """The write timeout ran out (G-CFG-25)."""
     operation = step.operations.get(number)
-    if operation is None:
-        return
+    if operation is not None:
+        give_up_waiting(step, number, operation)
+
+
+@varies
+def give_up_waiting(step: Step, number: int, operation: Operation) -> None:
+    """Nobody waits longer for the operation; its records are in the log and may yet be replicated, so what they changed
+    stays, and a callback still comes (F-RT-09)."""
     callback = _callback(operation)
-    if callback is None or step.profile.fault_timeout_undoes_memory:
+    if callback is None:
         fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
     else:
         callback.timed_out(step, number, operation)
@@ -121,12 +115,18 @@ def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> Non
     if callback is not None:
         callback.failed(step, request, error)
     if request is not None:
-        parked = callback is None and operation.reply is None
-        if not step.operations[number].answered and not (parked and not step.profile.fault_parked_fail_early):
+        if not step.operations[number].answered and answers_failure(step, operation):
             step.reply(number, refusal(request, operation_error(error)))
         if step.operations[number].answered:
             step.mark_answered(request.id)
     close(step, number)
+
+
+@varies
+def answers_failure(step: Step, operation: Operation) -> bool:
+    """Whether the operation tells its request that it failed. A JoinGroup or SyncGroup that wrote nothing is parked in
+    its group, which alone answers it: only earlier writes were late (C-JOIN-70, F-RT-13)."""
+    return operation.callback is not None or operation.reply is not None
 
 
 def close(step: Step, number: int) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
+from fencepost.quirks import Quirks
 
 from .state import Group
 
@@ -23,10 +23,12 @@ class Draft(Protocol):
 class Replay:
     """Groups while records are applied to them; ``appliers``: what does it, by the type of a record's key."""
 
-    def __init__(self, groups: Mapping[str, Group], profile: Profile, incarnations: int, appliers: Appliers) -> None:
+    def __init__(
+        self, groups: Mapping[str, Group], quirks: Quirks | None, incarnations: int, appliers: Appliers
+    ) -> None:
         self._groups = dict(groups)
         self.drafts: dict[str, Draft] = {}  #: of groups that records change bit by bit
-        self.profile = profile
+        self.quirks = quirks
         self.incarnations = incarnations
         self._appliers = appliers
 

@@ -156,6 +156,5 @@ def initial_state(
     settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
 ) -> CoordinatorState:
     """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03)."""
-    return CoordinatorState(
-        settings, profile, quirks_of(profile), running, functions=functions or _STANDARD, topics=no_topics(profile)
-    )
+    state = CoordinatorState(settings, profile, quirks_of(profile), running, functions=functions or _STANDARD)
+    return state._replace(topics=no_topics(state))

@@ -119,7 +119,7 @@ class Step:
         names = dict.fromkeys(record.key.group for record in records)
         groups = self.groups
         before = {name: groups[name] for name in names if name in groups}
-        work = Replay(before, self.profile, self.incarnations, self.appliers)
+        work = Replay(before, self.quirks, self.incarnations, self.appliers)
         for record in records:
             work.apply(record)
         after = work.groups()

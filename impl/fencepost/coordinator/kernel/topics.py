@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from fencepost.protocol.events import Topic
-from fencepost.protocol.profile import Profile
+from fencepost.quirks import HasQuirks, varies
 
 _NO_RACK: frozenset[str] = frozenset()
 
@@ -26,10 +26,10 @@ class TopicImage(NamedTuple):
         return frozenset(known[name].topic_id for name in names if name in known)
 
 
-def no_topics(profile: Profile) -> TopicImage:
+@varies
+def no_topics(state: HasQuirks) -> TopicImage:
     """What is known before the first image: nothing, and its version counts as 0 (M-RX-04)."""
-    version = -1 if profile.old_no_image_is_minus_one else 0
-    return TopicImage(version=version, created=version)
+    return TopicImage()
 
 
 def image(topics: Iterable[Topic], version: int, created: int) -> TopicImage:

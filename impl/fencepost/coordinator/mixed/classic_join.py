@@ -76,7 +76,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     written += goal.records
     result = update.reconciled(step, group, new, goal, owned, changed=changed)
     if result != new:
-        written.append(records.current_assignment(group.group_id, result, profile))
+        written.append(records.current_assignment(step, group.group_id, result))
     access.write(step, written)
     done = ClassicJoined(
         group.group_id, result.member_id, body.session_timeout_ms, classic_membership.rebalance_timeout(request, body)

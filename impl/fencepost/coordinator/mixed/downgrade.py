@@ -91,7 +91,7 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
         goal = target.Target(group.assignment_epoch, target.stored(step, group, joiner), [])
         joiner = update.reconciled(step, group, done.new, goal, done.owned, changed=done.changed)
         if joiner != done.new:
-            written.append(records.current_assignment(name, joiner, profile))
+            written.append(records.current_assignment(step, name, joiner))
     new_id = joiner.member_id
     written += records.removed_group(group, {done.old.member_id: new_id})
     if any(member.classic is None for member in others):
@@ -191,8 +191,7 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list
     """The records, the map of groups, the timers (X-DOWN-05, X-DOWN-06, X-DOWN-30)."""
     assignments = {member.member_id: member.assignment for member in draft.members.values()}
     step.records += [*written, classic_records.group_record(draft, assignments)]
-    access.linger(step, group.group_id)
-    step.change_map(group.group_id, draft.freeze())
+    access.give_way(step, group.group_id, draft.freeze())
     for member in draft.members.values():
         classic_access.arm_session(step, draft, member)
     if not step.profile.fault_downgrade_leaves_timers:  # X-DOWN-33 mended

@@ -49,7 +49,7 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
     in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     said = _records(step, group, members)
-    work = Replay({}, profile, step.incarnations, step.appliers)
+    work = Replay({}, step.quirks, step.incarnations, step.appliers)
     for record in said:
         work.apply(record)
     if profile.fault_upgrade_answers_before_checks:
@@ -181,5 +181,5 @@ def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> 
             for member in members
         ),
         records.target_epoch(name, generation, records.NO_TIMESTAMP),
-        *(records.current_assignment(name, member, step.profile) for member in members),
+        *(records.current_assignment(step, name, member) for member in members),
     ]

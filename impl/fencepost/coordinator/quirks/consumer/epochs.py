@@ -1,0 +1,48 @@
+"""Epochs: which one a group begins with, what begins another, and since which one a member has a partition."""
+
+from __future__ import annotations
+
+from fencepost.protocol.consumer_records import AssignedPartitions
+from fencepost.protocol.records import Record
+from fencepost.quirks import HasQuirks, quirk
+
+from ...consumer import departure, group, group_heartbeat, reconcile, records, replay
+from ...consumer.group import ConsumerGroup, Holding, held
+from ...kernel.replay import Replay
+from ...kernel.step import Step
+
+
+@quirk("old_epochs_start_at_zero", of=group.first_epoch)
+def starts_at_zero(work: HasQuirks) -> int:
+    """Before 4.3 a group that nothing has happened to is at epoch 0 (V-30)."""
+    return 0
+
+
+@quirk("old_epochs_start_at_zero", of=group_heartbeat.begins)
+def leaves_zero(step: Step, opened: group_heartbeat.Opened) -> bool:
+    """Before 4.3 the first member begins an epoch whatever it subscribes to (V-31)."""
+    return opened.must_bump or opened.group.epoch == 0
+
+
+@quirk("old_emptied_group_keeps_target_epoch", of=departure.emptied)
+def target_stays_behind(step: Step, group: ConsumerGroup) -> list[Record]:
+    """Before 4.4 nothing is written of the target when the last members go: its epoch stays behind (V-122)."""
+    return []
+
+
+@quirk("old_no_assignment_epochs", of=reconcile.granted_at)
+def granted_at_no_epoch(step: Step, goal: reconcile.Goal) -> int:
+    """Before 4.3 what a member has is a set of partitions; here each has the epoch 0 (V-53)."""
+    return 0
+
+
+@quirk("old_no_assignment_epochs", of=records.holding_rows)
+def rows_without_epochs(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
+    """Before 4.3 records tell partitions and no epochs (V-53, V-74)."""
+    return tuple(AssignedPartitions(topic_id, tuple(sorted(holding[topic_id])), None) for topic_id in sorted(holding))
+
+
+@quirk("old_no_assignment_epochs", of=replay.holding)
+def holding_without_epochs(work: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
+    """A release before 4.3 does not know the field in which a later one has written assignment epochs (V-74)."""
+    return held(((row.topic_id, row.partitions) for row in rows), 0)

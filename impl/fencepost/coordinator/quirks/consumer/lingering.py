@@ -1,0 +1,71 @@
+"""Topics that a group hears of in vain.
+
+In Kafka a group that is downgraded goes on being told of its topics, although it is none of this kind any more, until
+records of the next group of its name say otherwise (X-DOWN-30). ``Step.lingering`` has these topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import Record
+from fencepost.quirks import intended, quirk
+
+from ... import reversion
+from ...consumer import access, metadata, subscription
+from ...consumer.group import ConsumerGroup
+from ...kernel.state import Group
+from ...kernel.step import Step
+
+
+@quirk("fault_downgrade_leaves_topics", of=access.give_way)
+def topics_stay(step: Step, group_id: str, successor: Group) -> None:
+    """Kafka takes a group out of the index of who subscribes to what by the records of its members. Here none are
+    applied, and its name stays there (X-DOWN-30)."""
+    left(step, group_id)
+    intended(access.give_way)(step, group_id, successor)
+
+
+def left(step: Step, group_id: str) -> None:
+    """The consumer group of this name is about to go, and no record is applied that says so."""
+    if not step.state.profile.fault_downgrade_leaves_topics:
+        return
+    topics = _topics(step.groups.get(group_id))
+    _set_lingering(step, group_id, step.lingering.get(group_id, frozenset()) | topics)
+
+
+@quirk("fault_downgrade_leaves_topics", of=access.write)
+def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
+    """A topic lingers until members of the next group of this name subscribe to it and give it up, or have it when that
+    group goes (X-DOWN-30)."""
+    names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.lingering]
+    before = {name: _topics(step.groups.get(name)) for name in names}
+    intended(access.write)(step, records)
+    for name in names:
+        told = subscription.told_topics(record for record in records if record.key.group == name)
+        _set_lingering(step, name, step.lingering[name] - told - before[name])
+
+
+@quirk("fault_downgrade_leaves_topics", of=metadata.watched)
+def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
+    """The next group of the name hears of topics that it does not subscribe to, and looks again in vain (X-DOWN-30,
+    M-META-03)."""
+    left = step.lingering.get(group.group_id)
+    return group.by_topic if left is None else {*group.by_topic, *left}
+
+
+@quirk("fault_downgrade_leaves_topics", of=reversion.append_failed)
+def lingers_as_before(step: Step, error: ErrorCode) -> None:
+    """What lingers goes back with the records of the step (X-DOWN-30, F-RT-08)."""
+    step.lingering = step.state.lingering_base
+    intended(reversion.append_failed)(step, error)
+
+
+def _set_lingering(step: Step, group_id: str, topics: frozenset[str]) -> None:
+    others = {name: left for name, left in step.lingering.items() if name != group_id}
+    step.lingering = {**others, group_id: topics} if topics else others
+
+
+def _topics(group: Group | None) -> frozenset[str]:
+    return frozenset(group.by_topic) if isinstance(group, ConsumerGroup) else frozenset()

@@ -1,0 +1,43 @@
+"""What a group of 4.0 knows of its topics: a record of them, each with its id and its number of partitions; later
+releases keep a hash (V-34)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencepost.protocol.consumer_records import ConsumerGroupMetadataValue
+from fencepost.protocol.records import Record
+from fencepost.quirks import quirk
+
+from ...consumer import metadata, records, replay, topics, views
+from ...consumer.group import ConsumerGroup
+from ...kernel.replay import Replay
+from ...kernel.state import CoordinatorState
+from ...kernel.step import Step
+
+
+@quirk("old_partition_metadata", of=metadata.look)
+def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) -> metadata.Facts:
+    """4.0 compares the topics themselves, without their racks, and writes them before the epoch (V-34, V-35)."""
+    rows = topics.metadata_rows(step.topics, names)
+    if rows == (group.partition_metadata or ()):
+        return metadata.Facts(0, False, [])
+    return metadata.Facts(0, True, [records.partition_metadata(group.group_id, rows)])
+
+
+@quirk("old_partition_metadata", of=metadata.superseded)
+def nothing_superseded(step: Step, group: ConsumerGroup) -> list[Record]:
+    """For 4.0 the record is what it knows; later releases, which no longer read it, delete it (M-META-08)."""
+    return []
+
+
+@quirk("old_partition_metadata", of=replay.metadata_hash)
+def reads_no_hash(work: Replay, value: ConsumerGroupMetadataValue) -> int:
+    """4.0 does not know the field in which a later release has written a hash (V-71)."""
+    return 0
+
+
+@quirk("old_partition_metadata", of=views.has_partition_metadata)
+def has_topics(state: CoordinatorState, group: ConsumerGroup) -> bool:
+    """4.0 reads the record; an empty one is as good as none to it (V-34, V-72)."""
+    return bool(group.partition_metadata)

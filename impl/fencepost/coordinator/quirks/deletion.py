@@ -1,0 +1,103 @@
+"""DeleteGroups in two operations (C-ADM-09), and what a failed append, as of a deletion, does to reads (C-ADM-05)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import DeleteGroupsRequest
+from fencepost.quirks import intended, quirk
+
+from .. import admin, reversion
+from ..kernel import completion, operations, reads
+from ..kernel.state import Entry, Group
+from ..kernel.step import Step
+
+
+class DeletionDue(completion.AppendCallback):
+    """Of an operation that wrote nothing; the deletion follows when the log has caught up."""
+
+    __slots__ = ()
+
+
+@quirk("fault_deletion_waits_twice", of=admin.delete)
+def asks_share_groups_first(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
+    """Kafka asks for share groups first, in an operation of its own that waits for the log, and deletes what may be
+    deleted *then* (C-ADM-09, F-RT-16)."""
+    asked = any(name not in request.denied for name in body.groups_names)
+    if asked and step.committed < step.end:
+        operations.done(step, request, callback=DeletionDue())
+    else:
+        intended(admin.delete)(step, request, body)
+
+
+@quirk("fault_deletion_waits_twice", of=completion.replicated)
+def then_deletes(step: Step, offset: int) -> None:
+    """The second operation is queued behind all others that the same high watermark has ended (C-ADM-09)."""
+    due = [
+        operation.request
+        for operation in step.operations.values()
+        if operation.offset <= offset and isinstance(operation.callback, DeletionDue)
+    ]
+    intended(completion.replicated)(step, offset)
+    for request in due:
+        assert request is not None
+        assert isinstance(request.body, DeleteGroupsRequest)
+        intended(admin.delete)(step, request, request.body)
+
+
+@quirk("fault_failed_deletion_lists_twice", of=reversion.revert_groups)
+def entries_come_back_twice(step: Step, base: int) -> None:
+    """An entry of a map that is exchanged moves into the snapshot of its last moment. When an append fails, it comes
+    back, and the snapshot keeps its own (C-ADM-05, F-RT-08)."""
+    groups = dict(step.groups)
+    for change in reversed([change for change in step.changes if change.offset > base]):
+        now = groups.pop(change.group_id, None)
+        if change.before is not None:
+            groups[change.group_id] = change.before
+            step.relisted += tuple((base, entry) for entry in _exchanged(change.group_id, change.before, now))
+    intended(reversion.revert_groups)(step, base)
+
+
+@quirk("fault_failed_deletion_lists_twice", of=reads.met)
+def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row, ...]:
+    """Until the high watermark has passed, a read that goes through the map meets such an entry twice, and once more
+    for every further place of the log where that happened. It may overlook those in a snapshot whose table has grown
+    larger than the map's own; which these are goes by hashes (C-ADM-05)."""
+    if not step.relisted:
+        return intended(reads.met)(step, rows)
+    return tuple(row for entry, row in rows.items() for _ in range(_copies(step, entry)))
+
+
+def _copies(step: Step, entry: Entry) -> int:
+    """How often a read shows an entry that is there as of the high watermark."""
+    place, moved = _exchanged_at(step, entry)
+    places = {base for base, other in step.relisted if other == entry and (place is None or base <= place)}
+    least, most = (0, len(places | {place})) if moved else (1, len(places) + 1)
+    return most if least == most else step.choices.shown(entry[0], least, most)
+
+
+def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:
+    """Where in the log the entry was exchanged since, or the group whose map it is in; None if both are the newest.
+    Whether it was the entry: a group that is converted takes its members along as they are, and one that comes under
+    its name later has a map of its own."""
+    name, member_id = entry
+    changes = [change for change in step.changes if change.group_id == name]
+    for place, change in enumerate(changes):
+        after = changes[place + 1].before if place + 1 < len(changes) else step.groups.get(name)
+        if change.before is None:
+            continue
+        if entry in _exchanged(name, change.before, after):
+            return change.base, True
+        if member_id and type(after) is not type(change.before):
+            return change.base, False
+    return None, False
+
+
+def _exchanged(name: str, before: Group, after: Group | None) -> list[Entry]:
+    """The entries of before that are gone or have another object in their place."""
+    entries = [] if type(after) is type(before) else [(name, "")]
+    if after is not None and type(after) is type(before):
+        now = after.entries()
+        entries += [(name, each) for each, entry in before.entries().items() if now.get(each) is not entry]
+    return entries

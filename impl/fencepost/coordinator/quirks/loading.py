@@ -1,0 +1,39 @@
+"""What Kafka does otherwise when it loads a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fencepost.protocol.records import Record
+from fencepost.quirks import HasQuirks, intended, quirk
+
+from .. import lifecycle, replay
+from ..classic.readable import CONSUMER, read_topics
+from ..kernel import timer_table
+from ..kernel.replay import Replay
+from ..kernel.step import Step
+
+
+@quirk("fault_superseded_records_loaded", of=replay.to_apply)
+def superseded_too(work: HasQuirks, log: Sequence[Record]) -> Sequence[Record]:
+    """Kafka applies every record that it reads, and so goes through states that never were if the log is compacted
+    meanwhile. It may end at one that is impossible, and the load fails (F-REPLAY-18, M-PE-02, F-REPLAY-06)."""
+    return log
+
+
+@quirk("fault_bad_subscription_is_thrown", of=lifecycle.take_up)
+def reads_subscriptions(step: Step, work: Replay, record: Record) -> None:
+    """Kafka looks what the members of a classic group subscribe to. Impossible lengths in one subscription are thrown
+    where nobody catches them, and the whole partition is not loaded (G-DATA-10, V-124)."""
+    intended(lifecycle.take_up)(step, work, record)
+    value = record.group_metadata
+    if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
+        logged = {member.member_id: member.subscription for member in value.members}
+        read_topics(step.choices, record.key.group, logged, lengths_throw=True)
+
+
+@quirk("fault_timer_keys_collide", of=lifecycle.to_watch)
+def in_table_order(step: Step) -> Iterable[str]:
+    """Where timers of two groups may have one text for a key, the order in which they are set shows (C-TMR-11)."""
+    names = list(step.groups)
+    return step.choices.table("", names) if timer_table.may_meet(names) else names
