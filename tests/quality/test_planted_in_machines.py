@@ -38,7 +38,7 @@ def keeps_changed_groups(patches):
 
 
 def loads_all_but_the_last_record(patches):
-    original = patches.attribute(lifecycle, "to_apply", lambda log, profile: original(log, profile)[:-1])
+    original = patches.attribute(lifecycle, "to_apply", lambda work, log: original(work, log)[:-1])
 
 
 def sends_one_more(patches):

@@ -62,19 +62,17 @@ def _epoch_lost_on_return(patches: Patches) -> None:
 
 
 def _acknowledgement_missed(patches: Patches) -> None:
-    def from_anew(group: ConsumerGroup, member: ConsumerMember, goal: Goal, profile: Profile) -> ConsumerMember:
+    def from_anew(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
         if member.state is UNREVOKED and goal.epoch > member.epoch + 1:
             goal = goal._replace(owned=None)
-        return original(group, member, goal, profile)  # type: ignore[no-any-return]
+        return original(step, group, member, goal)  # type: ignore[no-any-return]
 
     original = patches.attribute(reconcile, "reconcile", from_anew)
 
 
 def _own_pending_is_anothers(patches: Patches) -> None:
-    def without_own(
-        group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, profile: Profile
-    ) -> ConsumerMember:
-        return original(group, member._replace(revoking=NOTHING), epoch, goal, profile)  # type: ignore[no-any-return]
+    def without_own(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
+        return original(step, group, member._replace(revoking=NOTHING), epoch, goal)  # type: ignore[no-any-return]
 
     original = patches.attribute(reconcile, "_next", without_own)
 
@@ -84,24 +82,24 @@ def _taken_from_its_holder(patches: Patches) -> None:
 
 
 def _epoch_before_revocation(patches: Patches) -> None:
-    def ahead(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, profile: Profile) -> ConsumerMember:
-        after: ConsumerMember = original(group, member, epoch, goal, profile)
+    def ahead(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
+        after: ConsumerMember = original(step, group, member, epoch, goal)
         return after._replace(epoch=goal.epoch) if after.state is UNREVOKED else after
 
     original = patches.attribute(reconcile, "_next", ahead)
 
 
 def _revocation_not_awaited(patches: Patches) -> None:
-    patches.attribute(reconcile, "_owns", lambda owned, holding: False)
+    patches.attribute(reconcile, "owns", lambda owned, holding: False)
 
 
 def _unsubscribed_stays(patches: Patches) -> None:
-    patches.attribute(reconcile, "_prune", lambda member, goal, profile: member)
+    patches.attribute(reconcile, "prune", lambda step, member, goal: member)
 
 
 def _unsubscribed_is_given(patches: Patches) -> None:
-    def whole(group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal, profile: Profile) -> ConsumerMember:
-        return original(group, member, epoch, goal._replace(topic_ids=frozenset(goal.target)), profile)  # type: ignore[no-any-return]
+    def whole(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
+        return original(step, group, member, epoch, goal._replace(topic_ids=frozenset(goal.target)))  # type: ignore[no-any-return]
 
     original = patches.attribute(reconcile, "_next", whole)
 
@@ -110,12 +108,12 @@ def _unsubscribed_is_given(patches: Patches) -> None:
 
 
 def _known_member_at_zero_refused(patches: Patches) -> None:
-    def check(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
+    def check(step: Step, member: ConsumerMember, claim: Claim) -> None:
         if claim.epoch == JOIN_EPOCH and member.epoch > JOIN_EPOCH:
             raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
-        original(member, claim, profile)
+        original(step, member, claim)
 
-    original = patches.attribute(identity, "_check_epoch", check)
+    original = patches.attribute(identity, "check_epoch", check)
 
 
 def _repeated_heartbeat_fenced(patches: Patches) -> None:
@@ -123,17 +121,17 @@ def _repeated_heartbeat_fenced(patches: Patches) -> None:
 
 
 def _old_epoch_accepted(patches: Patches) -> None:
-    def check(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
-        original(member, claim._replace(epoch=max(claim.epoch, member.epoch)), profile)
+    def check(member: ConsumerMember, claim: Claim) -> None:
+        original(member, claim._replace(epoch=max(claim.epoch, member.epoch)))
 
-    original = patches.attribute(identity, "_check_epoch", check)
+    original = patches.attribute(identity, "require_in_step", check)
 
 
 def _epoch_from_the_future_accepted(patches: Patches) -> None:
-    def check(member: ConsumerMember, claim: Claim, profile: Profile) -> None:
-        original(member, claim._replace(epoch=min(claim.epoch, member.epoch)), profile)
+    def check(member: ConsumerMember, claim: Claim) -> None:
+        original(member, claim._replace(epoch=min(claim.epoch, member.epoch)))
 
-    original = patches.attribute(identity, "_check_epoch", check)
+    original = patches.attribute(identity, "require_in_step", check)
 
 
 def _any_reported_set_will_do(patches: Patches) -> None:
@@ -153,12 +151,12 @@ def _displaced_instance_goes_on(patches: Patches) -> None:
 
 
 def _instance_taken_while_in_use(patches: Patches) -> None:
-    def find(group: ConsumerGroup, instance_id: str, claim: Claim, profile: Profile) -> Found:
+    def find(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim) -> Found:
         holder = group.members.get(group.static_members.get(instance_id, ""))
         if claim.epoch == JOIN_EPOCH and holder is not None and holder.member_id != claim.member_id:
             fresh = holder._replace(member_id=claim.member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
             return Found(fresh, holder)
-        return original(group, instance_id, claim, profile)  # type: ignore[no-any-return]
+        return original(step, group, instance_id, claim)  # type: ignore[no-any-return]
 
     original = patches.attribute(identity, "find_static", find)
 

@@ -8,10 +8,10 @@ from fencepost.coordinator.consumer import metadata, replay, subscription, targe
 from fencepost.coordinator.consumer.draft import ConsumerDraft
 from fencepost.coordinator.consumer.group import ConsumerGroup, ConsumerMember, Resolution
 from fencepost.coordinator.kernel.errors import InternalError
+from fencepost.coordinator.kernel.replay import Replay
 from fencepost.coordinator.kernel.step import Step
 from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.consumer_view import SubscriptionType
-from fencepost.protocol.profile import Profile
 
 from .mutant import Mutant, Side
 from .patched import Patches, patched
@@ -63,10 +63,10 @@ def _epoch_must_be_free(patches: Patches) -> None:
 
 
 def _assignment_epochs_lost(patches: Patches) -> None:
-    def holding(rows: tuple[AssignedPartitions, ...], epoch: int, profile: Profile) -> Any:
-        return original(tuple(AssignedPartitions(row.topic_id, row.partitions) for row in rows), epoch, profile)
+    def holding(work: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Any:
+        return original(work, tuple(AssignedPartitions(row.topic_id, row.partitions) for row in rows), epoch)
 
-    original = patches.attribute(replay, "_holding", holding)
+    original = patches.attribute(replay, "holding", holding)
 
 
 def _regex_forgotten(patches: Patches) -> None:

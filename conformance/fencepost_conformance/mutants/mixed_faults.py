@@ -34,7 +34,6 @@ from fencepost.protocol.embedded import Subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupMember, Protocol
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 
 from .mutant import Mutant, Side
@@ -44,8 +43,8 @@ from .patched import Patches, patched
 
 
 def _classic_instance_must_leave_first(patches: Patches) -> None:
-    def find(group: ConsumerGroup, instance_id: str, claim: identity.Claim, profile: Profile) -> identity.Found:
-        found: identity.Found = original(group, instance_id, claim, profile)
+    def find(step: Step, group: ConsumerGroup, instance_id: str, claim: identity.Claim) -> identity.Found:
+        found: identity.Found = original(step, group, instance_id, claim)
         if found.replaced is not None and found.replaced.epoch != STATIC_LEAVE_EPOCH:
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
         return found

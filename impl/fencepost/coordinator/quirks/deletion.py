@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import DeleteGroupsRequest
@@ -14,10 +15,9 @@ from ..kernel.state import Entry, Group
 from ..kernel.step import Step
 
 
+@dataclass(frozen=True, slots=True)
 class DeletionDue(completion.AppendCallback):
     """Of an operation that wrote nothing; the deletion follows when the log has caught up."""
-
-    __slots__ = ()
 
 
 @quirk("fault_deletion_waits_twice", of=admin.delete)
