@@ -55,12 +55,8 @@ check: install
 
 # the folder goes first on PYTHONPATH, so that the sources stay what is used otherwise
 compiled: install
-	rm -rf out/compiled
 	@echo "compiling the coordinator: about a minute"
-	$(call saying,still compiling,FENCEPOST_COMPILED=1 $(BIN)/python setup.py --quiet build_ext \
-		--build-lib out/compiled --build-temp build/compiled)
-	cp -r impl/fencepost out/compiled/
-	@echo "use it with PYTHONPATH=out/compiled"
+	$(call saying,still compiling,$(BIN)/python -m fencepost_conformance.compiled out/compiled)
 
 coverage: install
 	$(BIN)/coverage run -m pytest tests/unit

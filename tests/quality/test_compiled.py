@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from random import SystemRandom
 
 import pytest
 
+from fencepost_conformance.compiled import build, is_of_these_sources, unavailable
+
 ROOT = Path(__file__).parents[2]
 COUNT = "12"
 WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("mypyc") is None, reason="mypyc is not installed; pip install mypy"),
-    pytest.mark.skipif(shutil.which(os.environ.get("CC", "cc")) is None, reason="no C compiler (cc) on the path"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the compiled core, not optimised: what it does is the same, and it is there in half the time."""
-    folder = tmp_path_factory.mktemp("compiled")
-    source = folder / "source"
-    shutil.copytree(ROOT / "impl", source / "impl", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("model", "conformance"):
-        (source / name).mkdir()
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    built = subprocess.run(
-        [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", folder / "lib"],
-        cwd=source,
-        env=os.environ | {"FENCEPOST_COMPILED": "1", "MYPYC_OPT_LEVEL": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert built.returncode == 0, built.stderr
-    shutil.copytree(source / "impl" / "fencepost", folder / "lib" / "fencepost", dirs_exist_ok=True)
-    return folder / "lib"
+    folder = build(tmp_path_factory.mktemp("compiled") / "core", level=0)
+    assert is_of_these_sources(folder)
+    return folder
 
 
 def run(words: list[str], path: Path) -> str:

@@ -1,0 +1,22 @@
+"""Steps a second of the compiled core, by kind of groups, beside the same core from its sources."""
+
+from __future__ import annotations
+
+from ..compiled import build, is_of_these_sources
+from ..generate.plan import GroupProtocol
+from ..repository import root
+from .core import AIMS, in_turn, probe, row
+from .measure import Row
+
+
+def compiled() -> list[Row]:
+    """Compiles the core first if the folder ``out/compiled`` has not that of these sources. Raises ``CannotRun``."""
+    built = root() / "out" / "compiled"
+    if not is_of_these_sources(built):
+        build(built)
+    rows = []
+    for protocol in GroupProtocol:
+        with probe("intended", protocol, built) as native, probe("intended", protocol) as sources:
+            rates = in_turn([native, sources])
+        rows.append(row("compiled", protocol, "from the sources", rates, AIMS[protocol][1]))
+    return rows

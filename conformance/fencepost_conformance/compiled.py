@@ -1,0 +1,78 @@
+"""The core compiled by mypyc, in a folder that goes first on ``PYTHONPATH``; the sources stay what is used otherwise.
+
+``python -m fencepost_conformance.compiled FOLDER`` makes it, from a checkout. ``setup.py`` says what is compiled.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from .console import CannotRun
+from .repository import root
+
+
+def unavailable() -> str:
+    """Why nothing can be compiled here, or ""."""
+    if find_spec("mypyc") is None:
+        return "mypyc is not installed; pip install mypy"
+    if shutil.which(os.environ.get("CC", "cc")) is None:
+        return "there is no C compiler (cc) on the path"
+    return ""
+
+
+def build(folder: Path, level: int = 3) -> Path:
+    """The compiled core in this folder, which is emptied first. ``level``: how much the C compiler optimises, 0 to 3.
+
+    Raises ``CannotRun`` where it cannot be compiled."""
+    if reason := unavailable():
+        raise CannotRun(f"cannot compile the core: {reason}")
+    shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="fencepost-compiled-") as made:
+        source = Path(made)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(root() / "impl", source / "impl", ignore=ignored)
+        for name in ("model", "conformance"):
+            (source / name).mkdir()
+        for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+            shutil.copy(root() / name, source)
+        ran = subprocess.run(
+            [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", str(folder.resolve())],
+            cwd=source,
+            env=os.environ | {"FENCEPOST_COMPILED": "1", "MYPYC_OPT_LEVEL": str(level)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ran.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise CannotRun(f"the core was not compiled:\n{(ran.stderr or ran.stdout).strip()}")
+        shutil.copytree(source / "impl" / "fencepost", folder / "fencepost", dirs_exist_ok=True)
+    return folder
+
+
+def is_of_these_sources(folder: Path) -> bool:
+    """Whether the folder has the compiled core of the sources as they are now."""
+    sources = root() / "impl" / "fencepost"
+    names = [str(path.relative_to(sources)) for path in sources.rglob("*.py")]
+    _, differ, missing = filecmp.cmpfiles(sources, folder / "fencepost", names, shallow=False)
+    return not differ and not missing and any(folder.glob("*.so"))
+
+
+def main(words: list[str]) -> None:
+    (folder,) = words or ["out/compiled"]
+    try:
+        build(Path(folder))
+    except CannotRun as reason:
+        sys.exit(str(reason))
+    print(f"the compiled core is in {folder}: use it with PYTHONPATH={folder}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
