@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from fencepost_conformance.mutants.replacement import Replacement
 
-from fencepost.coordinator.consumer import update
-from fencepost.coordinator.mixed import downgrade, upgrade
-from fencepost.member import completing
-from fencepost_conformance.mutants.patched import Patches
+#: An upgraded group has members that own nothing.
+FORGETS_WHAT_WAS_ASSIGNED = (
+    Replacement("coordinator/mixed/upgrade.py", "_read", "assigned(rows, step.topics)", "{}"),
+)  # fmt: skip
 
+#: A downgraded group has members without assignments.
+GIVES_NOTHING_ON_THE_WAY_BACK = (
+    Replacement("coordinator/mixed/downgrade.py", "_group", "encoded(share,", "encoded({},"),
+)  # fmt: skip
 
-def forgets_what_was_assigned(patches):
-    """An upgraded group has members that own nothing."""
-    patches.attribute(upgrade, "assigned", lambda rows, topics: {})
+#: Members of the consumer protocol are given partitions before their holders have released them.
+TAKES_WHAT_CLASSIC_MEMBERS_HOLD = (
+    Replacement(
+        "coordinator/consumer/update.py", "reconciled",
+        "names = group.topics_of(member)",
+        "if member.classic is None:\n"
+        "    group = group._replace(partition_epochs={})\n"
+        "names = group.topics_of(member)",
+    ),
+)  # fmt: skip
 
-
-def gives_nothing_on_the_way_back(patches):
-    """A downgraded group has members without assignments."""
-    original = patches.attribute(downgrade, "encoded", lambda share, topics, data: original({}, topics, data))
-
-
-def takes_what_classic_members_hold(patches):
-    """Members of the consumer protocol are given partitions before their holders have released them."""
-
-    def reconciled(step, group, member, goal, owned, *, changed):
-        freed = group._replace(partition_epochs={}) if member.classic is None else group
-        return original(step, freed, member, goal, owned, changed=changed)
-
-    original = patches.attribute(update, "reconciled", reconciled)
-
-
-def does_not_await_the_commit(patches):
-    """A classic member gives its partitions up while their positions are being committed."""
-    original = patches.attribute(completing, "_commit_over", lambda turn: original(turn) or True)
-
-
-@contextmanager
-def broken_by(plant):
-    """While this is entered, the fault is in the program."""
-    patches = Patches()
-    try:
-        plant(patches)
-        yield
-    finally:
-        patches.take_back()
+#: A classic member gives its partitions up while their positions are being committed.
+DOES_NOT_AWAIT_THE_COMMIT = (
+    Replacement(
+        "member/completing.py", "_commit_over",
+        "turn.emit(Commit(commit_id, owned))\nreturn False",
+        "turn.emit(Commit(commit_id, owned))\nreturn True",
+    ),
+)  # fmt: skip

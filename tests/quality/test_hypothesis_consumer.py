@@ -12,7 +12,7 @@ import pytest
 from coordinator_machine import CoordinatorMachine, chosen, shrunk
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
-from mixed_faults import broken_by, forgets_what_was_assigned, takes_what_classic_members_hold
+from mixed_faults import FORGETS_WHAT_WAS_ASSIGNED, TAKES_WHAT_CLASSIC_MEMBERS_HOLD
 
 from fencepost.member.consumer_protocol import (
     Assignment,
@@ -44,6 +44,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.replacement import in_place
 
 IDS = st.sampled_from(["k1", "k2", "k1", "k2", "k3"])
 INSTANCES = st.sampled_from([None, None, None, "i", "j"])
@@ -263,17 +264,17 @@ TestMixedCoordinator = MixedCoordinator.TestCase
 
 
 @pytest.mark.parametrize(
-    ("machine", "plant", "rule_id", "most"),
+    ("machine", "fault", "rule_id", "most"),
     [
-        (ConsumerCoordinator, MUTANTS["taken-from-its-holder"].plant, "INV-KIP-01", 4),
-        (ConsumerCoordinator, MUTANTS["revocation-not-awaited"].plant, "M-REC-18", 6),
-        (MixedCoordinator, forgets_what_was_assigned, "INV-CONV-01", 8),
-        (MixedCoordinator, takes_what_classic_members_hold, "INV-KIP-01", 8),
+        (ConsumerCoordinator, MUTANTS["taken-from-its-holder"].replacements, "INV-KIP-01", 4),
+        (ConsumerCoordinator, MUTANTS["revocation-not-awaited"].replacements, "M-REC-18", 6),
+        (MixedCoordinator, FORGETS_WHAT_WAS_ASSIGNED, "INV-CONV-01", 8),
+        (MixedCoordinator, TAKES_WHAT_CLASSIC_MEMBERS_HOLD, "INV-KIP-01", 8),
     ],
     ids=["taken", "not awaited", "upgrade", "taken from classic"],
 )
-def test_a_planted_fault_shrinks_to_a_few_steps(machine, plant, rule_id, most):
-    with broken_by(plant):
+def test_a_planted_fault_shrinks_to_a_few_steps(machine, fault, rule_id, most):
+    with in_place(fault):
         broken, steps, program = shrunk(machine)
     assert 0 < len(steps) <= most, program
     assert broken == rule_id, program

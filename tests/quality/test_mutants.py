@@ -12,7 +12,6 @@ import pytest
 
 from fencepost_conformance.mutants import suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.patched import Patches
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "mutants.md"
 
@@ -38,19 +37,6 @@ def test_processes_that_are_renewed_try_them_all(monkeypatch):
 
 def test_without_a_fault_nothing_is_found():
     assert suite.control() == []
-
-
-def test_a_fault_is_gone_when_its_block_ends():
-    class Owner:
-        value = 1
-
-    table = {"a": 1}
-    patches = Patches()
-    assert patches.attribute(Owner, "value", 2) == 1
-    assert patches.item(table, "a", 2) == 1
-    assert (Owner.value, table) == (2, {"a": 2})
-    patches.take_back()
-    assert (Owner.value, table) == (1, {"a": 1})
 
 
 def test_faults_of_real_systems_are_among_them():

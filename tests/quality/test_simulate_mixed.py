@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 from mixed_faults import (
-    broken_by,
-    does_not_await_the_commit,
-    forgets_what_was_assigned,
-    gives_nothing_on_the_way_back,
-    takes_what_classic_members_hold,
+    DOES_NOT_AWAIT_THE_COMMIT,
+    FORGETS_WHAT_WAS_ASSIGNED,
+    GIVES_NOTHING_ON_THE_WAY_BACK,
+    TAKES_WHAT_CLASSIC_MEMBERS_HOLD,
 )
 
 from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA
 from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.replacement import in_place
 from fencepost_conformance.simulate import session, simulate
 from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
 from fencepost_conformance.simulate.plan import Fault
@@ -113,19 +113,19 @@ def test_who_has_taken_a_part_and_reports_no_more_sees_the_rest_given_away():
 
 
 @pytest.mark.parametrize(
-    ("plant", "rule"),
+    ("fault", "rule"),
     [
-        (forgets_what_was_assigned, "INV-CONV-01"),
-        (gives_nothing_on_the_way_back, "INV-CONV-01"),
-        (takes_what_classic_members_hold, "INV-KIP-01"),
-        (MUTANTS["revocation-not-awaited"].plant, "M-REC-18"),
-        (does_not_await_the_commit, "K-CB-01"),
-        (MUTANTS["revoked-before-committed"].plant, "N-REC-04"),
+        (FORGETS_WHAT_WAS_ASSIGNED, "INV-CONV-01"),
+        (GIVES_NOTHING_ON_THE_WAY_BACK, "INV-CONV-01"),
+        (TAKES_WHAT_CLASSIC_MEMBERS_HOLD, "INV-KIP-01"),
+        (MUTANTS["revocation-not-awaited"].replacements, "M-REC-18"),
+        (DOES_NOT_AWAIT_THE_COMMIT, "K-CB-01"),
+        (MUTANTS["revoked-before-committed"].replacements, "N-REC-04"),
     ],
     ids=["upgrade", "downgrade", "taken", "not awaited", "not committed", "committed late"],
 )
-def test_a_fault_breaks_a_property_of_the_group(plant, rule):
-    with broken_by(plant):
+def test_a_fault_breaks_a_property_of_the_group(fault, rule):
+    with in_place(fault):
         reports = (simulate(draw_mixed_plan(seed)) for seed in range(30))
         broken = next((report.broken for report in reports if report.broken is not None), None)
     assert broken is not None

@@ -1,99 +1,199 @@
-"""Faults of assignors."""
+"""Faults of assignors, of the client's and of the server's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from fencepost.member.assignors import base, range, round_robin
-from fencepost.member.assignors.base import Assigned, GroupMember
-from fencepost.member.consumer_protocol import Assignment
-from fencepost.protocol.events import Topic
-
-from . import assignor_sticky_faults
-from .mutant import Side
-from .patched import Patches, patched
-
-Topics = Mapping[str, Topic]
-Members = Mapping[str, GroupMember]
-
-
-def _topic_without_metadata_raises(patches: Patches) -> None:
-    def subscribed(topics: Topics, members: Members) -> dict[str, Topic]:
-        names = sorted({name for member in members.values() for name in member.subscription.topics})
-        return {name: topics[name] for name in names if topics[name].partitions}
-
-    for module in (range, round_robin):
-        patches.attribute(module, "subscribed", subscribed)
-
-
-def _assignment_cached(patches: Patches) -> None:
-    cache: dict[frozenset[str], Assigned] = {}
-
-    def assign(self: range.RangeAssignor, topics: Topics, members: Members) -> Assigned:
-        return cache.setdefault(frozenset(members), original(self, topics, members))
-
-    original = patches.attribute(range.RangeAssignor, "assign", assign)
-
-
-def _extras_to_the_last(patches: Patches) -> None:
-    def room(self: range._Split, taker: str) -> int:
-        later = list(self.taken).index(taker) >= len(self.taken) - self.topic.partitions % len(self.taken)
-        return max(0, self.quota + later - self.taken[taker])
-
-    patches.attribute(range._Split, "room", room)
-
-
-def _dynamic_members_first(patches: Patches) -> None:
-    def order(members: Members) -> list[str]:
-        return sorted(members)
-
-    for module in (range, round_robin):
-        patches.attribute(module, "in_order", order)
-
-
-def _circle_begins_anew(patches: Patches) -> None:
-    def assign(self: round_robin.RoundRobinAssignor, topics: Topics, members: Members) -> Assigned:
-        shares: dict[str, Assignment] = {member: Assignment(()) for member in members}
-        for name in base.subscribed(topics, members):
-            one = original(self, {name: topics[name]}, members).assignments
-            for member, share in one.items():
-                shares[member] = Assignment(shares[member].partitions + share.partitions)
-        return Assigned(shares, self)
-
-    original = patches.attribute(round_robin.RoundRobinAssignor, "assign", assign)
-
-
-def _racks_before_co_partitioning(patches: Patches) -> None:
-    def near(splits: list[range._Split], shares: range.Shares) -> None:
-        for split in splits:
-            if split.racks_matter:
-                split.fill(shares, near=True)
-
-    patches.attribute(range, "_place_near", near)
-
+from .mutant import Mutant, Side
+from .replacement import Replacement
 
 A = Side.ASSIGNOR
-FAULTS = (
-    patched(
-        "topic-without-metadata-raises", A, "KAFKA-3661", "a subscribed topic that does not exist raises",
-        _topic_without_metadata_raises,
+BASE, RANGE, ROUND_ROBIN = (f"member/assignors/{name}.py" for name in ("base", "range", "round_robin"))
+CLAIMS, STICKY, STICKY_DATA, CONSTRAINED, GENERAL = (
+    f"member/assignors/{name}.py" for name in ("claims", "sticky", "sticky_data", "constrained", "general")
+)
+UNIFORM, UNIFORM_MIXED, SERVER_RANGE = (
+    f"coordinator/consumer/assignors/{name}.py" for name in ("uniform", "uniform_mixed", "range")
+)
+
+PLAIN = (
+    Mutant(
+        "topic-without-metadata-raises", A, ("A-COM-01",), "KAFKA-3661",
+        "a subscribed topic that does not exist raises",
+        (Replacement(BASE, "subscribed", "name in topics and ", ""),),
     ),
-    patched(
-        "assignment-cached", A, "KAFKA-5277", "the assignor object remembers an assignment and gives it out again",
-        _assignment_cached,
+    Mutant(
+        "assignment-cached", A, ("A-RANGE-07",), "KAFKA-5277",
+        "the assignor remembers an assignment and gives it out again",
+        (
+            Replacement(
+                RANGE, "RangeAssignor.assign",
+                "order = in_order(members)",
+                'cache = vars(RangeAssignor.assign).setdefault("cache", {})\n'
+                "if frozenset(members) in cache:\n"
+                "    return cache[frozenset(members)]\n"
+                "order = in_order(members)",
+            ),
+            Replacement(
+                RANGE, "RangeAssignor.assign",
+                "return Assigned({member: Assignment(tuple(share)) for member, share in shares.items()}, self)",
+                "assigned = Assigned({member: Assignment(tuple(share)) for member, share in shares.items()}, self)\n"
+                "return cache.setdefault(frozenset(members), assigned)",
+            ),
+        ),
     ),
-    patched("extras-to-the-last", A, "A-RANGE-01", "the last members get the extra partitions", _extras_to_the_last),
-    patched(
-        "dynamic-members-first", A, "A-COM-02", "members are ordered by member id, static or not",
-        _dynamic_members_first,
+    Mutant(
+        "extras-to-the-last", A, ("A-RANGE-01",), "",
+        "the last members get the extra partitions",
+        (
+            Replacement(
+                RANGE, "_Split.room",
+                "(1 if self.extras > 0 else 0)",
+                "(list(self.taken).index(taker) >= len(self.taken) - self.topic.partitions % len(self.taken))",
+            ),
+        ),
     ),
-    patched(
-        "circle-begins-anew", A, "A-RR-02", "round-robin begins with the first member at each topic",
-        _circle_begins_anew,
+    Mutant(
+        "dynamic-members-first", A, ("A-COM-02",), "",
+        "members are ordered by member id, static or not",
+        (Replacement(BASE, "in_order", "sorted(members, key=key)", "sorted(members)"),),
     ),
-    patched(
-        "racks-before-co-partitioning", A, "A-RANGE-06", "topics of equal shape are not kept together",
-        _racks_before_co_partitioning,
+    Mutant(
+        "circle-begins-anew", A, ("A-RR-02",), "",
+        "round-robin begins with the first member at each topic",
+        (
+            Replacement(
+                ROUND_ROBIN, "RoundRobinAssignor.assign",
+                "for partition in range(topic.partitions):",
+                "at = 0\nfor partition in range(topic.partitions):",
+            ),
+        ),
     ),
-    *assignor_sticky_faults.FAULTS,
+    Mutant(
+        "racks-before-co-partitioning", A, ("A-RANGE-06",), "",
+        "topics of equal shape are not kept together",
+        (
+            Replacement(
+                RANGE, "_place_near",
+                "if len(group) > 1:\n"
+                "    _place_together(group, size, shares)\n"
+                "elif group[0].racks_matter:\n"
+                "    group[0].fill(shares, near=True)",
+                "for split in group:\n"
+                "    if split.racks_matter:\n"
+                "        split.fill(shares, near=True)",
+            ),
+        ),
+    ),
 )  # fmt: skip
+
+STICKY_FAULTS = (
+    Mutant(
+        "every-claim-counts", A, ("A-STICKY-04",), "KAFKA-7026",
+        "members that come back with old claims keep what others hold now",
+        (
+            Replacement(CLAIMS, "settle", "if other is not None and told is not None:", "if False:"),
+            Replacement(CLAIMS, "settle", "if other is None or claim.age != told:", "if True:"),
+        ),
+    ),
+    Mutant(
+        "last-claim-wins", A, ("A-STICKY-04",), "KAFKA-12984",
+        "of two claims the one that is read last counts",
+        (
+            Replacement(CLAIMS, "settle", "if claim.age < told:", "if False:"),
+            Replacement(CLAIMS, "settle", "if claim.age == told:", "if False:"),
+            Replacement(CLAIMS, "settle", "if other is None or claim.age != told:", "if True:"),
+        ),
+    ),
+    Mutant(
+        "oldest-claim-wins", A, ("A-STICKY-04",), "librdkafka 4252",
+        "of two claims the older generation's counts",
+        (Replacement(CLAIMS, "settle", "claim.age < told", "claim.age > told"),),
+    ),
+    Mutant(
+        "generation-is-lost", A, ("A-STICKY-02",), "KAFKA-13715",
+        "the leader does not see the generation of a subscription",
+        (Replacement(STICKY_DATA, "owned", "subscription.generation_id != NO_GENERATION", "False"),),
+    ),
+    Mutant(
+        "moves-in-one-round", A, ("A-COOP-01", "A-PROP-08"), "KAFKA-14639",
+        "cooperative-sticky hands on what its owner has not given up",
+        (Replacement(STICKY, "CooperativeStickyAssignor.assign", "withheld.get(each) != name", "True"),),
+    ),
+    Mutant(
+        "balance-test-turned", A, ("A-STICKY-24",), "KAFKA-15106",
+        "least and most loaded are swapped in the test for balance",
+        (
+            Replacement(
+                GENERAL, "_Work._look",
+                "self.queue[0][0] >= self.queue[-1][0] - 1",
+                "self.queue[-1][0] >= self.queue[0][0] - 1",
+            ),
+        ),
+    ),
+    Mutant(
+        "keeps-in-order-of-arrival", A, ("A-STICKY-11",), "KAFKA-16277",
+        "a member gives up whole topics",
+        (
+            Replacement(
+                CONSTRAINED, "_keeping_order",
+                "partition.partition, java_order(partition.topic)",
+                "java_order(partition.topic), partition.partition",
+            ),
+        ),
+    ),
+    Mutant(
+        "former-owner-unsubscribed", A, ("A-STICKY-25",), "",
+        "a partition goes back to a member that unsubscribed from it",
+        (Replacement(GENERAL, "assign", "if not faults:", "if False:"),),
+    ),
+    Mutant(
+        "nothing-is-like-everything", A, ("A-STICKY-26",), "",
+        "a member without topics gets those of the others",
+        (Replacement(CLAIMS, "settle", "faults and not first", "not first"),),
+    ),
+)  # fmt: skip
+
+SERVER_FAULTS = (
+    Mutant(
+        "gives-up-above-the-minimum", A, ("A-UHOM-02", "A-UHOM-04"), "KAFKA-18688",
+        "uniform takes the extra partition from who has it",
+        (
+            Replacement(UNIFORM, "_alike", "room = least + extra", "room = least"),
+            Replacement(
+                UNIFORM, "_alike",
+                "if room and extra and followers > extras:\n    extra, room = False, room - 1",
+                "room += extra",
+            ),
+        ),
+    ),
+    Mutant(
+        "topics-are-not-balanced", A, ("A-UHET-03",), "",
+        "uniform only deals what is free",
+        (Replacement(UNIFORM_MIXED, "assign", "work.balance()", "pass"),),
+    ),
+    Mutant(
+        "starts-anew", A, ("A-UHOM-02",), "KAFKA-5277",
+        "uniform does not look at the previous target",
+        (
+            Replacement(
+                UNIFORM, "assign",
+                "if spec.subscription_type is SubscriptionType.HOMOGENEOUS:",
+                "anew = {name: each._replace(assigned={}) for name, each in spec.members.items()}\n"
+                "spec = spec._replace(members=anew)\n"
+                "if spec.subscription_type is SubscriptionType.HOMOGENEOUS:",
+            ),
+        ),
+    ),
+    Mutant(
+        "server-extras-to-the-last", A, ("A-SRANGE-02",), "",
+        "the last members get the longer ranges",
+        (
+            Replacement(
+                SERVER_RANGE, "_cut",
+                "(position < extras) for position in range(min(size, takers))",
+                "(position >= takers - extras) for position in range(takers)",
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+FAULTS = (*PLAIN, *STICKY_FAULTS, *SERVER_FAULTS)

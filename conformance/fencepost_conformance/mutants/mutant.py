@@ -55,16 +55,6 @@ def text_of(mutant: Mutant) -> str:
 @contextmanager
 def planted(mutant: Mutant) -> Iterator[None]:
     """While this is entered, the fault is in the program. Raises ``DoesNotApply``."""
-    from .patched import Patched, Patches  # noqa: PLC0415 — until every fault is a text
-
-    if isinstance(mutant, Patched):
-        patches = Patches()
-        try:
-            mutant.plant(patches)
-            yield
-        finally:
-            patches.take_back()
-        return
     check(mutant)
     with in_place(mutant.replacements):
         yield

@@ -65,14 +65,16 @@ def in_place(replacements: Sequence[Replacement]) -> Iterator[None]:
     """While this is entered, the replacements are in the program. Raises ``DoesNotApply`` before anything is changed,
     also for a core that is compiled."""
     changes = exchanged_code(replacements)
-    before = {function: function.__code__ for function in changes}
+    before = [(function, function.__code__, dict(vars(function))) for function in changes]
     try:
         for function, code in changes.items():
             function.__code__ = code
         yield
     finally:
-        for function, code in before.items():
+        for function, code, kept in before:
             function.__code__ = code
+            vars(function).clear()  # what a fault has remembered
+            vars(function).update(kept)
 
 
 def exchanged_code(replacements: Sequence[Replacement]) -> dict[FunctionType, CodeType]:
