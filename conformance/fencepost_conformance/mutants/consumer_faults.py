@@ -63,7 +63,7 @@ RECONCILIATION = (
         "what a member is to give up is free at once",
         (
             Replacement(
-                RECONCILE, "_owns",
+                RECONCILE, "owns",
                 "if owned is None:\n"
                 "    return True\n"
                 "return any(number in holding.get(row.topic_id, {}) for row in owned for number in row.partitions)",
@@ -76,7 +76,7 @@ RECONCILIATION = (
         "a member keeps partitions of topics that it no longer subscribes to, until the epoch changes",
         (
             Replacement(
-                RECONCILE, "_prune",
+                RECONCILE, "prune",
                 "not gone and (goal.subscribes or member.revoking or unrecorded)",
                 "True",
             ),
@@ -85,7 +85,7 @@ RECONCILIATION = (
     Mutant(
         "unsubscribed-is-given", K, ("INV-KIP-06",), "",
         "a member is given partitions of its target that it no longer subscribes to",
-        (Replacement(RECONCILE, "_next", "topic_id in goal.topic_ids", "True"),),
+        (Replacement(RECONCILE, "reachable", "topic_id in goal.topic_ids", "True"),),
     ),
 )  # fmt: skip
 
@@ -95,33 +95,31 @@ SPEAKERS = (
         "a member that was fenced cannot join again under its id",
         (
             Replacement(
-                IDENTITY, "_check_epoch",
-                "epoch = claim.epoch",
-                "epoch = claim.epoch\n"
-                "if epoch == JOIN_EPOCH and member.epoch > JOIN_EPOCH:\n"
-                "    raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)",
+                IDENTITY, "check_epoch",
+                "claim.epoch != JOIN_EPOCH",
+                "claim.epoch != JOIN_EPOCH or member.epoch > JOIN_EPOCH",
             ),
         ),
     ),
     Mutant(
         "repeated-heartbeat-fenced", K, ("M-FENCE-04",), "apache/kafka#21319",
         "a heartbeat that is sent again since its answer was lost is fenced",
-        (Replacement(IDENTITY, "_check_epoch", "not _within(claim.owned, member.assigned)", "True"),),
+        (Replacement(IDENTITY, "require_in_step", "not _within(claim.owned, member.assigned)", "True"),),
     ),
     Mutant(
         "old-epoch-accepted", K, ("M-FENCE-05",), "",
         "heartbeats with an old epoch are accepted",
-        (Replacement(IDENTITY, "_check_epoch", "epoch < member.epoch", "False"),),
+        (Replacement(IDENTITY, "require_in_step", "epoch < member.epoch", "False"),),
     ),
     Mutant(
         "epoch-from-the-future-accepted", K, ("M-FENCE-03",), "",
         "heartbeats with an epoch that the member never had are accepted",
-        (Replacement(IDENTITY, "_check_epoch", "epoch > member.epoch", "False"),),
+        (Replacement(IDENTITY, "require_in_step", "epoch > member.epoch", "False"),),
     ),
     Mutant(
         "any-reported-set-will-do", K, ("M-FENCE-04",), "",
         "the previous epoch is accepted whatever the member says it owns",
-        (Replacement(IDENTITY, "_check_epoch", "not _within(claim.owned, member.assigned)", "claim.owned is None"),),
+        (Replacement(IDENTITY, "require_in_step", "not _within(claim.owned, member.assigned)", "claim.owned is None"),),
     ),
     Mutant(
         "displaced-instance-goes-on", K, ("M-STATIC-05",), "",
@@ -182,7 +180,7 @@ ANSWERS_AND_TIMERS = (
         "the group epoch stays when a member leaves",
         (
             Replacement(DEPARTURE, "fence", "group_epoch(name, group.epoch + 1,", "group_epoch(name, group.epoch,"),
-            Replacement(DEPARTURE, "fence", "target_epoch(name, group.epoch + 1,", "target_epoch(name, group.epoch,"),
+            Replacement(DEPARTURE, "emptied", "group.epoch + 1", "group.epoch"),
         ),
     ),
     Mutant(

@@ -21,7 +21,7 @@ FAULTS = (
         (
             Replacement(
                 TARGET, "preferred",
-                "_elected(step, group_id, _most_wanted(step, members))",
+                "elected(step, group_id, most_wanted(step, members))",
                 "step.settings.group_consumer_assignors[0]",
             ),
         ),
@@ -34,12 +34,18 @@ FAULTS = (
     Mutant(
         "target-from-nothing", K, ("M-TGT-03",), "",
         "the assignor does not see the target that there was",
-        (Replacement(TARGET, "_computed", "dict(group.target)", "{}"),),
+        (
+            Replacement(
+                TARGET, "_computed",
+                "group.target if predecessor is None else taken_over(step, group, predecessor, member.member_id)",
+                "{}",
+            ),
+        ),
     ),
     Mutant(
         "topics-not-watched", K, ("M-META-03",), "",
         "a change of topics is not noticed",
-        (Replacement(METADATA, "changed", "if not names.isdisjoint(watched):", "if False:"),),
+        (Replacement(METADATA, "changed", "if not names.isdisjoint(watched(step, group)):", "if False:"),),
     ),
     Mutant(
         "hash-not-compared", K, ("M-EPOCH-03",), "",
@@ -59,7 +65,7 @@ FAULTS = (
     Mutant(
         "assignment-epochs-lost", K, ("M-PE-06",), "",
         "the assignment epochs of a record are not read",
-        (Replacement(REPLAY, "_holding", "epochs is None or len(epochs) != len(row.partitions)", "True"),),
+        (Replacement(REPLAY, "holding", "epochs is None or len(epochs) != len(row.partitions)", "True"),),
     ),
     Mutant(
         "regex-never-forgotten", K, ("F-REC-16",), "",

@@ -212,7 +212,7 @@ CLASSIC_MEMBERS = (
         "after a fail-over classic members count as members of the consumer protocol",
         (
             Replacement(
-                LIFECYCLE, "loaded",
+                LIFECYCLE, "take_up",
                 "work.apply(record)",
                 "from dataclasses import replace\n"
                 'if hasattr(record.value, "classic_member_metadata"):\n'

@@ -156,8 +156,13 @@ def _code(compiled: CodeType, where: str) -> CodeType:
 
 
 def _function(module: ModuleType, file: str, where: str) -> FunctionType:
-    """What the module has under this name, without what is wrapped around it. Raises ``DoesNotApply`` if that is no
-    function of Python, as in a core that is compiled."""
+    """What the module has under this name, without what is wrapped around it. Raises ``DoesNotApply`` if the module is
+    compiled, or the function keeps its results."""
+    if Path(module.__file__ or "").suffix != ".py":
+        raise DoesNotApply(
+            f"{module.__name__} is compiled ({module.__file__}); install Fencepost without FENCEPOST_COMPILED, since "
+            "mutants replace text of plain Python"
+        )
     owner: Any = module
     for name in where.split("."):
         owner = vars(owner)[name]
@@ -165,8 +170,7 @@ def _function(module: ModuleType, file: str, where: str) -> FunctionType:
     if hasattr(function, "cache_clear"):
         raise DoesNotApply(f"{where} in {file} keeps its results, and would keep those of the fault")
     function = getattr(function, "__wrapped__", function)
-    if not isinstance(function, FunctionType):
-        raise DoesNotApply(f"the core is compiled ({module.__file__}), and mutants replace the text of plain Python")
+    assert isinstance(function, FunctionType)
     return function
 
 
