@@ -77,7 +77,7 @@ FAULTS = (
         (
             Replacement(
                 ANSWERS, "_thrown_out",
-                "elif state.in_group:\n    turn.change(epoch=0)",
+                "elif state.in_group:\n    turn.member = turn.member._replace(epoch=0)",
                 "elif state.in_group:",
             ),
         ),
@@ -122,7 +122,7 @@ FAULTS = (
                 RECONCILING, "start",
                 "if settings.auto_commit and member.subscription.owned:",
                 "if revoked:\n"
-                "    turn.change(current=resolved, taken=resolved.partitions)\n"
+                "    turn.member = turn.member._replace(current=resolved, taken=resolved.partitions)\n"
                 "if settings.auto_commit and member.subscription.owned:",
             ),
         ),
@@ -161,7 +161,7 @@ FAULTS = (
             Replacement(
                 REQUESTS, "send_heartbeat",
                 "request_id = turn.number()",
-                "if joining:\n    turn.change(last_sent=LastSent())\nrequest_id = turn.number()",
+                "if joining:\n    turn.member = turn.member._replace(last_sent=LastSent())\nrequest_id = turn.number()",
             ),
         ),
     ),

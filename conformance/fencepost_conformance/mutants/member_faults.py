@@ -17,7 +17,7 @@ FAULTS = (
             Replacement(
                 ANSWERS, "_accepted",
                 "heartbeats.enable(turn)",
-                "turn.change(rejoin_needed=False, join=None)\nheartbeats.enable(turn)",
+                "turn.member = turn.member._replace(rejoin_needed=False, join=None)\nheartbeats.enable(turn)",
             ),
         ),
     ),
@@ -38,8 +38,8 @@ FAULTS = (
         (
             Replacement(
                 JOINING, "_after_failure",
-                "turn.change(join=None)",
-                "if failed.retry is not Retry.BACK_OFF:\n    turn.change(join=None)",
+                "turn.member = turn.member._replace(join=None)",
+                "if failed.retry is not Retry.BACK_OFF:\n    turn.member = turn.member._replace(join=None)",
             ),
         ),
     ),
@@ -130,7 +130,7 @@ FAULTS = (
     Mutant(
         "metadata-not-watched", M, ("K-JOIN-02",), "",
         "a leader does not notice new partitions",
-        (Replacement(LEADING, "_tell", "turn.change(assignment_snapshot=turn.member.snapshot)", "pass"),),
+        (Replacement(LEADING, "_tell", "turn.member = turn.member._replace(assignment_snapshot=turn.member.snapshot)", "pass"),),
     ),
     Mutant(
         "commit-not-awaited", M, ("K-CB-01",), "",

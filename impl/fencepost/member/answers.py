@@ -68,7 +68,7 @@ def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
         case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
             _fail(turn, error, Retry.AT_ONCE)
         case ErrorCode.MEMBER_ID_REQUIRED:  # K-ERR-07, K-ST-17, C-REJ-02
-            turn.change(generation=Generation(member_id=body.member_id))
+            turn.member = turn.member._replace(generation=Generation(member_id=body.member_id))
             turn.request_rejoin(f"need to re-join with the given member-id: {body.member_id}")
             _fail(turn, error, Retry.AT_ONCE)
         case _ if error in _JOIN_FATAL:
@@ -85,7 +85,7 @@ def _accepted(turn: Turn, body: JoinGroupResponse) -> None:
         turn.fail_join("UnjoinedGroupException", Retry.BACK_OFF)
         return
     generation = Generation(body.generation_id, body.member_id, body.protocol_name)
-    turn.change(state=MemberState.COMPLETING_REBALANCE, generation=generation)
+    turn.member = turn.member._replace(state=MemberState.COMPLETING_REBALANCE, generation=generation)
     heartbeats.enable(turn)  # K-HB-01
     if body.leader == body.member_id:  # G-WIRE-25
         leading.elected(turn, body)
@@ -133,6 +133,6 @@ def _assigned(turn: Turn, body: SyncGroupResponse) -> None:
     if body.protocol_name not in (None, member.generation.protocol_name):
         _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
         return
-    turn.change(state=MemberState.STABLE, rejoin_needed=False, rejoin_reason="")
+    turn.member = turn.member._replace(state=MemberState.STABLE, rejoin_needed=False, rejoin_reason="")
     if isinstance(member.join, JoinOpen):
-        turn.change(join=JoinDone(body.assignment))
+        turn.member = turn.member._replace(join=JoinDone(body.assignment))

@@ -33,7 +33,7 @@ def prepare(turn: Turn) -> Progress:
     if not _commit_over(turn):
         return Progress.LATER
     member = turn.member
-    turn.change(needs_prepare=False)  # K-CB-09: not repeated, even if the listener throws
+    turn.member = turn.member._replace(needs_prepare=False)  # K-CB-09: not repeated, even if the listener throws
     owned = member.subscription.owned
     waiting = Waiting(Stage.PREPARE)
     if member.generation.generation_id == -1 or not member.generation.member_id:
@@ -55,7 +55,7 @@ def prepare(turn: Turn) -> Progress:
 def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
     """The listener returned, or there was nothing to tell it."""
     subscription = turn.member.subscription.assign(waiting.keep).watch_own()
-    turn.change(
+    turn.member = turn.member._replace(
         subscription=subscription,
         is_leader=False,
         assignment_snapshot=None,  # K-JOIN-02: only a leader watches
@@ -83,11 +83,13 @@ def _commit_over(turn: Turn) -> bool:
     if not member.settings.auto_commit or not owned or member.state is not MemberState.STABLE:
         return True  # outside STABLE a commit is refused without a request, and that is not retriable (K-OFF-02)
     if member.prepare_deadline_ms is None:
-        turn.change(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
+        turn.member = turn.member._replace(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
     if member.settings.protocol is RebalanceProtocol.EAGER:
-        turn.change(subscription=member.subscription.mark_all())
+        turn.member = turn.member._replace(subscription=member.subscription.mark_all())
     commit_id = member.next_request_id
-    turn.change(prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1)
+    turn.member = turn.member._replace(
+        prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1
+    )
     turn.emit(Commit(commit_id, owned))
     return False
 
@@ -97,7 +99,9 @@ def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
     if commit_id != turn.member.prepare_commit_id:
         return
     retry = result is CommitResult.RETRIABLE
-    turn.change(prepare_commit=PrepareCommit.NONE if retry else PrepareCommit.OVER, prepare_commit_id=None)
+    turn.member = turn.member._replace(
+        prepare_commit=PrepareCommit.NONE if retry else PrepareCommit.OVER, prepare_commit_id=None
+    )
     if retry:
         turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
 
@@ -144,7 +148,7 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
     joined = member.joined_topics or frozenset()
     if subscription.pattern is not None and not topics <= joined:  # K-JOIN-16
         subscription = subscription.adopt(topics - joined)
-        turn.change(joined_topics=joined | topics)
+        turn.member = turn.member._replace(joined_topics=joined | topics)
     assignor = leading.by_name(member.assignors, generation.protocol_name)
     assert assignor is not None
     try:
@@ -152,7 +156,7 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
     except Exception as reason:  # a plug-in may raise anything; the join is completed all the same (K-CB-09)
         failure = failure or Failure(FailureKind.ASSIGNOR, text=str(reason))
     added = _partitions(assignment) - subscription.owned
-    turn.change(subscription=subscription.assign(assignment.partitions))
+    turn.member = turn.member._replace(subscription=subscription.assign(assignment.partitions))
     waiting = Waiting(Stage.COMPLETE_ASSIGNED, assignment=assignment, failure=failure)
     turn.call(Call.ASSIGNED, added, waiting)
     return Progress.LISTENER
@@ -160,7 +164,7 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
 
 def assigned(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
     """The listener knows the new partitions. The first failure of this join complete is thrown (K-CB-09)."""
-    turn.change(waiting=None)
+    turn.member = turn.member._replace(waiting=None)
     failure = waiting.failure or (None if error is None else Failure(FailureKind.LISTENER, text=error))
     if failure is None:
         return Progress.OVER

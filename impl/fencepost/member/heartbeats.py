@@ -23,7 +23,7 @@ def enable(turn: Turn) -> None:
     thread, settings = turn.member.thread, turn.member.settings
     if not thread.exists:
         return
-    turn.change(thread=replace(thread, enabled=True))
+    turn.member = turn.member._replace(thread=replace(thread, enabled=True))
     lengths = (settings.heartbeat_interval_ms, settings.session_timeout_ms, settings.max_poll_interval_ms)
     for timer, length in zip(THREAD_TIMERS, lengths, strict=True):
         turn.set_deadline(timer, length)
@@ -32,7 +32,9 @@ def enable(turn: Turn) -> None:
 def have_turn(turn: Turn) -> None:
     """K-HB-02: the first thing that applies, until nothing is due."""
     if turn.member.thread.enabled and not thread_works(turn.member):
-        turn.change(thread=replace(turn.member.thread, enabled=False))  # K-HB-01: it parks itself
+        turn.member = turn.member._replace(
+            thread=replace(turn.member.thread, enabled=False)
+        )  # K-HB-01: it parks itself
     while thread_works(turn.member):
         if turn.member.coordinator.node is None:
             lookup.start(turn)
@@ -72,7 +74,7 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
             )
             if error is ErrorCode.FENCED_INSTANCE_ID:
                 failure = Failure(FailureKind.ANSWER, error)
-                turn.change(thread=replace(turn.member.thread, failure=failure))  # K-HB-10
+                turn.member = turn.member._replace(thread=replace(turn.member.thread, failure=failure))  # K-HB-10
             else:
                 heartbeat_failed(turn)
         case _:  # K-ERR-02, K-ERR-09, K-ERR-11: nothing is thrown
@@ -81,4 +83,4 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
 
 def _good(turn: Turn) -> None:
     turn.set_deadline(MemberTimer.SESSION, turn.member.settings.session_timeout_ms)
-    turn.change(thread=replace(turn.member.thread, failed_attempts=0))
+    turn.member = turn.member._replace(thread=replace(turn.member.thread, failed_attempts=0))

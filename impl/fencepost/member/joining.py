@@ -25,7 +25,7 @@ def poll(turn: Turn) -> None:
         return
     thread = turn.member.thread
     if thread.failure is not None:
-        turn.change(thread=HeartbeatThread())  # K-HB-10
+        turn.member = turn.member._replace(thread=HeartbeatThread())  # K-HB-10
         turn.returns(thread.failure)
         return
     if thread.exists:
@@ -36,11 +36,11 @@ def poll(turn: Turn) -> None:
         if turn.member.subscription.pattern is not None and turn.member.metadata_version == 0:
             # The pattern is matched at least once before joining (K-POLL-01).
             if not turn.member.metadata_requested:
-                turn.change(metadata_requested=True)
+                turn.member = turn.member._replace(metadata_requested=True)
                 turn.emit(RequestMetadata(frozenset()))
             turn.returns()
             return
-        turn.change(thread=replace(turn.member.thread, exists=True))  # K-HB-01
+        turn.member = turn.member._replace(thread=replace(turn.member.thread, exists=True))  # K-HB-01
     join_if_needed(turn)
 
 
@@ -49,7 +49,7 @@ def _coordinator_known(turn: Turn) -> bool:
     coordinator = turn.member.coordinator
     if coordinator.node is not None:
         return True
-    turn.change(coordinator=replace(coordinator, failure=None))
+    turn.member = turn.member._replace(coordinator=replace(coordinator, failure=None))
     if coordinator.failure is None:
         lookup.start(turn)
     turn.returns(coordinator.failure)
@@ -102,7 +102,7 @@ def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
                     turn.reset(
                         "rebalance failed since the generation/state was modified by heartbeat thread", keep_id=False
                     )
-                    turn.change(join=None)
+                    turn.member = turn.member._replace(join=None)
                     continue
                 if completing.complete(turn, assignment) is not Progress.OVER:
                     return
@@ -112,12 +112,12 @@ def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
 
 def join_done(turn: Turn) -> None:
     """The assignment is adopted; the next rebalance begins with join prepare."""
-    turn.change(join=None, needs_prepare=True)
+    turn.member = turn.member._replace(join=None, needs_prepare=True)
 
 
 def _after_failure(turn: Turn, failed: JoinFailed) -> bool:
     """K-ERR-14: true if the loop goes on at once; else this poll is over."""
-    turn.change(join=None)
+    turn.member = turn.member._replace(join=None)
     if failed.error is not ErrorCode.MEMBER_ID_REQUIRED:  # that one has given its reason (K-ERR-07)
         turn.request_rejoin(f"rebalance failed due to {failed.cause}")
     match failed.retry:

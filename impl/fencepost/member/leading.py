@@ -25,7 +25,7 @@ def take_in_metadata(turn: Turn) -> None:
     if member.metadata_version > member.snapshot.version:
         subscription = member.subscription.match(member.cluster)
         snapshot = Snapshot.take(member.metadata_version, member.cluster, subscription.watched, member.settings.rack)
-        turn.change(subscription=subscription, snapshot=snapshot)
+        turn.member = turn.member._replace(subscription=subscription, snapshot=snapshot)
 
 
 def elected(turn: Turn, response: JoinGroupResponse) -> None:
@@ -44,7 +44,7 @@ def metadata_arrived(turn: Turn) -> None:
     electing = turn.member.electing
     if electing is None or turn.member.metadata_requested:
         return
-    turn.change(electing=None)
+    turn.member = turn.member._replace(electing=None)
     if turn.member.generation.generation_id != electing.response.generation_id:
         # Another thread reset the member meanwhile: as if SyncGroup had found that (K-ST-12).
         turn.fail_join("IllegalGenerationException", Retry.AT_ONCE)
@@ -59,9 +59,9 @@ def metadata_arrived(turn: Turn) -> None:
 def _watch(turn: Turn, electing: Electing, topics: frozenset[str]) -> None:
     """Watch ``topics``, and go on at once if the metadata at hand covers them."""
     subscription = turn.member.subscription.watch(topics)
-    turn.change(subscription=subscription, electing=electing)
+    turn.member = turn.member._replace(subscription=subscription, electing=electing)
     if not topics <= subscription.topics:
-        turn.change(metadata_requested=True)
+        turn.member = turn.member._replace(metadata_requested=True)
         turn.emit(RequestMetadata(subscription.watched))
     metadata_arrived(turn)
 
@@ -74,7 +74,7 @@ def _members(response: JoinGroupResponse) -> dict[str, GroupMember]:
 
 def _assign(turn: Turn, response: JoinGroupResponse) -> None:
     member = turn.member
-    turn.change(is_leader=True)
+    turn.member = turn.member._replace(is_leader=True)
     if response.skip_assignment:
         # K-JOIN-11: the group keeps what it has, but this member watches its metadata from now on
         _tell(turn, {})
@@ -105,7 +105,7 @@ def _assign(turn: Turn, response: JoinGroupResponse) -> None:
 
 
 def _tell(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
-    turn.change(assignment_snapshot=turn.member.snapshot)  # K-JOIN-02
+    turn.member = turn.member._replace(assignment_snapshot=turn.member.snapshot)  # K-JOIN-02
     requests.send_sync(turn, assignments)
 
 
@@ -132,4 +132,6 @@ def by_name(assignors: tuple[Assignor, ...], name: str | None) -> Assignor | Non
 def remember(turn: Turn, old: Assignor, new: Assignor) -> None:
     """Keep what the assignor wants to remember (A-PLUG-01)."""
     if new is not old:
-        turn.change(remembering=tuple(new if each is old else each for each in turn.member.assignors))
+        turn.member = turn.member._replace(
+            remembering=tuple(new if each is old else each for each in turn.member.assignors)
+        )

@@ -28,24 +28,24 @@ def unsubscribe(turn: Turn) -> None:
 
 def unsubscribed(turn: Turn, error: str | None) -> None:
     """The listener returned. If it threw, the rest of the call does not happen (K-LEAVE-04)."""
-    turn.change(subscription=turn.member.subscription.assign(()))
+    turn.member = turn.member._replace(subscription=turn.member.subscription.assign(()))
     if error is not None:
         turn.returns(Failure(FailureKind.LISTENER, text=error))
         return
     leave(turn, CloseOption.DEFAULT, "the consumer unsubscribed from all topics")  # K-LEAVE-02
-    turn.change(subscription=SubscriptionState())
+    turn.member = turn.member._replace(subscription=SubscriptionState())
     turn.returns()
 
 
 def close(turn: Turn, option: CloseOption) -> None:
     """K-LEAVE-04. Step 6, waiting for the last answers, is the driver's: it may drop the member when it likes."""
     member = turn.member
-    turn.change(closed=True)
+    turn.member = turn.member._replace(closed=True)
     owned = member.subscription.owned
     commits = member.settings.auto_commit and member.state is MemberState.STABLE  # K-OFF-02
     if commits and owned and member.coordinator.node is not None:
         commit_id = member.next_request_id
-        turn.change(
+        turn.member = turn.member._replace(
             next_request_id=commit_id + 1, waiting=Waiting(Stage.CLOSE_COMMIT, option=option, commit_id=commit_id)
         )
         turn.emit(Commit(commit_id, owned))
@@ -55,7 +55,7 @@ def close(turn: Turn, option: CloseOption) -> None:
 
 def committed(turn: Turn, option: CloseOption) -> None:
     """The commit is over, well or not; the heartbeat thread stops."""
-    turn.change(thread=HeartbeatThread())
+    turn.member = turn.member._replace(thread=HeartbeatThread())
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)
     if not _give_up(turn, Waiting(Stage.CLOSE, option=option)):
@@ -63,7 +63,7 @@ def committed(turn: Turn, option: CloseOption) -> None:
 
 
 def closed(turn: Turn, option: CloseOption, error: str | None) -> None:
-    turn.change(subscription=turn.member.subscription.assign(()))
+    turn.member = turn.member._replace(subscription=turn.member.subscription.assign(()))
     if error is not None:
         turn.returns(Failure(FailureKind.LISTENER, text=error))
         return

@@ -29,13 +29,13 @@ def start(turn: AnyTurn[M]) -> None:
     """Look the coordinator up, one request at a time, not during the back-off."""
     coordinator = turn.member.coordinator
     if coordinator.node is None and not coordinator.looking_up and not turn.running(MemberTimer.LOOKUP):
-        turn.change(coordinator=replace(coordinator, looking_up=True))
+        turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=True))
         turn.drop_deadline(MemberTimer.LOOKUP)
         turn.emit(FindCoordinator(turn.member.settings.group_id))
 
 
 def found(turn: Turn, node: int) -> None:
-    turn.change(coordinator=Coordinator(node=node))
+    turn.member = turn.member._replace(coordinator=Coordinator(node=node))
     turn.drop_deadline(MemberTimer.LOOKUP)
     turn.set_deadline(MemberTimer.SESSION, turn.member.settings.session_timeout_ms)  # K-HB-02
 
@@ -44,10 +44,12 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
     """K-FIND-01: a retriable failure waits and refreshes metadata, a fatal one is thrown by the next poll."""
     coordinator = replace(turn.member.coordinator, looking_up=False)
     if error is not None and error not in RETRIABLE:
-        turn.change(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
+        turn.member = turn.member._replace(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
         return
     attempts = coordinator.failed_attempts
-    turn.change(coordinator=replace(coordinator, failed_attempts=attempts + 1), metadata_requested=True)
+    turn.member = turn.member._replace(
+        coordinator=replace(coordinator, failed_attempts=attempts + 1), metadata_requested=True
+    )
     turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(attempts))
     turn.emit(RequestMetadata(turn.member.subscription.watched))
 
@@ -56,7 +58,7 @@ def drop(turn: AnyTurn[M], sent: tuple[Request, ...], *, disconnected: bool) -> 
     """The coordinator is unknown from now on, and every request to it has failed (K-ERR-13): gives those."""
     if turn.member.coordinator.node is None:
         return ()
-    turn.change(coordinator=Coordinator(), sent=())
+    turn.member = turn.member._replace(coordinator=Coordinator(), sent=())
     if not disconnected:
         turn.emit(Disconnect())
     return sent
@@ -75,4 +77,4 @@ def heartbeat_failed(turn: Turn) -> None:
     """The next heartbeat is due after a back-off; the session timer runs on (K-HB-05)."""
     thread = turn.member.thread
     turn.set_deadline(MemberTimer.HEARTBEAT, turn.backoff(thread.failed_attempts))
-    turn.change(thread=replace(thread, failed_attempts=thread.failed_attempts + 1))
+    turn.member = turn.member._replace(thread=replace(thread, failed_attempts=thread.failed_attempts + 1))

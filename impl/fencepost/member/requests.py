@@ -25,14 +25,14 @@ from .turn import Turn
 def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None = None) -> None:
     member = turn.member
     sent = Sent(member.next_request_id, kind, member.generation)
-    turn.change(sent=(*member.sent, sent), next_request_id=member.next_request_id + 1)
+    turn.member = turn.member._replace(sent=(*member.sent, sent), next_request_id=member.next_request_id + 1)
     timeout = member.settings.request_timeout_ms if timeout_ms is None else timeout_ms
     turn.emit(Send(sent.request_id, body, timeout))
 
 
 def send_join(turn: Turn) -> None:
     """K-ST-10: the first join (C-REJ-01) and every later one. The subscription told is remembered (K-JOIN-03)."""
-    turn.change(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
+    turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
     member = turn.member
     if member.coordinator.node is None:  # forgotten while the listener ran
         turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)
@@ -55,7 +55,7 @@ def send_join(turn: Turn) -> None:
         )
         for assignor in member.assignors
     )
-    turn.change(joined_topics=subscription.topics)
+    turn.member = turn.member._replace(joined_topics=subscription.topics)
     body = JoinGroupRequest(
         group_id=settings.group_id,
         session_timeout_ms=settings.session_timeout_ms,

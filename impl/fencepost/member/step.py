@@ -85,12 +85,12 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
         case MetadataChanged(topics=topics):
             cluster = {topic.name: topic for topic in topics}
             version = turn.member.metadata_version + 1
-            turn.change(cluster=cluster, metadata_version=version, metadata_requested=False)
+            turn.member = turn.member._replace(cluster=cluster, metadata_version=version, metadata_requested=False)
             leading.metadata_arrived(turn)
         case CommitFinished(commit_id=commit_id, result=result):
             waiting = turn.member.waiting
             if waiting is not None and waiting.commit_id == commit_id:
-                turn.change(waiting=None)
+                turn.member = turn.member._replace(waiting=None)
                 leaving.committed(turn, waiting.option)
             else:
                 completing.commit_finished(turn, commit_id, result)
@@ -112,9 +112,9 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
 def _subscribed(turn: Turn, subscription: SubscriptionState) -> None:
     """A changed subscription needs metadata that covers it, before anything is compared with it (K-JOIN-10, 18)."""
     changed = subscription != turn.member.subscription
-    turn.change(subscription=subscription)
+    turn.member = turn.member._replace(subscription=subscription)
     if changed:
-        turn.change(metadata_requested=True)
+        turn.member = turn.member._replace(metadata_requested=True)
         everything = subscription.pattern is not None
         turn.emit(RequestMetadata(frozenset() if everything else subscription.watched))
 
@@ -123,7 +123,7 @@ def _answered(turn: Turn, request_id: int, body: ResponseBody) -> None:
     sent = next((each for each in turn.member.sent if each.request_id == request_id), None)
     if sent is None:
         return
-    turn.change(sent=tuple(each for each in turn.member.sent if each is not sent))
+    turn.member = turn.member._replace(sent=tuple(each for each in turn.member.sent if each is not sent))
     match sent.kind, body:
         case SentKind.JOIN, JoinGroupResponse():
             answers.joined(turn, sent, body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 
@@ -62,6 +62,10 @@ class AnyMember(Protocol):
     @property
     def closed(self) -> bool: ...
 
+    def _replace(
+        self, *, coordinator: Coordinator = ..., deadlines: Mapping[MemberTimer, int] = ..., sent: tuple[()] = ...
+    ) -> Self: ...
+
 
 M = TypeVar("M", bound=AnyMember)
 
@@ -98,10 +102,6 @@ class AnyTurn(Generic[M]):
         self.jitter = jitter
         self.commands: list[Command] = []
 
-    def change(self, **fields: Any) -> None:
-        member: Any = self.member  # a named tuple; no protocol can say so
-        self.member = member._replace(**fields)
-
     def emit(self, command: Command) -> None:
         self.commands.append(command)
 
@@ -112,11 +112,13 @@ class AnyTurn(Generic[M]):
     # --- timers ---
 
     def set_deadline(self, timer: MemberTimer, delay_ms: int) -> None:
-        self.change(deadlines={**self.member.deadlines, timer: self.now + delay_ms})
+        self.member = self.member._replace(deadlines={**self.member.deadlines, timer: self.now + delay_ms})
 
     def drop_deadline(self, timer: MemberTimer) -> None:
         if timer in self.member.deadlines:
-            self.change(deadlines={key: at for key, at in self.member.deadlines.items() if key is not timer})
+            self.member = self.member._replace(
+                deadlines={key: at for key, at in self.member.deadlines.items() if key is not timer}
+            )
 
     def running(self, timer: MemberTimer) -> bool:
         """Is the timer set and not yet due?"""
@@ -145,12 +147,14 @@ class Turn(AnyTurn[Member]):
     # --- membership ---
 
     def request_rejoin(self, reason: str) -> None:
-        self.change(rejoin_needed=True, rejoin_reason=reason[:255])  # K-ERR-17
+        self.member = self.member._replace(rejoin_needed=True, rejoin_reason=reason[:255])  # K-ERR-17
 
     def reset(self, reason: str, *, keep_id: bool) -> None:
         """K-ST-13: out of the generation, and join prepare runs again (K-ERR-15)."""
         member_id = self.member.generation.member_id if keep_id else ""
-        self.change(state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True)
+        self.member = self.member._replace(
+            state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True
+        )
         self.request_rejoin(reason)
 
     def fail_join(
@@ -158,15 +162,15 @@ class Turn(AnyTurn[Member]):
     ) -> None:
         """The join under way has failed; the next poll sees it (K-ERR-14)."""
         if isinstance(self.member.join, JoinOpen):
-            self.change(join=JoinFailed(cause, retry, failure, error), electing=None)
+            self.member = self.member._replace(join=JoinFailed(cause, retry, failure, error), electing=None)
 
     # --- the application's thread ---
 
     def call(self, call: Call, partitions: frozenset[TopicPartition], waiting: Waiting) -> None:
         """Call the listener; the call of the application goes on when that returns."""
-        self.change(waiting=waiting)
+        self.member = self.member._replace(waiting=waiting)
         self.listen(call, partitions)
 
     def returns(self, failure: Failure | None = None) -> None:
-        self.change(waiting=None)
+        self.member = self.member._replace(waiting=None)
         self.emit(Returned(failure))

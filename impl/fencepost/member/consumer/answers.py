@@ -26,7 +26,7 @@ def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatRespons
         # Kafka cannot tell it apart: it counts as the answer to whatever is in flight.
         late = (replace(each, beat=Beat.LATE) if each.beat is not Beat.IGNORED else each for each in turn.member.sent)
         ends_leave = turn.member.in_flight is not None and turn.member.in_flight.beat is Beat.LEAVE
-        turn.change(sent=tuple(late))
+        turn.member = turn.member._replace(sent=tuple(late))
         sent = replace(sent, beat=Beat.LEAVE if ends_leave else Beat.CURRENT)
     if sent.beat is Beat.LEAVE:
         turn.left()  # N-TR-08: with any code
@@ -65,14 +65,16 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
         return
     if body.member_epoch < 0 and not turn.member.settings.profile.old_negative_epoch_adopted:
         return
-    turn.change(epoch=body.member_epoch, joined_once=turn.member.joined_once or body.member_epoch > 0)
+    turn.member = turn.member._replace(
+        epoch=body.member_epoch, joined_once=turn.member.joined_once or body.member_epoch > 0
+    )
     if state is ConsumerState.PREPARE_LEAVING or body.assignment is None:
         return
     received = frozenset(TopicIdPartition(row.topic_id, each) for row in body.assignment for each in row.partitions)
     target = turn.member.target
     if target is None or target.partitions != received:
         target = LocalAssignment(0 if target is None else target.epoch + 1, received)
-        turn.change(target=target, metadata_requested=False)
+        turn.member = turn.member._replace(target=target, metadata_requested=False)
     if target != turn.member.current:
         turn.move(ConsumerState.RECONCILING)
     elif state is ConsumerState.RECONCILING:
@@ -83,14 +85,14 @@ def _thrown_out(turn: ConsumerTurn) -> None:
     """N-TR-06. Whoever is leaving has left (N-ERR-02); who is not in the group does not mind."""
     state = turn.member.state
     if state is ConsumerState.PREPARE_LEAVING:
-        turn.change(epoch=0)
+        turn.member = turn.member._replace(epoch=0)
         turn.move(ConsumerState.UNSUBSCRIBED)
         turn.left()
     elif state.in_group:
-        turn.change(epoch=0)
+        turn.member = turn.member._replace(epoch=0)
         turn.move(ConsumerState.FENCED)
         if not turn.give_up(Call.LOST, Reason.FENCED):
             turn.release()
             turn.join()
         elif not turn.member.settings.profile.old_fenced_member_fetches:
-            turn.change(subscription=turn.member.subscription.mark_all())
+            turn.member = turn.member._replace(subscription=turn.member.subscription.mark_all())

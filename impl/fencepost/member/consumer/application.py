@@ -19,16 +19,16 @@ def poll(turn: ConsumerTurn) -> None:
     if not turn.member.subscription.subscribed:
         return
     if turn.member.metadata_arrived:
-        turn.change(metadata_requested=False)
+        turn.member = turn.member._replace(metadata_requested=False)
     reconciling.start(turn, polled=True)
     _match_pattern(turn)
     changed = turn.member.subscription_changed
-    turn.change(subscription_changed=False)
+    turn.member = turn.member._replace(subscription_changed=False)
     if changed and turn.member.state is ConsumerState.UNSUBSCRIBED:
         turn.join()  # N-TR-01, N-TR-14
     turn.set_deadline(MemberTimer.POLL, turn.member.settings.max_poll_interval_ms)
     if turn.member.state is ConsumerState.STALE:  # N-TR-10
-        turn.change(back=True)
+        turn.member = turn.member._replace(back=True)
         _come_back(turn)
     _run_errands(turn)
 
@@ -37,7 +37,7 @@ def _match_pattern(turn: ConsumerTurn) -> None:
     """A pattern that the client matches is a change of the subscription when it matches anew (K-JOIN-15)."""
     subscription = turn.member.subscription.match(turn.member.cluster)
     if subscription != turn.member.subscription:
-        turn.change(subscription=subscription, subscription_changed=True)
+        turn.member = turn.member._replace(subscription=subscription, subscription_changed=True)
 
 
 def _come_back(turn: ConsumerTurn) -> None:
@@ -58,7 +58,7 @@ def _run_errands(turn: ConsumerTurn) -> None:
             if waiting.failure is not None or not turn.member.queue:
                 return
             waiting = replace(waiting, errands=turn.member.queue)
-            turn.change(queue=())
+            turn.member = turn.member._replace(queue=())
         errand = waiting.errands[0]
         turn.wait(replace(waiting, errands=waiting.errands[1:]))
         if isinstance(errand, Failure):
@@ -111,10 +111,10 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
 def unsubscribe(turn: ConsumerTurn) -> None:
     """N-TR-07."""
     turn.wait(Waiting(ApiCall.UNSUBSCRIBE))
-    turn.change(option=CloseOption.DEFAULT)
+    turn.member = turn.member._replace(option=CloseOption.DEFAULT)
     if turn.member.state.in_group:
         turn.move(ConsumerState.PREPARE_LEAVING)
-        turn.change(leaving=True)
+        turn.member = turn.member._replace(leaving=True)
         if turn.give_up(_farewell(turn), Reason.LEAVE):
             _run_errands(turn)
             return
@@ -127,7 +127,7 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
     member = turn.member
     if member.settings.profile.old_no_close_options:
         option = CloseOption.DEFAULT
-    turn.change(closed=True, option=option)
+    turn.member = turn.member._replace(closed=True, option=option)
     turn.wait(Waiting(ApiCall.CLOSE))
     owned = member.subscription.owned
     if member.settings.auto_commit and owned and member.coordinator.node is not None:
@@ -141,7 +141,7 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
 def committed(turn: ConsumerTurn) -> None:
     """The last commit is over, well or not. This thread tells the listener itself, whatever the background has asked
     for, and then asks for the leave."""
-    turn.change(queue=(), reconciliation=None)
+    turn.member = turn.member._replace(queue=(), reconciliation=None)
     turn.wait(replace(turn.waiting, errands=(), commit_id=None))
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)
@@ -160,7 +160,7 @@ def _say_goodbye(turn: ConsumerTurn) -> None:
     """Nothing is owned nor subscribed to any more. Who is in the group tells the coordinator; FENCED is out of it,
     STALE and FATAL stay what they are (N-TR-07)."""
     turn.release()
-    turn.change(subscription=SubscriptionState(), subscription_changed=False)
+    turn.member = turn.member._replace(subscription=SubscriptionState(), subscription_changed=False)
     state = turn.member.state
     if state is ConsumerState.FENCED:
         turn.move(ConsumerState.UNSUBSCRIBED)
@@ -168,7 +168,7 @@ def _say_goodbye(turn: ConsumerTurn) -> None:
     if state.in_group:
         turn.move(ConsumerState.PREPARE_LEAVING)
     if turn.member.state is ConsumerState.PREPARE_LEAVING:
-        turn.change(leaving=True, expired=False, epoch=leave_epoch(turn, turn.member.option))
+        turn.member = turn.member._replace(leaving=True, expired=False, epoch=leave_epoch(turn, turn.member.option))
         turn.move(ConsumerState.LEAVING)
 
 
@@ -179,5 +179,5 @@ def finish(turn: ConsumerTurn) -> None:
         return
     if waiting.api is not ApiCall.POLL and turn.member.leaving:
         return
-    turn.change(waiting=None)
+    turn.member = turn.member._replace(waiting=None)
     turn.emit(Returned(waiting.failure))

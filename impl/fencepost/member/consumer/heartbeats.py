@@ -74,7 +74,7 @@ def _beat(turn: ConsumerTurn) -> None:
 
 def good(turn: ConsumerTurn, interval_ms: int) -> None:
     """An answer without error: the interval starts anew, with a least gap (N-HB-07)."""
-    turn.change(failed_attempts=0, interval_ms=interval_ms)
+    turn.member = turn.member._replace(failed_attempts=0, interval_ms=interval_ms)
     turn.set_deadline(MemberTimer.HEARTBEAT, interval_ms)
     turn.set_deadline(MemberTimer.BACKOFF, _backoff(turn, 0))
 
@@ -82,14 +82,14 @@ def good(turn: ConsumerTurn, interval_ms: int) -> None:
 def failed(turn: ConsumerTurn) -> None:
     """Any error, or no answer: the next heartbeat tells everything (N-HB-04), after a back-off (N-HB-07)."""
     attempts = turn.member.failed_attempts
-    turn.change(last_sent=LastSent(), failed_attempts=attempts + 1)
+    turn.member = turn.member._replace(last_sent=LastSent(), failed_attempts=attempts + 1)
     turn.drop_deadline(MemberTimer.HEARTBEAT)
     turn.set_deadline(MemberTimer.BACKOFF, _backoff(turn, attempts))
 
 
 def skip_backoff(turn: ConsumerTurn) -> None:
     """N-ERR-01, N-ERR-02."""
-    turn.change(failed_attempts=0)
+    turn.member = turn.member._replace(failed_attempts=0)
     turn.drop_deadline(MemberTimer.HEARTBEAT)
     turn.drop_deadline(MemberTimer.BACKOFF)
 
@@ -126,7 +126,7 @@ def leave_epoch(turn: ConsumerTurn, option: CloseOption) -> int:
 def _expire(turn: ConsumerTurn) -> None:
     """The application has not polled for a poll interval: leave without asking it (N-TR-09)."""
     turn.move(ConsumerState.PREPARE_LEAVING)
-    turn.change(expired=True, epoch=leave_epoch(turn, CloseOption.DEFAULT), current=None)
+    turn.member = turn.member._replace(expired=True, epoch=leave_epoch(turn, CloseOption.DEFAULT), current=None)
     turn.move(ConsumerState.LEAVING)
 
 
@@ -139,13 +139,13 @@ def _leave(turn: ConsumerTurn) -> None:
     late = tuple(
         replace(sent, beat=Beat.LATE) if sent.beat in (Beat.CURRENT, Beat.LEAVE) else sent for sent in turn.member.sent
     )
-    turn.change(sent=late)
+    turn.member = turn.member._replace(sent=late)
     if not turn.member.expired:
         requests.send_heartbeat(turn, Beat.LEAVE)
         turn.move(ConsumerState.UNSUBSCRIBED)  # N-TR-08
         return
     requests.send_heartbeat(turn, Beat.IGNORED)
-    turn.change(last_sent=LastSent())
+    turn.member = turn.member._replace(last_sent=LastSent())
     skip_backoff(turn)
     turn.move(ConsumerState.STALE)
     if not turn.give_up(Call.LOST, Reason.STALE):
@@ -166,5 +166,5 @@ def in_flight(turn: ConsumerTurn, request_id: int) -> Sent | None:
     """The request, taken out of those without answer."""
     sent = next((each for each in turn.member.sent if each.request_id == request_id), None)
     if sent is not None:
-        turn.change(sent=tuple(each for each in turn.member.sent if each is not sent))
+        turn.member = turn.member._replace(sent=tuple(each for each in turn.member.sent if each is not sent))
     return sent

@@ -42,7 +42,7 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
         if partitions == member.subscription.owned or profile.fault_failed_assignment_stays:
             if resolved == member.current and not profile.fault_part_acknowledged_again:
                 return False  # the rest cannot be resolved yet
-            turn.change(current=resolved, subscription=_unmarked(turn))  # N-REC-03
+            turn.member = turn.member._replace(current=resolved, subscription=_unmarked(turn))  # N-REC-03
             turn.move(ConsumerState.ACKNOWLEDGING)
             return True
     revoked = member.subscription.owned - partitions
@@ -51,7 +51,7 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
     if waits and not polled:
         return False
     deadline = turn.now + settings.max_poll_interval_ms
-    turn.change(
+    turn.member = turn.member._replace(
         subscription=replace(
             member.subscription, pending_revocation=member.subscription.pending_revocation | revoked
         ),  # N-REC-04: before the commit
@@ -71,9 +71,9 @@ def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
     wanted = {each.topic_id for each in target.partitions}
     resolvable = {**member.names, **known}
     names = {each: resolvable[each] for each in wanted if each in resolvable}
-    turn.change(names=names)
+    turn.member = turn.member._replace(names=names)
     if len(names) < len(wanted) and not member.metadata_requested:
-        turn.change(metadata_requested=True, metadata_arrived=False)
+        turn.member = turn.member._replace(metadata_requested=True, metadata_arrived=False)
         ids = frozenset() if member.settings.profile.old_target_topics_not_watched else frozenset(wanted)
         turn.emit(RequestMetadata(member.subscription.topics, ids))
     return names
@@ -92,7 +92,7 @@ def wanted(turn: ConsumerTurn) -> bool:
         return False
     if turn.member.state is ConsumerState.RECONCILING and not reconciliation.outdated:
         return True
-    turn.change(reconciliation=None)
+    turn.member = turn.member._replace(reconciliation=None)
     return False
 
 
@@ -102,7 +102,7 @@ def wanted(turn: ConsumerTurn) -> bool:
 def _commit(turn: ConsumerTurn) -> None:
     """Every position, also of what stays (N-REC-04)."""
     commit_id = turn.number()
-    turn.change(reconciliation=replace(_working(turn), stage=Stage.COMMIT, commit_id=commit_id))
+    turn.member = turn.member._replace(reconciliation=replace(_working(turn), stage=Stage.COMMIT, commit_id=commit_id))
     turn.emit(Commit(commit_id, turn.member.subscription.owned))
 
 
@@ -112,7 +112,9 @@ def commit_finished(turn: ConsumerTurn, commit_id: int, result: CommitResult) ->
     if reconciliation is None or reconciliation.commit_id != commit_id or not wanted(turn):
         return
     if result is CommitResult.RETRIABLE and turn.now < reconciliation.deadline_ms:
-        turn.change(reconciliation=replace(reconciliation, stage=Stage.COMMIT_BACKOFF, commit_id=None))
+        turn.member = turn.member._replace(
+            reconciliation=replace(reconciliation, stage=Stage.COMMIT_BACKOFF, commit_id=None)
+        )
         turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
     else:
         _revoke(turn)
@@ -129,7 +131,7 @@ def commit_again(turn: ConsumerTurn) -> None:
 
 def _revoke(turn: ConsumerTurn) -> None:
     reconciliation = replace(_working(turn), stage=Stage.REVOKE, commit_id=None)
-    turn.change(reconciliation=reconciliation)
+    turn.member = turn.member._replace(reconciliation=reconciliation)
     if reconciliation.revoked and turn.member.settings.listener:
         turn.put(ListenerCall(Call.REVOKED, reconciliation.revoked, Reason.REVOCATION))  # N-REC-06
     else:
@@ -139,7 +141,7 @@ def _revoke(turn: ConsumerTurn) -> None:
 def revoked(turn: ConsumerTurn, error: str | None) -> None:
     """The listener returned. If it threw, the reconciliation begins anew at the next poll (N-REC-09)."""
     if error is not None:
-        turn.change(reconciliation=None)
+        turn.member = turn.member._replace(reconciliation=None)
     elif wanted(turn):
         _assign(turn)
 
@@ -147,7 +149,7 @@ def revoked(turn: ConsumerTurn, error: str | None) -> None:
 def _assign(turn: ConsumerTurn) -> None:
     """N-REC-07: the application's thread replaces the assignment when it gets there."""
     reconciliation = replace(_working(turn), stage=Stage.ASSIGN)
-    turn.change(reconciliation=reconciliation)
+    turn.member = turn.member._replace(reconciliation=reconciliation)
     added = reconciliation.partitions - turn.member.subscription.owned
     if turn.member.settings.profile.old_background_replaces_assignment:
         _replace_assignment(turn)
@@ -160,7 +162,7 @@ def _assign(turn: ConsumerTurn) -> None:
 def _replace_assignment(turn: ConsumerTurn) -> None:
     reconciliation, subscription = _working(turn), turn.member.subscription
     pending = subscription.pending_callback | (reconciliation.partitions - subscription.owned)
-    turn.change(
+    turn.member = turn.member._replace(
         subscription=replace(subscription, pending_callback=pending).assign(reconciliation.partitions),
         taken=reconciliation.assignment.partitions,
     )
@@ -181,7 +183,7 @@ def take_over(turn: ConsumerTurn) -> bool:
 def assigned(turn: ConsumerTurn, error: str | None) -> None:
     """The listener knows the new partitions. If it threw, they stay unfetchable until a retry succeeds (N-REC-09)."""
     if error is not None:
-        turn.change(reconciliation=None)
+        turn.member = turn.member._replace(reconciliation=None)
     elif wanted(turn):
         _adopt(turn)
 
@@ -189,7 +191,9 @@ def assigned(turn: ConsumerTurn, error: str | None) -> None:
 def _adopt(turn: ConsumerTurn) -> None:
     """N-REC-08: all that is assigned may be fetched."""
     subscription = replace(_unmarked(turn), pending_callback=frozenset())
-    turn.change(current=_working(turn).assignment, reconciliation=None, subscription=subscription)
+    turn.member = turn.member._replace(
+        current=_working(turn).assignment, reconciliation=None, subscription=subscription
+    )
     turn.move(ConsumerState.ACKNOWLEDGING)
 
 

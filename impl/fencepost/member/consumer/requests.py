@@ -37,7 +37,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
         # N-HB-03: also the same set, if it was reconciled anew
         topic_partitions=(_by_topic(_reported(member)) if joining or last.assignment != (member.current,) else None),
     )
-    turn.change(
+    turn.member = turn.member._replace(
         last_sent=LastSent(
             settings.max_poll_interval_ms,
             topics,

@@ -91,12 +91,12 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
         case CoordinatorLost():
             heartbeats.forget_coordinator(turn, disconnected=True)
         case CoordinatorFound(node=node):
-            turn.change(coordinator=Coordinator(node=node))
+            turn.member = turn.member._replace(coordinator=Coordinator(node=node))
             turn.drop_deadline(MemberTimer.LOOKUP)
         case LookupFailed(error=error_code):
             _lookup_failed(turn, error_code)
         case MetadataChanged(topics=topics):
-            turn.change(cluster={topic.name: topic for topic in topics}, metadata_arrived=True)
+            turn.member = turn.member._replace(cluster={topic.name: topic for topic in topics}, metadata_arrived=True)
         case CommitFinished(commit_id=commit_id, result=result):
             waiting = turn.member.waiting
             if waiting is not None and waiting.commit_id == commit_id:
@@ -130,7 +130,7 @@ def _lookup_failed(turn: ConsumerTurn, error: ErrorCode | None) -> None:
     """K-FIND-01: in any case another one after the back-off; what is no passing failure is thrown by a poll."""
     coordinator = turn.member.coordinator
     attempts = coordinator.failed_attempts
-    turn.change(coordinator=replace(coordinator, looking_up=False, failed_attempts=attempts + 1))
+    turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=False, failed_attempts=attempts + 1))
     turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(attempts))
     if error is not None and error not in lookup.RETRIABLE:
         turn.put(Failure(FailureKind.ANSWER, error))
@@ -139,7 +139,7 @@ def _lookup_failed(turn: ConsumerTurn, error: ErrorCode | None) -> None:
 def _subscribed(turn: ConsumerTurn, subscription: SubscriptionState) -> None:
     """The next poll joins, or the change travels with the next heartbeat that is due (N-TR-14)."""
     changed = subscription != turn.member.subscription
-    turn.change(subscription=subscription, subscription_changed=True)
+    turn.member = turn.member._replace(subscription=subscription, subscription_changed=True)
     if changed and subscription.regex is None:
         everything = subscription.pattern is not None
         turn.emit(RequestMetadata(frozenset() if everything else subscription.topics))

@@ -45,30 +45,32 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         """INV-CL-07; staying is always legal (N-ST-30)."""
         before = self.member.state
         assert state is before or state in LEGAL[before], f"{before.value} to {state.value}"
-        self.change(state=state)
+        self.member = self.member._replace(state=state)
 
     def number(self) -> int:
         """A fresh id for a request or commit."""
         number = self.member.next_request_id
-        self.change(next_request_id=number + 1)
+        self.member = self.member._replace(next_request_id=number + 1)
         return number
 
     def fly(self, sent: Sent) -> None:
-        self.change(sent=(*self.member.sent, sent))
+        self.member = self.member._replace(sent=(*self.member.sent, sent))
 
     # --- membership ---
 
     def join(self) -> None:
         """N-TR-15. What is still being reconciled belongs to the past (N-REC-05)."""
         self.move(_S.JOINING)
-        self.change(epoch=0, target=None, current=None, names=MappingProxyType({}), expired=False, back=False)
+        self.member = self.member._replace(
+            epoch=0, target=None, current=None, names=MappingProxyType({}), expired=False, back=False
+        )
         reconciliation = self.member.reconciliation
         if reconciliation is not None:
-            self.change(reconciliation=replace(reconciliation, outdated=True))
+            self.member = self.member._replace(reconciliation=replace(reconciliation, outdated=True))
 
     def release(self) -> None:
         """Own nothing, and work on nothing."""
-        self.change(
+        self.member = self.member._replace(
             subscription=self.member.subscription.assign(()),
             current=None,
             taken=frozenset(),
@@ -78,7 +80,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 
     def left(self) -> None:
         """The leave is over: answered, failed or skipped (N-TR-08, N-TR-12)."""
-        self.change(leaving=False)
+        self.member = self.member._replace(leaving=False)
 
     def fail(self, failure: Failure) -> None:
         """N-TR-11. From STALE and FENCED the transition would be illegal, and Kafka swallows that (N-ERR-02)."""
@@ -95,7 +97,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
     # --- the application's thread ---
 
     def put(self, errand: Errand) -> None:
-        self.change(queue=(*self.member.queue, errand))
+        self.member = self.member._replace(queue=(*self.member.queue, errand))
 
     def give_up(self, call: Call, reason: Reason) -> bool:
         """Have the application told that all it owns is gone; false if there is nothing to tell, or nobody.
@@ -117,16 +119,16 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 
         member = self.member
         waiting, reconciliation = member.waiting, member.reconciliation
-        self.change(queue=tuple(each for each in member.queue if not reconciles(each)))
+        self.member = self.member._replace(queue=tuple(each for each in member.queue if not reconciles(each)))
         if waiting is not None:
             errands = tuple(each for each in waiting.errands if not reconciles(each))
-            self.change(waiting=replace(waiting, errands=errands))
+            self.member = self.member._replace(waiting=replace(waiting, errands=errands))
         runs = waiting is not None and reconciles(waiting.running)
         if reconciliation is not None and reconciliation.stage in (Stage.REVOKE, Stage.ASSIGN) and not runs:
-            self.change(reconciliation=None)
+            self.member = self.member._replace(reconciliation=None)
 
     def wait(self, waiting: Waiting) -> None:
-        self.change(waiting=waiting)
+        self.member = self.member._replace(waiting=waiting)
 
     @property
     def waiting(self) -> Waiting:
