@@ -130,7 +130,11 @@ FAULTS = (
     Mutant(
         "metadata-not-watched", M, ("K-JOIN-02",), "",
         "a leader does not notice new partitions",
-        (Replacement(LEADING, "_tell", "turn.member = turn.member._replace(assignment_snapshot=turn.member.snapshot)", "pass"),),
+        (Replacement(
+            LEADING, "_tell",
+            "turn.member = turn.member._replace(assignment_snapshot=turn.member.snapshot)",
+            "pass",
+        ),),
     ),
     Mutant(
         "commit-not-awaited", M, ("K-CB-01",), "",
