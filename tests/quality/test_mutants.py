@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.mutants import suite
+from fencepost_conformance.cli import main
+from fencepost_conformance.mutants import killers, suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "mutants.md"
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_suite_finds_the_fault(name):
     verdict = suite.run(MUTANTS[name], quick=True)
     assert verdict.killed
+    assert killers.otherwise(verdict, quick=True) is None
     (kill,) = verdict.kills
     assert kill.by != "an internal error"
     assert kill.steps > 0
@@ -43,14 +41,7 @@ def test_faults_of_real_systems_are_among_them():
     assert len([mutant for mutant in MUTANTS.values() if "KAFKA-" in mutant.source]) >= 20
 
 
-def test_the_document_lists_every_mutant():
-    rows = re.findall(r"^\| `([\w-]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
-    assert rows == list(MUTANTS)
-
-
 def test_a_survivor_is_an_error(monkeypatch, capsys):
-    from fencepost_conformance.cli import main  # noqa: PLC0415
-
     monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, ()))
     monkeypatch.setattr(suite, "ALL_CHECKS", ())
     with pytest.raises(SystemExit) as left:
@@ -66,3 +57,48 @@ def test_an_unknown_name_is_refused():
     )  # fmt: skip
     assert run.returncode == 2
     assert "no mutant 'nothing'" in run.stderr
+
+
+@pytest.fixture
+def one_check(monkeypatch, tmp_path):
+    """The product alone, and a table of killers to write to."""
+    monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, (suite.product,)))
+    monkeypatch.setattr(suite, "ALL_CHECKS", ())
+    monkeypatch.setattr(killers, "FILE", tmp_path / "killers.json")
+    killers.pinned.cache_clear()
+    yield killers.FILE
+    killers.pinned.cache_clear()
+
+
+def tried(capsys, *words):
+    with pytest.raises(SystemExit) as left:
+        main(["mutants", "no-sync-timer", *words, "--json"])
+    return left.value.code, json.loads(capsys.readouterr().out)
+
+
+def test_a_mutant_that_something_else_finds_is_told_and_can_be_pinned(one_check, capsys):
+    one_check.write_text('{"no-sync-timer": ["product: INV-JOIN-01"], "gone": ["product: E2"]}')
+    status, result = tried(capsys)
+    assert (status, result["held"], result["survivors"]) == (1, False, [])
+    assert result["found_otherwise"] == {
+        "no-sync-timer": "found by product: E2; killers.json says product: INV-JOIN-01"
+    }
+    assert tried(capsys, "--quick")[0] == 1
+    assert tried(capsys, "--pin")[0] == 0
+    assert json.loads(one_check.read_text()) == {"no-sync-timer": ["product: E2"]}
+    assert tried(capsys)[0] == 0
+
+
+def test_a_check_that_finds_it_no_more_is_told_by_the_whole_run(one_check, capsys):
+    one_check.write_text('{"no-sync-timer": ["product: E2", "simulation: LIV-05"]}')
+    assert tried(capsys, "--quick")[0] == 0
+    status, result = tried(capsys)
+    assert status == 1
+    assert "killers.json says product: E2; simulation: LIV-05" in result["found_otherwise"]["no-sync-timer"]
+
+
+def test_the_first_of_the_checks_is_not_pinned_as_all_of_them(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["mutants", "no-sync-timer", "--pin", "--quick"])
+    assert left.value.code == 2
+    assert "--quick stops at the first" in capsys.readouterr().err

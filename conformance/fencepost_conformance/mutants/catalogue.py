@@ -22,8 +22,8 @@ MUTANTS: dict[str, Mutant] = {
         *member_faults.FAULTS,
         *assignor_faults.FAULTS,
         *consumer_faults.FAULTS,
-        *consumer_member_faults.FAULTS,
         *consumer_target_faults.FAULTS,
+        *consumer_member_faults.FAULTS,
         *mixed_faults.FAULTS,
     )
 }

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -58,6 +59,16 @@ def diff(sources: Sources) -> str:
         name = f"fencepost/{file}"
         lines += unified_diff(old, new, name, name, n=_CONTEXT, lineterm="")
     return "\n".join(lines)
+
+
+def lines_of(each: Replacement) -> tuple[list[str], list[str]]:
+    """The lines that the replacement changes, before and after, without the indentation that they share. Raises
+    ``DoesNotApply``."""
+    source = _source(each.file)
+    at, length, after = _place(source, ast.parse(source), each)
+    begin, end = source.rindex("\n", 0, at) + 1, source.index("\n", at + length)
+    changed = source[begin:at] + after + source[at + length : end]
+    return dedent(source[begin:end]).splitlines(), dedent(changed).splitlines()
 
 
 @contextmanager

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+import fencepost
 from fencepost.coordinator.classic import draft, rebalance, sync
 from fencepost.coordinator.consumer import target
+from fencepost_conformance.cli import main
+from fencepost_conformance.mutants import (
+    assignor_faults,
+    consumer_faults,
+    consumer_member_faults,
+    consumer_target_faults,
+    join_faults,
+    member_faults,
+    mixed_faults,
+    sync_faults,
+)
 from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.killers import pinned
 from fencepost_conformance.mutants.mutant import Mutant, Side, check, planted, text_of
-from fencepost_conformance.mutants.replacement import DoesNotApply, Replacement, exchanged_code, in_place
+from fencepost_conformance.mutants.page import as_markdown
+from fencepost_conformance.mutants.replacement import DoesNotApply, Replacement, exchanged_code, in_place, replaced
 from fencepost_conformance.rulebook.texts import rule_book
 
+DOCUMENT = Path(__file__).parents[3] / "docs" / "mutants.md"
+CORE = Path(fencepost.__file__).parent
 SYNC = "coordinator/classic/sync.py"
 
 
@@ -111,3 +133,55 @@ def test_nothing_is_changed_if_one_of_several_has_no_place():
     with pytest.raises(DoesNotApply), in_place(changes):
         pass
     assert sync._differ.__code__ is before
+
+
+def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
+    families = [
+        assignor_faults, consumer_faults, consumer_member_faults, consumer_target_faults, join_faults, member_faults,
+        mixed_faults, sync_faults,
+    ]  # fmt: skip
+    names = [mutant.name for family in families for mutant in family.FAULTS]
+    assert sorted(names) == sorted(MUTANTS)
+    assert list(pinned()) == list(MUTANTS)
+    assert all(pinned().values())
+
+
+def test_the_document_says_what_the_mutants_are():
+    """If not: ``fencepost mutants --markdown`` prints what has to come after its mark."""
+    _, mark, made = DOCUMENT.read_text(encoding="utf-8").partition("<!-- made by: fencepost mutants --markdown -->\n")
+    assert mark
+    assert made.strip() == as_markdown()
+
+
+def test_the_command_shows_a_fault_with_its_rules_and_as_a_diff(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["mutants", "sync-generation-unchecked", "--show"])
+    assert left.value.code == 0
+    said = capsys.readouterr().out
+    assert "sync-generation-unchecked: SyncGroup is accepted from any generation" in said
+    assert "breaks C-SYNC-09: " in said
+    assert "as in nisshi-io/nisshi@50e5666" in said
+    assert "found by product: E2" in said
+    assert "\n-    if body.generation_id != group.generation:\n+    if False:\n" in said
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
+def test_the_diff_of_a_mutant_is_a_patch_of_the_core(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main(["mutants", "replacement-not-written", "load-skips-tombstones", "--show", "--json"])
+    rows = json.loads(capsys.readouterr().out)["mutants"]
+    shutil.copytree(CORE, tmp_path / "fencepost")
+    for name, row in rows.items():
+        run = subprocess.run(["patch", "-p0"], cwd=tmp_path, input=row["diff"] + "\n", text=True, check=False)
+        assert run.returncode == 0
+        for file, source in replaced(MUTANTS[name].replacements).items():
+            assert (tmp_path / "fencepost" / file).read_text(encoding="utf-8") == source
+
+
+def test_a_mutant_without_its_place_cannot_run(monkeypatch, capsys):
+    moved = replace(MUTANTS["no-sync-timer"], replacements=(Replacement(SYNC, "_differ", "is away", ""),))
+    monkeypatch.setitem(MUTANTS, "no-sync-timer", moved)
+    with pytest.raises(SystemExit) as left:
+        main(["mutants", "no-sync-timer"])
+    assert left.value.code == 2
+    assert f"mutant no-sync-timer does not apply: _differ in {SYNC} has not this text" in capsys.readouterr().err
