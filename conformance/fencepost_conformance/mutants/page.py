@@ -61,7 +61,7 @@ def _by_place(mutant: Mutant) -> dict[str, list[str]]:
 
 
 def shown(mutant: Mutant) -> Iterator[RenderableType]:
-    """The mutant with the texts of its rules, as a diff that ``patch`` takes. Raises ``DoesNotApply``."""
+    """The mutant with the texts of its rules, and as a diff. Raises ``DoesNotApply``."""
     yield Text.from_markup(f"[bold]{mutant.name}[/]: {escape(mutant.words)}")
     facts = [f"breaks {rule}" for rule in told(mutant.rules)]
     if mutant.origin:
@@ -70,5 +70,5 @@ def shown(mutant: Mutant) -> Iterator[RenderableType]:
     for fact in facts:
         yield Padding(Text(fact, style="dim"), (0, 0, 0, 2))
     for line in text_of(mutant).splitlines():
-        yield Text(line, style=_STYLES.get(line[:1], ""), no_wrap=True, overflow="ignore")
+        yield Text(line, style=_STYLES.get(line[:1], ""))
     yield ""

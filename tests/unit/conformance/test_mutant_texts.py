@@ -147,10 +147,9 @@ def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
 
 
 def test_the_document_says_what_the_mutants_are():
-    """If not: ``fencepost mutants --markdown`` prints what has to come after its mark."""
     _, mark, made = DOCUMENT.read_text(encoding="utf-8").partition("<!-- made by: fencepost mutants --markdown -->\n")
     assert mark
-    assert made.strip() == as_markdown()
+    assert made.strip() == as_markdown(), "fencepost mutants --markdown prints what has to stand below the mark"
 
 
 def test_the_command_shows_a_fault_with_its_rules_and_as_a_diff(capsys):
