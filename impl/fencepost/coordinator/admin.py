@@ -5,6 +5,7 @@ A list sees the *map* of groups as of the high watermark (F-RT-11), and the cont
 
 from __future__ import annotations
 
+from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
@@ -18,7 +19,6 @@ from fencepost.quirks import varies
 
 from .classic import records
 from .classic.group import ClassicGroup
-from .classic.readable import CONSUMER
 from .consumer import access
 from .consumer.group import ConsumerGroup
 from .consumer.records import removed_group
@@ -44,7 +44,7 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
 def _told(group: Group) -> tuple[str, str, str]:
     """Protocol type, state and kind of a group."""
     if isinstance(group, ConsumerGroup):
-        return CONSUMER, group.state.value, "consumer"
+        return PROTOCOL_TYPE, group.state.value, "consumer"
     assert isinstance(group, ClassicGroup)
     return group.protocol_type or "", group.state.value, "classic"
 

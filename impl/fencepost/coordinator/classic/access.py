@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.quirks import varies
 
 from ..kernel.step import Step
 from .draft import GroupDraft
@@ -45,14 +46,13 @@ def keep_incarnation(step: Step, draft: GroupDraft) -> None:
 
 
 def arm_session(step: Step, group: GroupDraft | ClassicGroup, member: Member) -> None:
-    """C-TMR-04."""
+    """The member has its session timeout from now to be heard of again (C-TMR-04)."""
     step.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
 
 
+@varies
 def lose_timers(step: Step, group: ClassicGroup) -> None:
-    """A reverted group leaves its timers behind, to act on the next group of its name (C-TMR-12); mended, they go."""
-    if step.profile.fault_timers_outlive_reverted_group:
-        return
+    """A group that a failed append takes away takes its timers with it (C-TMR-12)."""
     name = group.group_id
     for kind in (TimerKind.JOIN, TimerKind.SYNC):  # a downgrade may complete its join phase at once (X-DOWN-22)
         step.cancel_timer(TimerKey(kind, name))

@@ -11,6 +11,7 @@ from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel import completion, operations
 from ..kernel.errors import InternalError, append_error
@@ -54,7 +55,9 @@ NOBODY: Final = Predecessor(0, ())
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecessor = NOBODY) -> None:
-    """C-JOIN-10…16; who may ask at all was settled before. ``before``: what a group that is made now replaces."""
+    """A JoinGroup to a classic group, or to none, which makes one (C-JOIN-10…16).
+
+    Who may ask at all was settled before. ``before``: what a group that is made now replaces."""
     group = access.find(step, body.group_id)
     created = group is None
     if group is None:
@@ -80,25 +83,28 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
 
 
 def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
-    """C-JOIN-12, C-JOIN-16."""
+    """A new group without members, of which no record tells yet (C-JOIN-12, C-JOIN-16)."""
     step.incarnations += 1
     fresh = ClassicGroup(group_id, step.incarnations, timestamp=step.at_ms, generation=generation)
     step.change_map(group_id, fresh)
-    if not step.profile.fault_timers_outlive_reverted_group:
-        for key in (TimerKey(TimerKind.JOIN, group_id), TimerKey(TimerKind.SYNC, group_id)):
-            step.cancel_timer(key)  # of a classic group that became a consumer group (C-TMR-12, X-UP-16)
+    begin_without_timers(step, group_id)
     return GroupDraft(fresh)
+
+
+@varies
+def begin_without_timers(step: Step, group_id: str) -> None:
+    """A classic group that became a consumer group may have left timers of this name behind (C-TMR-12, X-UP-16)."""
+    for kind in (TimerKind.JOIN, TimerKind.SYNC):
+        step.cancel_timer(TimerKey(kind, group_id))
 
 
 def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
     """Capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67)."""
     member_id = body.member_id
     if not _accepted(step, group, body):
-        known = _known_as(step, group, body)
-        _lose(step, group, known)
+        _lose(step, group, known_as(step, group, body))
         step.reply(request.id, _refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))  # C-JOIN-13
-        if not step.profile.fault_refusal_leaves_join_phase:
-            rebalance.maybe_complete(step, group)  # C-JOIN-23 mended
+        go_on_without_refused(step, group)
     elif not protocols.supported(step, group, body.protocol_type, body.protocols):
         step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))  # C-JOIN-31, C-JOIN-38b
     elif not member_id:
@@ -112,20 +118,27 @@ def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDra
 
 
 def _accepted(step: Step, group: GroupDraft, body: JoinGroupRequest) -> bool:
-    """C-JOIN-20…22."""
+    """Whether the group has room: in its join phase who has joined counts, else its members (C-JOIN-20…22)."""
     if group.state is GroupState.EMPTY:
         return True
-    member = group.members.get(_known_as(step, group, body))
+    member = group.members.get(known_as(step, group, body))
     if group.state is GroupState.PREPARING_REBALANCE:
         return (member is not None and member.join is not None) or group.awaiting < step.settings.group_max_size
     return member is not None or len(group.members) < step.settings.group_max_size
 
 
-def _known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
-    """The member id that capacity goes by."""
-    if not body.member_id and body.group_instance_id and not step.profile.fault_static_return_counts_as_new:
-        return group.static_members.get(body.group_instance_id, "")  # C-JOIN-75 mended
+@varies
+def known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
+    """The member that has a place already, or is to lose it: a static one is known by its instance id (C-JOIN-75)."""
+    if not body.member_id and body.group_instance_id:
+        return group.static_members.get(body.group_instance_id, "")
     return body.member_id
+
+
+@varies
+def go_on_without_refused(step: Step, group: GroupDraft) -> None:
+    """Who was refused may be the last one that the join phase waited for (C-JOIN-23)."""
+    rebalance.maybe_complete(step, group)
 
 
 def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
@@ -134,7 +147,8 @@ def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
 
 
 def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """C-JOIN-32…36."""
+    """Somebody without a member id: a static member that returns, or a newcomer that gets an id, and may have to come
+    back with it (C-JOIN-32…36)."""
     instance_id = body.group_instance_id
     member_id = step.choices.member_id(request.client_id if instance_id is None else instance_id)  # G-WIRE-28
     if instance_id is not None:
@@ -152,7 +166,7 @@ def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: Group
 
 
 def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, member_id: str) -> None:
-    """C-JOIN-40."""
+    """A new member is in the group, parked until the join phase is over (C-JOIN-40)."""
     if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
         group.new_member_added = True
     if not group.members:
@@ -182,7 +196,8 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
 
 
 def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """C-JOIN-38e…38h and C-JOIN-50…56; a static member under its own id is no exception (C-STATIC-12)."""
+    """Who has a member id joins again: it is told the generation it is in, or begins a rebalance (C-JOIN-38e…38h,
+    C-JOIN-50…56); a static member under its own id is no exception (C-STATIC-12)."""
     error = membership.invalid(group, body.member_id, body.group_instance_id)
     if error is not None:
         step.reply(request.id, JoinGroupResponse(error, protocol_name=None, member_id=body.member_id))  # C-JOIN-77

@@ -12,6 +12,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError
@@ -19,13 +20,16 @@ from ..kernel.replies import leave_response
 from ..kernel.step import Step
 from . import access, membership, rebalance
 from .draft import GroupDraft
+from .group import Member
 
 _UNKNOWN_JOIN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
-    """C-LEAVE-03, C-LEAVE-10…23; who may ask at all was settled before."""
+    """Members go, each by its id or its instance id, and the group rebalances without them (C-LEAVE-03, C-LEAVE-10…23).
+
+    Who may ask at all was settled before."""
     group = access.find(step, body.group_id)
     if group is None:
         rows = tuple(_row(entry, ErrorCode.UNKNOWN_MEMBER_ID) for entry in body.members)
@@ -58,10 +62,15 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> ErrorCode:
     member = group.members.get(member_id)
     if member is not None:  # C-LEAVE-14; otherwise it is pending (C-LEAVE-12, C-LEAVE-27)
         member = membership.answer_join(step, group, member, _UNKNOWN_JOIN)
-        if not step.profile.fault_leave_forgets_parked_sync:
-            membership.answer_sync(step, group, member, _UNKNOWN_SYNC)  # C-LEAVE-24 mended
+        answer_parked_sync(step, group, member)
     membership.remove(step, group, member_id)
     return ErrorCode.NONE
+
+
+@varies
+def answer_parked_sync(step: Step, group: GroupDraft, member: Member) -> None:
+    """The SyncGroup of a member that goes finds it unknown, like its JoinGroup (C-LEAVE-24)."""
+    membership.answer_sync(step, group, member, _UNKNOWN_SYNC)
 
 
 def _row(entry: LeaveGroupMember, error: ErrorCode) -> LeaveGroupMemberResponse:

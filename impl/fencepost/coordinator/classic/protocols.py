@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.step import Step
@@ -11,9 +12,9 @@ from .draft import GroupDraft
 
 
 def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-    """C-JOIN-60: whether a member with this list may be in the group."""
-    if not step.profile.fault_duplicate_protocol_accepted and len({each.name for each in protocols}) != len(protocols):
-        return False  # C-JOIN-72 mended
+    """Whether a member with this list may be in the group: one of the list must be everybody's (C-JOIN-60)."""
+    if not can_be_counted(step, protocols):
+        return False
     if group.state is GroupState.EMPTY:
         return protocol_type != "" and bool(protocols)
     if group.protocol_type is None or group.protocol_type != protocol_type:
@@ -22,8 +23,20 @@ def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tupl
     return any(group.support.get(protocol.name, 0) == size for protocol in protocols)
 
 
+@varies
+def can_be_counted(step: Step, protocols: tuple[Protocol, ...]) -> bool:
+    """Whether each name is listed once, so that counting names is counting members (C-JOIN-72)."""
+    return len({each.name for each in protocols}) == len(protocols)
+
+
+@varies
+def adopt(step: Step, group: GroupDraft) -> None:
+    """The members go by the protocol that they elect; what its metadata says is their own affair (C-JOIN-63)."""
+    group.protocol_name = select(step, group)
+
+
 def select(step: Step, group: GroupDraft) -> str:
-    """C-JOIN-63: each member votes for the first protocol of its list that every member supports; most votes win."""
+    """Each member votes for the first protocol of its list that every member supports; most votes win (C-JOIN-63)."""
     size = len(group.members)
     candidates = {name for name, count in group.support.items() if count == size}
     votes: dict[str, int] = {}

@@ -23,12 +23,12 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel.step import Step
 from ..kernel.timer_table import InitialDelay
 from . import access, membership, protocols, records
 from .draft import GroupDraft
-from .readable import CONSUMER, read_topics
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
     GroupState.EMPTY,
@@ -47,13 +47,13 @@ def prepare_or_complete(step: Step, group: GroupDraft) -> None:
 
 
 def maybe_complete(step: Step, group: GroupDraft) -> None:
-    """C-JOIN-41."""
+    """End the join phase if nobody is missing any more, unless it is an initial one, which waits (C-JOIN-41)."""
     if group.state is PREPARING and group.previous_state is not EMPTY and group.all_joined:
         complete(step, group)
 
 
 def prepare(step: Step, group: GroupDraft) -> None:
-    """C-JOIN-42."""
+    """Begin a rebalance: assignments are void, and the join phase waits for all members (C-JOIN-42)."""
     if group.state is COMPLETING:
         propagate_error(step, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync = frozenset()
@@ -92,12 +92,9 @@ def complete(step: Step, group: GroupDraft) -> None:
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
     group.generation += 1  # C-ST-21; before what follows can fail (C-ST-27)
-    if not step.profile.fault_new_member_added_survives:
-        group.new_member_added = False  # C-JOIN-71 mended
+    forget_newcomers(step, group)
     if group.members:
-        group.protocol_name = name = protocols.select(step, group)
-        if group.protocol_type == CONSUMER:
-            read_selected(step, group, name)
+        protocols.adopt(step, group)
         group.enter(COMPLETING, step.at_ms)
         _answer_all(step, group)
     else:
@@ -107,16 +104,15 @@ def complete(step: Step, group: GroupDraft) -> None:
         step.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04
 
 
-def read_selected(step: Step, group: GroupDraft, name: str) -> None:
-    """Kafka reads what members subscribe to, and may fail by that (C-ST-27); as it is meant, nobody has to be read."""
-    bad = step.profile.fault_bad_subscription_is_thrown
-    if bad or step.profile.fault_duplicate_protocol_accepted:
-        offered = {member.member_id: member.metadata(name) for member in group.members.values()}
-        read_topics(step.choices, group.group_id, offered, lengths_throw=bad)
+@varies
+def forget_newcomers(step: Step, group: GroupDraft) -> None:
+    """Whoever came in this join phase extends no later one (C-JOIN-71)."""
+    group.new_member_added = False
 
 
 def _answer_all(step: Step, group: GroupDraft) -> None:
-    """C-JOIN-48: every member, absent static ones too (C-STATIC-14), is in the new generation."""
+    """Every member, absent static ones too (C-STATIC-14), is told of the new generation, which waits for SyncGroups
+    (C-JOIN-48)."""
     for member in list(group.members.values()):
         if member.join is not None:
             step.reply(member.join, membership.current_generation(group, member.member_id))
@@ -127,7 +123,7 @@ def _answer_all(step: Step, group: GroupDraft) -> None:
 
 
 def _elect(step: Step, group: GroupDraft) -> bool:
-    """C-JOIN-45: a leader that has joined, or False if nobody has."""
+    """See that the leader is one who has joined; False if nobody has (C-JOIN-45)."""
     if group.leader is None:
         return False
     if group.members[group.leader].join is not None:
@@ -159,7 +155,7 @@ def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:
 
 
 def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str, bytes]) -> None:
-    """C-SYNC-21: every member has its share; those that wait for it are told and watched again (C-SYNC-24)."""
+    """Every member has its share; those that wait for it are told and watched again (C-SYNC-21, C-SYNC-24)."""
     for member in list(group.members.values()):
         assignment = assignments.get(member.member_id, b"")
         if member.sync is not None:

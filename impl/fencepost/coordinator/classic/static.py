@@ -14,6 +14,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol, SyncGroupResponse
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel import completion
 from ..kernel.errors import InternalError, append_error
@@ -49,7 +50,7 @@ class MemberReplaced(GroupCallback):
             access.keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """C-STATIC-06: the member is back under its old id, with what it offered before."""
+        """The member is back under its old id, with what it offered before (C-STATIC-06)."""
         group = access.of_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
             assert request is not None
@@ -58,28 +59,30 @@ class MemberReplaced(GroupCallback):
             access.keep_incarnation(step, group)
 
     def unloaded(self, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
-        """F-UNLOAD-01, mended: the record may yet survive, and the group ends anyway; only who asked is told.
+        """Only who asked is told (F-UNLOAD-01)."""
+        end_with_group(step, self, number, operation, error)
 
-        Kafka puts the old id back first (C-STATIC-06). If the member is in a later round by then, that answers its
-        SyncGroup FENCED_INSTANCE_ID, which ends a client that nobody displaced.
-        """
-        if step.profile.fault_timeout_undoes_memory:
-            completion.fail(step, number, operation, error)
-            return
-        group = access.of_incarnation(step, self.group_id, self.incarnation)
-        request = operation.request
-        member = None if group is None else group.members.get(self.new_id)
-        if group is not None and member is not None and request is not None and member.join == request.id:
-            group.put(member._replace(join=None))
-            _refuse(step, group, self, request, error)
-            access.keep_incarnation(step, group)
-        completion.close(step, number)
+
+@varies
+def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Operation, error: ErrorCode) -> None:
+    """The partition goes, and the group with it; the record may yet survive. So nothing is undone, and only who asked
+    is told, if it still waits (F-UNLOAD-01)."""
+    group = access.of_incarnation(step, done.group_id, done.incarnation)
+    request = operation.request
+    member = None if group is None else group.members.get(done.new_id)
+    if group is not None and member is not None and request is not None and member.join == request.id:
+        group.put(member._replace(join=None))
+        _refuse(step, group, done, request, error)
+        access.keep_incarnation(step, group)
+    completion.close(step, number)
 
 
 def replace(
     step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, *, old_id: str, new_id: str
 ) -> None:
-    """C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11)."""
+    """Put the member under its new id, and write that to the log if nobody else need notice; otherwise rebalance.
+
+    C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11)."""
     leader_before = group.leader
     instance_id = group.members[old_id].instance_id
     assert instance_id is not None
@@ -119,9 +122,15 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
     if group.leader == old_id:
         group.leader = new_id
     group.map_instance(instance_id, new_id)
-    if not step.profile.fault_replacement_keeps_pending_sync and old_id in group.pending_sync:
-        group.pending_sync = (group.pending_sync - {old_id}) | {new_id}  # C-STATIC-16 mended
+    hand_over_sync(step, group, old_id, new_id)
     return member
+
+
+@varies
+def hand_over_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
+    """If the group waits for a SyncGroup of the old id, it waits for one of the new id (C-STATIC-16)."""
+    if old_id in group.pending_sync:
+        group.pending_sync = (group.pending_sync - {old_id}) | {new_id}
 
 
 def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
@@ -152,7 +161,19 @@ def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request)
 
 
 def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
-    """Whether there still is a member to put back."""
+    """Exchange the two ids again; False if there is no member to put back any more."""
+    offer_as_before(step, group, done)
+    if done.new_id not in group.members:
+        return False
+    old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
+    group.put(old)
+    access.arm_session(step, group, old)
+    return True
+
+
+@varies
+def offer_as_before(step: Step, group: GroupDraft, done: MemberReplaced) -> None:
+    """The member has its protocols and timeouts of before, unless it is gone, or back already (C-STATIC-18)."""
     member = group.members.get(done.new_id)
     if member is not None and not member.restored:
         group.put(
@@ -163,15 +184,6 @@ def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
                 join=None,
             )
         )
-    elif step.profile.fault_second_replacement_mixes_undo:
-        group.count(done.new_protocols, -1)  # C-STATIC-18: counted off although it is not this member that counts
-        group.count(done.old_protocols, 1)
-    if member is None:
-        return False
-    old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
-    group.put(old)
-    access.arm_session(step, group, old)
-    return True
 
 
 def _refuse(step: Step, group: GroupDraft, done: MemberReplaced, request: Request, error: ErrorCode) -> None:

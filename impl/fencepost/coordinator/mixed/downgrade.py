@@ -164,12 +164,11 @@ def _group(
             draft.map_instance(member.instance_id, member.member_id)
     older = [member_id for member_id in draft.members if member_id not in heirs] or list(draft.members)
     draft.leader = older[0] if len(older) == 1 else step.choices.leader(group.group_id, older)
-    draft.protocol_name = name = protocols.select(step, draft)
-    rebalance.read_selected(step, draft, name)
+    protocols.adopt(step, draft)
     for each in list(draft.members.values()):
         share = _share(step, group, by_id[each.member_id], heirs.get(each.member_id, each.member_id))
         try:
-            assignment = encoded(share, step.topics, each.metadata(name) or b"")
+            assignment = encoded(share, step.topics, each.metadata(draft.protocol_name) or b"")
             draft.put(each._replace(assignment=assignment))
         except SchemaError:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None  # X-DOWN-09

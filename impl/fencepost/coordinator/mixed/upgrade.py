@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from fencepost.hash_order import texts
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import LengthError, SchemaError, Subscription, decode_subscription, decode_topics
+from fencepost.protocol.embedded import (
+    PROTOCOL_TYPE,
+    LengthError,
+    SchemaError,
+    Subscription,
+    decode_subscription,
+    decode_topics,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
@@ -18,7 +25,6 @@ from ..classic import access, membership
 from ..classic import records as classic_records
 from ..classic.draft import GroupDraft
 from ..classic.group import ClassicGroup, Member
-from ..classic.readable import CONSUMER
 from ..consumer import records, topics
 from ..consumer.group import ConsumerGroup, ConsumerMember, Share, held
 from ..kernel.errors import InternalError, Refused
@@ -36,7 +42,7 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
     settings, profile = step.settings, step.profile
     if (
         not settings.group_consumer_migration_policy.upgrades
-        or group.protocol_type != CONSUMER
+        or group.protocol_type != PROTOCOL_TYPE
         or len(group.members) > settings.group_consumer_max_size
     ):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.records import Record
 from fencepost.quirks import HasQuirks, intended, quirk
 
 from .. import lifecycle, replay
-from ..classic.readable import CONSUMER, read_topics
 from ..kernel import timer_table
 from ..kernel.replay import Replay
 from ..kernel.step import Step
+from .readable import read_topics
 
 
 @quirk("fault_superseded_records_loaded", of=replay.to_apply)
@@ -27,7 +28,7 @@ def reads_subscriptions(step: Step, work: Replay, record: Record) -> None:
     where nobody catches them, and the whole partition is not loaded (G-DATA-10, V-124)."""
     intended(lifecycle.take_up)(step, work, record)
     value = record.group_metadata
-    if value is not None and value.protocol_type == CONSUMER and value.protocol is not None:
+    if value is not None and value.protocol_type == PROTOCOL_TYPE and value.protocol is not None:
         logged = {member.member_id: member.subscription for member in value.members}
         read_topics(step.choices, record.key.group, logged, lengths_throw=True)
 

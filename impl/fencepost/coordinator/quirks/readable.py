@@ -13,9 +13,6 @@ from fencepost.protocol.choices import Choices
 
 from ..kernel.errors import InternalError
 
-#: The protocol type whose metadata has a meaning for the broker.
-CONSUMER = "consumer"
-
 
 class _Read(Enum):
     TOPICS = "topics"
