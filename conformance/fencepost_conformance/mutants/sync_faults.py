@@ -170,8 +170,8 @@ FAULTS = (
         "a lost partition undoes replacements first, which answers their members wrongly or not at all",
         (
             Replacement(
-                STATIC, "MemberReplaced.unloaded",
-                "group = access.of_incarnation(step, self.group_id, self.incarnation)",
+                STATIC, "end_with_group",
+                "group = access.of_incarnation(step, done.group_id, done.incarnation)",
                 "return completion.fail(step, number, operation, error)",
             ),
         ),
