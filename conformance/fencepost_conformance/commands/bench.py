@@ -14,7 +14,7 @@ from ..listing import Listing
 from ..nearest import unknown
 
 #: Each is a function of that name in a module of that name.
-BENCHES = ("core", "compiled", "steps", "explorer", "kafka", "recorded", "spark", "assignors")
+BENCHES = ("core", "compiled", "steps", "explorer", "kafka", "recorded", "pipeline", "spark", "assignors")
 
 
 def bench(

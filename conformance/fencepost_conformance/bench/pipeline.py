@@ -1,0 +1,170 @@
+"""The pipeline from plan to row: what each phase of a trace costs, for each protocol, with Kafka's JVM and all.
+
+Every figure is the processor time of one phase, done by itself for the same traces, in microseconds a step: the least
+of a few rounds, since whoever else uses the machine can only add to it. Beside it stands the pipeline as a whole.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fencepost.protocol.profiles import KAFKA_4_4
+
+from ..compare.lockstep import compare
+from ..compare.model import follow
+from ..coverage.features import features_of
+from ..generate.generator import Generated, generate
+from ..generate.plan import GroupProtocol
+from ..jvm import decode, encode, harness
+from ..jvm.process import LineProcess
+from ..jvm.releases import NEWEST
+from ..pipeline.check import Checker, digest
+from ..pipeline.job import Job
+from ..targets.base import Observation
+from ..targets.core import Core
+from .measure import Row, processor_seconds
+
+_TRACES, _STEPS = 100, 60
+_ROUNDS = 3
+#: how often a JVM is given the traces: what it takes more for the second figure it takes once it is warm
+_WARM, _MEASURED = 6, 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Traces of one protocol, and what Kafka did: its lines, and what they say."""
+
+    protocol: GroupProtocol
+    traces: Sequence[Generated]
+    lines: Sequence[bytes]
+    others: Sequence[Sequence[Observation]]
+    steps: int
+
+
+def pipeline() -> list[Row]:
+    """Raises ``CannotRun`` without a Java runtime or Kafka's jars."""
+    command = harness.command(NEWEST)
+    return [row for protocol in GroupProtocol for row in _of(protocol, command)]
+
+
+def _of(protocol: GroupProtocol, command: Sequence[str]) -> list[Row]:
+    traces = [generate(seed, KAFKA_4_4, _STEPS, protocol) for seed in range(_TRACES)]
+    process = LineProcess(command)
+    process.read(1)
+    lines = process.exchange(_asked(traces), len(traces))
+    process.close()
+    given = _Given(
+        protocol, traces, lines, [decode.observations(line) for line in lines], sum(len(each.events) for each in traces)
+    )
+    figures = {name: _least(work, given) for name, work in _PHASES.items()}
+    warm, cold = _jvm(command, given)
+    whole = _whole(given) + warm
+    told = {**figures, "Kafka's JVM, once it is warm": warm}
+    rows = [
+        Row("pipeline", f"{protocol}: {name}", value, "µs a step", "all of it", whole, value / whole)
+        for name, value in told.items()
+    ]
+    rows.append(Row("pipeline", f"{protocol}: a JVM until it is warm, once", cold, "seconds"))
+    return rows
+
+
+def _generated(given: _Given) -> None:
+    for seed in range(len(given.traces)):
+        generate(seed, KAFKA_4_4, _STEPS, given.protocol)
+
+
+def _core(given: _Given) -> None:
+    core = Core()
+    for trace in given.traces:
+        core.run_until_raised(trace.settings, trace.profile, trace.events)
+
+
+def _model(given: _Given) -> None:
+    for trace in given.traces:
+        follow(trace.settings, trace.profile, trace.events, trace.observations)
+
+
+def _coverage(given: _Given) -> None:
+    for trace in given.traces:
+        features_of(trace.settings, trace.events, trace.observations)
+
+
+def _digest(given: _Given) -> None:
+    for trace in given.traces:
+        digest(trace.observations)
+
+
+def _encode(given: _Given) -> None:
+    _asked(given.traces)
+
+
+def _decode(given: _Given) -> None:
+    for line in given.lines:
+        decode.observations(line)
+
+
+def _compare(given: _Given) -> None:
+    for trace, other in zip(given.traces, given.others, strict=True):
+        compare(trace.settings, trace.profile, trace.events, trace.observations, other)
+
+
+_PHASES: dict[str, Callable[[_Given], None]] = {
+    "making the trace, the core in it": _generated,
+    "of this the core, and what is seen of it": _core,
+    "the model": _model,
+    "coverage": _coverage,
+    "digest": _digest,
+    "asking Kafka (encoding)": _encode,
+    "reading its answers (decoding)": _decode,
+    "comparing": _compare,
+}
+
+
+def _asked(traces: Sequence[Generated]) -> bytes:
+    return b"".join(encode.trace(each.settings, each.events, views=True, merged=False) for each in traces)
+
+
+def _least(work: Callable[[_Given], None], given: _Given) -> float:
+    """Microseconds a step, the collector aside, as in the pipeline."""
+    found = []
+    for _ in range(_ROUNDS):
+        gc.collect()
+        gc.disable()
+        began = time.process_time()
+        work(given)
+        found.append(time.process_time() - began)
+        gc.enable()
+    return min(found) / given.steps * 1e6
+
+
+def _whole(given: _Given) -> float:
+    """The whole of what happens in Python, with Kafka."""
+    checker = Checker(Job(f"kafka:{NEWEST}", KAFKA_4_4.name, _STEPS, protocol=given.protocol))
+    try:
+        checker.check(range(1))
+        return _least(lambda _: _checked(checker), given)
+    finally:
+        checker.close()
+
+
+def _checked(checker: Checker) -> None:
+    checker.check(range(_TRACES))
+
+
+def _jvm(command: Sequence[str], given: _Given) -> tuple[float, float]:
+    """Microseconds a step of a JVM that is warm; and seconds that it takes more than that until it is."""
+    asked = _asked(given.traces)
+    taken = []
+    for times in (_WARM, _MEASURED):
+        before = processor_seconds() - time.process_time()
+        process = LineProcess(command)
+        process.read(1)
+        for _ in range(times):
+            process.exchange(asked, len(given.traces))
+        process.close()
+        taken.append(processor_seconds() - time.process_time() - before)
+    warm = (taken[1] - taken[0]) / (_MEASURED - _WARM)
+    return warm / given.steps * 1e6, taken[0] - _WARM * warm
