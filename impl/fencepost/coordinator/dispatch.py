@@ -6,8 +6,6 @@ a handler raises, the state that was handed in is as good as before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
@@ -37,6 +35,7 @@ from fencepost.protocol.messages import (
 from . import lifecycle, reversion, routing
 from .consumer import metadata, regex, validation
 from .kernel import completion, contract
+from .kernel.persistent import with_entry, without
 from .kernel.replies import refusal
 from .kernel.state import CoordinatorState, Status
 from .kernel.step import Step
@@ -70,7 +69,7 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
         case TopicsChanged():
             _topics_changed(work, event)
         case GroupConfigChanged():
-            work.configs = _with(work.configs, event.group_id, event.config)
+            _configured(work, event.group_id, event.config)
         case LoadStarted():
             lifecycle.load_started(work, event.leader_epoch)
         case Load():
@@ -92,9 +91,9 @@ def _topics_changed(work: Step, event: TopicsChanged) -> None:
     work.topics = new
 
 
-def _with(configs: Mapping[str, GroupConfig], group_id: str, config: GroupConfig | None) -> Mapping[str, GroupConfig]:
-    others = {name: other for name, other in configs.items() if name != group_id}
-    return others if config is None else {**others, group_id: config}
+def _configured(work: Step, group_id: str, config: GroupConfig | None) -> None:
+    known = work.configs
+    work.configs = without(known, group_id) if config is None else with_entry(known, group_id, config)
 
 
 def _request(work: Step, event: Request) -> None:

@@ -10,6 +10,7 @@ from .classic.group import ClassicGroup
 from .consumer import timers
 from .consumer.group import ConsumerGroup
 from .kernel import completion
+from .kernel.persistent import edit
 from .kernel.step import Step
 
 
@@ -30,7 +31,7 @@ def revert_groups(step: Step, base: int) -> None:
     lost = [change for change in step.changes if change.offset > base]
     if not lost:
         return
-    groups = dict(step.groups)
+    groups = edit(step.groups)
     newest = {change.group_id: groups.get(change.group_id) for change in lost}
     for change in reversed(lost):
         now = groups.pop(change.group_id, None)

@@ -46,8 +46,8 @@ def _view(group: ClassicGroup) -> GroupView:
         leader=group.leader,
         members=tuple(_member(group.members[member_id]) for member_id in sorted(group.members)),
         static_members=tuple(sorted(group.static_members.items())),
-        pending_join=group.pending_join,
-        pending_sync=group.pending_sync,
+        pending_join=frozenset(group.pending_join),
+        pending_sync=frozenset(group.pending_sync),
         new_member_added=group.new_member_added,
     )
 

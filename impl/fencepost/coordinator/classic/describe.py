@@ -25,9 +25,12 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 
 def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
     """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
-    seen = reads.committed(step)
     refused = [described_refusal(name) for name in body.groups if name in request.denied]
-    rows = [_described(request.version, name, seen.get(name)) for name in body.groups if name not in request.denied]
+    rows = [
+        _described(request.version, name, reads.committed_group(step, name))
+        for name in body.groups
+        if name not in request.denied
+    ]
     step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
 
 

@@ -6,12 +6,13 @@ when it first changes it; if the handler raises, nothing of it is seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.view import GroupState
 
 from ..kernel.errors import InternalError
+from ..kernel.persistent import frozen, owned
 from ..kernel.state import ANSWERED
 from .group import ClassicGroup, Member
 
@@ -30,8 +31,7 @@ class GroupDraft:
     """A classic group under change. Fields as in ``ClassicGroup``; members change through the methods only."""
 
     __slots__ = (
-        "_copied",
-        "_static_copied",
+        "_before",
         "assignment_open",
         "awaiting",
         "generation",
@@ -62,17 +62,16 @@ class GroupDraft:
         self.protocol_type = group.protocol_type
         self.protocol_name = group.protocol_name
         self.leader = group.leader
-        self.members: dict[str, Member] = group.members  # type: ignore[assignment]  # copied before the first change
-        self.static_members: dict[str, str] = group.static_members  # type: ignore[assignment]  # likewise
+        self.members = group.members
+        self.static_members = group.static_members
         self.pending_join = group.pending_join
         self.pending_sync = group.pending_sync
-        self.support: dict[str, int] = group.support  # type: ignore[assignment]  # likewise
+        self.support = group.support
         self.awaiting = group.awaiting
         self.new_member_added = group.new_member_added
         self.assignment_open = group.assignment_open
         self.parking: dict[int, bool] = {}  #: requests that wait here from now on, or no more
-        self._copied = False
-        self._static_copied = False
+        self._before = group
 
     def freeze(self) -> ClassicGroup:
         return ClassicGroup(
@@ -85,26 +84,23 @@ class GroupDraft:
             self.protocol_type,
             self.protocol_name,
             self.leader,
-            self.members,
-            self.static_members,
+            frozen(self.members),
+            frozen(self.static_members),
             self.pending_join,
             self.pending_sync,
-            self.support,
+            frozen(self.support),
             self.awaiting,
             self.new_member_added,
             self.assignment_open,
         )
 
-    def _own(self) -> dict[str, Member]:
-        if not self._copied:
-            self.members = dict(self.members)
-            self.support = dict(self.support)
-            self._copied = True
-        return self.members
+    def _own_members(self) -> MutableMapping[str, Member]:
+        members = self.members = owned(self.members, self._before.members)
+        return members
 
     def put(self, member: Member) -> None:
         """Add a member, or exchange the one with its id."""
-        members = self._own()
+        members = self._own_members()
         old = members.get(member.member_id)
         if old is not None:
             self.awaiting -= old.join is not None
@@ -119,7 +115,7 @@ class GroupDraft:
 
     def discard(self, member_id: str) -> Member | None:
         """Take a member out of the map and the counts, and nothing else."""
-        members = self._own()
+        members = self._own_members()
         member = members.pop(member_id, None)
         if member is not None:
             self.awaiting -= member.join is not None
@@ -135,20 +131,17 @@ class GroupDraft:
 
     def count(self, protocols: tuple[Protocol, ...], change: int) -> None:
         """G-DATA-08; a name listed twice counts twice (C-JOIN-72)."""
-        self._own()
-        support = self.support
+        support = self.support = owned(self.support, self._before.support)
         for protocol in protocols:
             support[protocol.name] = support.get(protocol.name, 0) + change
 
     def map_instance(self, instance_id: str, member_id: str | None) -> None:
         """G-DATA-05; None removes the mapping."""
-        if not self._static_copied:
-            self.static_members = dict(self.static_members)
-            self._static_copied = True
+        mapped = self.static_members = owned(self.static_members, self._before.static_members)
         if member_id is None:
-            self.static_members.pop(instance_id, None)
+            mapped.pop(instance_id, None)
         else:
-            self.static_members[instance_id] = member_id
+            mapped[instance_id] = member_id
 
     @property
     def all_joined(self) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.view import GroupState
 
+from ..kernel.persistent import with_entry
 from ..kernel.state import ANSWERED
 
 
@@ -52,8 +53,8 @@ class ClassicGroup(NamedTuple):
     leader: str | None = None
     members: Mapping[str, Member] = {}
     static_members: Mapping[str, str] = {}
-    pending_join: frozenset[str] = frozenset()
-    pending_sync: frozenset[str] = frozenset()
+    pending_join: Set[str] = frozenset()
+    pending_sync: Set[str] = frozenset()
     support: Mapping[str, int] = {}  #: how many of the offered lists name a protocol (G-DATA-08)
     awaiting: int = 0  #: members with a stored join (C-ST-23)
     new_member_added: bool = False
@@ -79,7 +80,7 @@ class ClassicGroup(NamedTuple):
                 marked = member._replace(sync=ANSWERED)
             else:
                 continue
-            return self._replace(members={**self.members, member_id: marked})
+            return self._replace(members=with_entry(self.members, member_id, marked))
         return self
 
     @property

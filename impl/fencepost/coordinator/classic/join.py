@@ -15,6 +15,7 @@ from fencepost.quirks import varies
 
 from ..kernel import completion, operations
 from ..kernel.errors import InternalError, append_error
+from ..kernel.persistent import with_element, without_element
 from ..kernel.replies import refusal
 from ..kernel.state import Operation
 from ..kernel.step import Step
@@ -158,7 +159,7 @@ def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: Group
         else:
             _add(step, request, body, group, member_id)  # C-JOIN-33, C-STATIC-01
     elif request.version >= MEMBER_ID_REQUIRED_SINCE:
-        group.pending_join |= {member_id}  # C-JOIN-34
+        group.pending_join = with_element(group.pending_join, member_id)  # C-JOIN-34
         step.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id), body.session_timeout_ms)  # C-TMR-05
         step.reply(request.id, _refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
@@ -188,8 +189,7 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
             join=request.id,
         )
     )
-    if member_id in group.pending_join:
-        group.pending_join -= {member_id}
+    group.pending_join = without_element(group.pending_join, member_id)
     key = TimerKey(TimerKind.SESSION, group.group_id, member_id)
     step.set_timer(key, step.settings.new_member_join_timeout_ms)  # C-TMR-03
     rebalance.prepare_or_complete(step, group)

@@ -8,6 +8,7 @@ from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinG
 from fencepost.protocol.view import GroupState
 
 from ..kernel.errors import InternalError
+from ..kernel.persistent import without_element
 from ..kernel.step import Step
 from .draft import GroupDraft
 from .group import ClassicGroup, Member
@@ -41,10 +42,8 @@ def remove(step: Step, group: GroupDraft, member_id: str) -> None:
             if len(remaining) == 1
             else step.choices.leader(group.group_id, remaining)
         )
-    if member_id in group.pending_join:
-        group.pending_join -= {member_id}
-    if member_id in group.pending_sync:
-        group.pending_sync -= {member_id}
+    group.pending_join = without_element(group.pending_join, member_id)
+    group.pending_sync = without_element(group.pending_sync, member_id)
 
 
 def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupResponse) -> Member:

@@ -25,6 +25,7 @@ from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
+from ..kernel.persistent import frozen_set
 from ..kernel.step import Step
 from ..kernel.timer_table import InitialDelay
 from . import access, membership, protocols, records
@@ -118,7 +119,7 @@ def _answer_all(step: Step, group: GroupDraft) -> None:
             step.reply(member.join, membership.current_generation(group, member.member_id))
         group.put(member._replace(join=None, is_new=False))
         access.arm_session(step, group, member)
-    group.pending_sync = frozenset(group.members)
+    group.pending_sync = frozen_set(group.members)
     step.set_timer(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)  # C-TMR-02
 
 

@@ -18,6 +18,7 @@ from fencepost.quirks import varies
 
 from ..kernel import completion
 from ..kernel.errors import InternalError, append_error
+from ..kernel.persistent import with_element, without_element
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import access, membership, protocols, rebalance, records
@@ -130,7 +131,7 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
 def hand_over_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
     """If the group waits for a SyncGroup of the old id, it waits for one of the new id (C-STATIC-16)."""
     if old_id in group.pending_sync:
-        group.pending_sync = (group.pending_sync - {old_id}) | {new_id}
+        group.pending_sync = with_element(without_element(group.pending_sync, old_id), new_id)
 
 
 def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:

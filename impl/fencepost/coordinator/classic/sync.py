@@ -13,6 +13,7 @@ from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, append_error
+from ..kernel.persistent import without_element
 from ..kernel.step import Step
 from . import access, membership, rebalance, records
 from .callback import GroupCallback
@@ -98,8 +99,7 @@ def _differ(asked: str | None, known: str | None) -> bool:
 
 def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
     """The member has synced; with the last one the sync timer has nothing to watch (C-SYNC-16, C-SYNC-18)."""
-    if member_id in group.pending_sync:
-        group.pending_sync -= {member_id}
+    group.pending_sync = without_element(group.pending_sync, member_id)
     if not group.pending_sync:
         step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
 

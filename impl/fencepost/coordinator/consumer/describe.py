@@ -27,13 +27,16 @@ _CLASSIC, _CONSUMER = 0, 1
 
 def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -> None:
     """M-DESC-01, C-ADM-06; groups that the caller may not see come first, as Kafka's handler has it."""
-    seen = reads.committed(step)
     denied = [
         DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name)
         for name in body.group_ids
         if name in request.denied
     ]
-    rows = [_row(step, request, name, seen.get(name)) for name in body.group_ids if name not in request.denied]
+    rows = [
+        _row(step, request, name, reads.committed_group(step, name))
+        for name in body.group_ids
+        if name not in request.denied
+    ]
     step.reply(request.id, ConsumerGroupDescribeResponse((*denied, *rows)))
 
 

@@ -17,6 +17,7 @@ from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Refused
+from ..kernel.persistent import with_entry, without
 from ..kernel.state import RegexTask
 from ..kernel.step import Step
 from . import access, metadata, records, subscription
@@ -72,7 +73,7 @@ def _maybe_start(
     used = subscription.with_member(group, old, new).by_regex
     version = 0 if last is None else last.version
     if (wanted or len(used) != len(group.resolved) or version < step.topics.created or outdated(step, last)) and used:
-        step.tasks = {**step.tasks, name: RegexTask(tuple(sorted(used)), request.denied_topics)}
+        step.tasks = with_entry(step.tasks, name, RegexTask(tuple(sorted(used)), request.denied_topics))
         step.wanted.append(TaskKey(TaskKind.REGEX, name))
 
 
@@ -95,7 +96,7 @@ def done(step: Step, event: TaskDone) -> None:
     """M-RX-04, M-RX-05."""
     name = event.key.group_id
     task = step.tasks[name]
-    step.tasks = {other: running for other, running in step.tasks.items() if other != name}
+    step.tasks = without(step.tasks, name)
     group = access.find(step, name)
     if group is not None and not event.failed:
         try:

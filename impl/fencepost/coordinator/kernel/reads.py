@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from fencepost.quirks import varies
 
+from .persistent import edit
 from .state import Entry, Group
 from .step import Step
 
@@ -20,13 +21,21 @@ def committed(step: Step) -> Mapping[str, Group]:
     """The groups by their id."""
     if not step.changes:
         return step.groups
-    groups = dict(step.groups)
+    groups = edit(step.groups)
     for change in reversed(step.changes):
         if change.before is None:
             groups.pop(change.group_id, None)
         else:
             groups[change.group_id] = change.before
     return groups
+
+
+def committed_group(step: Step, name: str) -> Group | None:
+    """One of them, None if there is none of this name."""
+    for change in step.changes:
+        if change.group_id == name:
+            return change.before
+    return step.groups.get(name)
 
 
 @varies

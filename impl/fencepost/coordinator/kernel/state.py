@@ -3,7 +3,7 @@
 A coordinator is one partition of the offsets topic; it hosts many groups and one log. What the log restores is *hard*
 state; parked requests, timers, pending ids and open operations are *soft* and are what a fail-over loses (F-SURV-02).
 
-Mappings in here are never changed once a state holds them; a step copies the ones that it changes. What every step
+Mappings in here are never changed once a state holds them; those that grow are of ``persistent``. What every step
 makes anew is a named tuple, which costs a third of a frozen dataclass.
 """
 
@@ -23,7 +23,6 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.quirks import Quirks, quirks_of
 
-from .persistent import PersistentMap
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 from .topics import TopicImage, no_topics
 
@@ -111,7 +110,7 @@ class RegexTask(NamedTuple):
 
 
 _STANDARD: Final = StandardFunctions()
-NOBODY: Final[PersistentMap[int, str]] = PersistentMap()
+NOBODY: Final[Mapping[int, str]] = {}
 
 #: An entry of a map that reads go through: a group's (member id "") or a member's of a consumer group.
 Entry: TypeAlias = tuple[str, str]
@@ -135,7 +134,7 @@ class CoordinatorState(NamedTuple):
     changes: tuple[GroupChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
     operations: Mapping[int, Operation] = {}  #: open, in log order
     timers: TimerTable = NO_TIMERS
-    parked: PersistentMap[int, str] = NOBODY  #: JoinGroups and SyncGroups that wait in a group, and in which
+    parked: Mapping[int, str] = NOBODY  #: JoinGroups and SyncGroups that wait in a group, and in which
     ends: tuple[int, ...] = ()  #: of outcomes whose records are not replicated
     incarnations: int = 0
     relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)

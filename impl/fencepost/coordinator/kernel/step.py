@@ -6,7 +6,7 @@ shares its mappings with the state it came from and copies one when it first cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import (
@@ -21,6 +21,7 @@ from fencepost.protocol.events import (
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import Record
 
+from .persistent import changed, frozen, owned
 from .replay import Appliers, Replay
 from .state import (
     ANSWERED,
@@ -39,8 +40,6 @@ class Step:
 
     __slots__ = (
         "_changed",
-        "_groups",
-        "_operations",
         "_parked",
         "_parking",
         "_timer_changes",
@@ -54,9 +53,11 @@ class Step:
         "configs",
         "ends",
         "functions",
+        "groups",
         "incarnations",
         "leader_epoch",
         "lingering",
+        "operations",
         "profile",
         "quirks",
         "records",
@@ -89,11 +90,11 @@ class Step:
         self.records: list[Record] = []
         self.replies: list[Reply] = []
         self.timers: list[TimerCommand] = []
-        self._groups: dict[str, Group] | None = None
+        self.groups = state.groups
         self.changes = state.changes
         self.relisted = state.relisted
         self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
-        self._operations: dict[int, Operation] | None = None
+        self.operations = state.operations
         self._timers_before = state.timers
         self._timer_changes: dict[Slot, Armed | None] = {}
         self.ends = state.ends
@@ -107,10 +108,6 @@ class Step:
         self.lingering = state.lingering  #: exchanged as a whole
 
     # Groups
-
-    @property
-    def groups(self) -> Mapping[str, Group]:
-        return self.state.groups if self._groups is None else self._groups
 
     def write(self, records: Sequence[Record]) -> None:
         """Append records and apply them (F-RT-04). Raises ``InternalError``, and nothing is changed."""
@@ -167,14 +164,13 @@ class Step:
         groups = self._own_groups()
         self._changed.append((group_id, groups.pop(group_id), 1))
 
-    def _own_groups(self) -> dict[str, Group]:
-        if self._groups is None:
-            self._groups = dict(self.state.groups)
-        return self._groups
+    def _own_groups(self) -> MutableMapping[str, Group]:
+        groups = self.groups = owned(self.groups, self.state.groups)
+        return groups
 
-    def replace_groups(self, groups: dict[str, Group], changes: tuple[GroupChange, ...]) -> None:
-        """Exchange the whole map (load, unload, revert)."""
-        self._groups = groups
+    def replace_groups(self, groups: Mapping[str, Group], changes: tuple[GroupChange, ...]) -> None:
+        """Exchange the whole map, for one that nobody else has (load, unload, revert)."""
+        self.groups = groups
         self.changes = changes
 
     @property
@@ -221,14 +217,9 @@ class Step:
 
     # Operations and replies
 
-    @property
-    def operations(self) -> Mapping[int, Operation]:
-        return self.state.operations if self._operations is None else self._operations
-
-    def _own_operations(self) -> dict[int, Operation]:
-        if self._operations is None:
-            self._operations = dict(self.state.operations)
-        return self._operations
+    def _own_operations(self) -> MutableMapping[int, Operation]:
+        operations = self.operations = owned(self.operations, self.state.operations)
+        return operations
 
     def open(self, number: int, operation: Operation) -> None:
         self._own_operations()[number] = operation
@@ -253,11 +244,11 @@ class Step:
         """Whether this step has answered the request."""
         return any(reply.request_id == request_id for reply in self.replies)
 
-    def reset(self, groups: dict[str, Group], end: int) -> None:
+    def reset(self, groups: Mapping[str, Group], end: int) -> None:
         """Forget everything; go on with these groups and a log that ends at ``end``, replicated."""
         self.replace_groups(groups, ())
         self._changed.clear()
-        self._operations = {}
+        self.operations = {}
         self._timers_before, self._parked, self.ends = NO_TIMERS, NOBODY, ()
         self._parking.clear()
         self._timer_changes.clear()
@@ -281,14 +272,14 @@ class Step:
             self.leader_epoch,
             old.handled + 1,
             self.at_ms,
-            self.groups,
+            frozen(self.groups),
             end,
             self.committed,
             self.start,
             changes,
-            self.operations,
-            self._timers_before.changed(self._timer_changes) if self._timer_changes else self._timers_before,
-            self._parked.changed(self._parking) if self._parking else self._parked,
+            frozen(self.operations),
+            changed(self._timers_before, self._timer_changes) if self._timer_changes else self._timers_before,
+            changed(self._parked, self._parking) if self._parking else self._parked,
             (*self.ends, end) if self.records else self.ends,
             self.incarnations,
             self.relisted,

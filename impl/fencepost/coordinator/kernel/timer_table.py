@@ -9,13 +9,11 @@ two timers may have one slot, and setting or cancelling the one does so to the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.profile import Profile
-
-from .persistent import PersistentMap
 
 
 class InitialDelay(NamedTuple):
@@ -36,9 +34,9 @@ class Armed(NamedTuple):
 
 #: A text is Kafka's, which several timers may have.
 Slot: TypeAlias = tuple[str, str, str] | int | str
-TimerTable: TypeAlias = PersistentMap[Slot, Armed]
+TimerTable: TypeAlias = Mapping[Slot, Armed]
 
-NO_TIMERS: Final[TimerTable] = PersistentMap()
+NO_TIMERS: Final[TimerTable] = {}
 _NAMES: Final = {
     TimerKind.SESSION.value: "heartbeat",
     TimerKind.CONSUMER_SESSION.value: "session-timeout",

@@ -11,6 +11,7 @@ from fencepost.quirks import intended, quirk
 
 from .. import admin, reversion
 from ..kernel import completion, operations, reads
+from ..kernel.persistent import exchanged
 from ..kernel.state import Entry, Group
 from ..kernel.step import Step
 
@@ -50,8 +51,9 @@ def then_deletes(step: Step, offset: int) -> None:
 def entries_come_back_twice(step: Step, base: int) -> None:
     """An entry of a map that is exchanged moves into the snapshot of its last moment. When an append fails, it comes
     back, and the snapshot keeps its own (C-ADM-05, F-RT-08)."""
-    groups = dict(step.groups)
-    for change in reversed([change for change in step.changes if change.offset > base]):
+    lost = [change for change in step.changes if change.offset > base]
+    groups = {change.group_id: step.groups[change.group_id] for change in lost if change.group_id in step.groups}
+    for change in reversed(lost):
         now = groups.pop(change.group_id, None)
         if change.before is not None:
             groups[change.group_id] = change.before
@@ -98,6 +100,5 @@ def _exchanged(name: str, before: Group, after: Group | None) -> list[Entry]:
     """The entries of before that are gone or have another object in their place."""
     entries = [] if type(after) is type(before) else [(name, "")]
     if after is not None and type(after) is type(before):
-        now = after.entries()
-        entries += [(name, each) for each, entry in before.entries().items() if now.get(each) is not entry]
+        entries += [(name, each) for each, _ in exchanged(before.entries(), after.entries())]
     return entries

@@ -15,6 +15,7 @@ from fencepost.quirks import intended, quirk
 from ... import reversion
 from ...consumer import access, metadata, subscription
 from ...consumer.group import ConsumerGroup
+from ...kernel.persistent import with_entry, without
 from ...kernel.state import Group
 from ...kernel.step import Step
 
@@ -63,8 +64,8 @@ def lingers_as_before(step: Step, error: ErrorCode) -> None:
 
 
 def _set_lingering(step: Step, group_id: str, topics: frozenset[str]) -> None:
-    others = {name: left for name, left in step.lingering.items() if name != group_id}
-    step.lingering = {**others, group_id: topics} if topics else others
+    known = step.lingering
+    step.lingering = with_entry(known, group_id, topics) if topics else without(known, group_id)
 
 
 def _topics(group: Group | None) -> frozenset[str]:
