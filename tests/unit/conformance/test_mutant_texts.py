@@ -13,6 +13,10 @@ import pytest
 import fencepost
 from fencepost.coordinator.classic import draft, rebalance, sync
 from fencepost.coordinator.consumer import target
+from fencepost.member.assignors.base import GroupMember
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.consumer_protocol import Subscription
+from fencepost.protocol.events import Topic
 from fencepost_conformance.cli import main
 from fencepost_conformance.mutants import (
     assignor_faults,
@@ -66,6 +70,17 @@ def test_it_is_taken_back_when_its_block_breaks():
     assert rebalance.complete.__code__ is not before
     assert block.__exit__(RuntimeError, RuntimeError(), None) is not True
     assert rebalance.complete.__code__ is before
+
+
+def test_what_a_fault_remembers_is_forgotten_with_it():
+    """So that it begins anew the next time it is planted."""
+    topics = {"t": Topic("t", b"", 2), "u": Topic("u", b"", 9)}
+    one, other = ({name: GroupMember(Subscription((topic,))) for name in "mn"} for topic in topics)
+    for first, then in ((one, other), (other, one)):
+        right = RangeAssignor().assign(topics, first)
+        with planted(MUTANTS["assignment-cached"]):
+            assert RangeAssignor().assign(topics, first) == right
+            assert RangeAssignor().assign(topics, then) == right
 
 
 def test_methods_properties_and_functions_that_vary_can_be_replaced():
