@@ -123,7 +123,9 @@ def _as_json(mutant: Mutant) -> dict[str, Any]:
 
 def catalogue(chosen: Sequence[Mutant] = tuple(MUTANTS.values())) -> Listing:
     """The mutants that there are."""
-    listing = Listing(("mutant", "side", "source", "what it does"))
+    listing = Listing(("mutant", "side", "breaks", "origin", "what it does"))
     for mutant in chosen:
-        listing.add(mutant.name, mutant.side.value, mutant.source, escape(mutant.words))
+        listing.add(
+            mutant.name, mutant.side.value, ", ".join(mutant.rules), mutant.origin or "the rule", escape(mutant.words)
+        )
     return listing

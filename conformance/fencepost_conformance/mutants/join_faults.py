@@ -73,7 +73,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "stable-shortcut-while-completing", C, ("C-STATIC-09", "INV-MEM-05"), "KAFKA-9801",
+        "stable-shortcut-while-completing", C, ("C-STATIC-09",), "KAFKA-9801",
         "a static member that returns in CompletingRebalance gets the old assignment and no new round",
         (
             Replacement(
