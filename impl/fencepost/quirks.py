@@ -21,31 +21,37 @@ down first is taken; a quirk that goes on where the intended function goes calls
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from inspect import signature
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 
 
+class _Instead(dict[Callable[..., Any], Callable[..., Any]]):
+    """Filled as it is asked for."""
+
+    def __init__(self, profile: Profile) -> None:
+        super().__init__()
+        self._profile = profile
+
+    def __missing__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        on = (each.function for each in _QUIRKS.get(function, ()) if getattr(self._profile, each.switch))
+        found = self[function] = next(on, function)
+        return found
+
+
 class Quirks:
     """What a profile does otherwise. Two of one profile are one object; make it with ``quirks_of``."""
 
-    __slots__ = ("_instead", "profile")
+    __slots__ = ("instead", "profile")
 
     def __init__(self, profile: Profile) -> None:
         self.profile: Final = profile
-        self._instead: dict[Callable[..., Any], Callable[..., Any]] = {}  # filled as it is asked for
-
-    def instead_of(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """What stands in for the intended function, or the function itself."""
-        found = self._instead.get(function)
-        if found is None:
-            on = (each for each in _QUIRKS.get(function, ()) if getattr(self.profile, each.switch))
-            chosen = next(on, None)
-            found = self._instead[function] = function if chosen is None else chosen.function
-        return found
+        #: what stands in for an intended function, or the function itself
+        self.instead: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = _Instead(profile)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Profile]]:
         return quirks_of, (self.profile,)
@@ -82,17 +88,58 @@ def quirks_of(profile: Profile) -> Quirks | None:
 
 
 def varies(function: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
-    """Marks a function for which some release of Kafka does something else."""
+    """Marks a function for which some release of Kafka does something else. It is called with positional arguments."""
+    parameters = signature(function).parameters.values()
+    positional = all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+    chooser = _CHOOSERS.get(len(parameters), _of_any) if positional else _of_any
+    chosen: Callable[Concatenate[H, P], R] = wraps(function)(chooser(function))
+    return chosen
 
-    @wraps(function)
-    def chosen(subject: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
+
+def _of_any(function: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(subject: Any, /, *args: Any, **kwargs: Any) -> Any:
         quirks = subject.quirks
-        if quirks is None:
-            return function(subject, *args, **kwargs)
-        result: R = quirks.instead_of(function)(subject, *args, **kwargs)
-        return result
+        return (function if quirks is None else quirks.instead[function])(subject, *args, **kwargs)
 
     return chosen
+
+
+# The same without packing and unpacking of arguments, which would take longer than the look at the quirks.
+
+
+def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(subject: Any) -> Any:
+        quirks = subject.quirks
+        return function(subject) if quirks is None else quirks.instead[function](subject)
+
+    return chosen
+
+
+def _of_two(function: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(subject: Any, one: Any) -> Any:
+        quirks = subject.quirks
+        return function(subject, one) if quirks is None else quirks.instead[function](subject, one)
+
+    return chosen
+
+
+def _of_three(function: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(subject: Any, one: Any, two: Any) -> Any:
+        quirks = subject.quirks
+        return function(subject, one, two) if quirks is None else quirks.instead[function](subject, one, two)
+
+    return chosen
+
+
+def _of_four(function: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(subject: Any, one: Any, two: Any, three: Any) -> Any:
+        quirks = subject.quirks
+        return (function if quirks is None else quirks.instead[function])(subject, one, two, three)
+
+    return chosen
+
+
+_CHOOSERS: Final = {1: _of_one, 2: _of_two, 3: _of_three, 4: _of_four}
 
 
 def quirk(switch: str, *, of: Callable[Q, R]) -> Callable[[Callable[Q, R]], Callable[Q, R]]:

@@ -29,7 +29,8 @@ from fencepost.protocol.messages import (
 )
 from fencepost.quirks import varies
 
-from . import admin, conversion
+from . import conversion
+from .admin import delete, list_groups
 from .classic import describe, expiry
 from .classic import heartbeat as classic_heartbeat
 from .classic import join as classic_join
@@ -132,8 +133,8 @@ HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
     HeartbeatRequest: heartbeat,
     LeaveGroupRequest: leave,
     DescribeGroupsRequest: describe.describe,
-    ListGroupsRequest: admin.list_groups,
-    DeleteGroupsRequest: admin.delete,
+    ListGroupsRequest: list_groups,
+    DeleteGroupsRequest: delete,
     ConsumerGroupHeartbeatRequest: consumer_heartbeat,
     ConsumerGroupDescribeRequest: consumer_describe.describe,
 }

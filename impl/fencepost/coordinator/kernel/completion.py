@@ -24,6 +24,8 @@ everything else to the callback, which still comes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.quirks import varies
@@ -35,10 +37,9 @@ from .state import Callback, Operation
 from .step import Step
 
 
+@dataclass(frozen=True, slots=True)
 class AppendCallback(Callback):
     """What an operation does when it is known what became of its records; nothing, unless a method says so."""
-
-    __slots__ = ()
 
     def replicated(self, step: Step, request: Request) -> None:
         """The records of the request are in the log."""

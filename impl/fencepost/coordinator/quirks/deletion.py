@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import DeleteGroupsRequest
@@ -16,18 +15,13 @@ from ..kernel.state import Entry, Group
 from ..kernel.step import Step
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionDue(completion.AppendCallback):
-    """Of an operation that wrote nothing; the deletion follows when the log has caught up."""
-
-
 @quirk("fault_deletion_waits_twice", of=admin.delete)
 def asks_share_groups_first(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """Kafka asks for share groups first, in an operation of its own that waits for the log, and deletes what may be
     deleted *then* (C-ADM-09, F-RT-16)."""
     asked = any(name not in request.denied for name in body.groups_names)
     if asked and step.committed < step.end:
-        operations.done(step, request, callback=DeletionDue())
+        operations.done(step, request, callback=completion.AppendCallback())
     else:
         intended(admin.delete)(step, request, body)
 
@@ -36,15 +30,16 @@ def asks_share_groups_first(step: Step, request: Request, body: DeleteGroupsRequ
 def then_deletes(step: Step, offset: int) -> None:
     """The second operation is queued behind all others that the same high watermark has ended (C-ADM-09)."""
     due = [
-        operation.request
+        (operation.request, operation.request.body)
         for operation in step.operations.values()
-        if operation.offset <= offset and isinstance(operation.callback, DeletionDue)
+        if operation.offset <= offset
+        and operation.request is not None
+        and isinstance(operation.request.body, DeleteGroupsRequest)
+        and operation.reply is None
     ]
     intended(completion.replicated)(step, offset)
-    for request in due:
-        assert request is not None
-        assert isinstance(request.body, DeleteGroupsRequest)
-        intended(admin.delete)(step, request, request.body)
+    for request, body in due:
+        intended(admin.delete)(step, request, body)
 
 
 @quirk("fault_failed_deletion_lists_twice", of=reversion.revert_groups)
