@@ -26,7 +26,14 @@ GROUP, KIND, PLAN = "orders", "workers", (Protocol("even", b""),)
 async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:
     member = ""
     while not leaving.is_set():
-        asked = JoinGroupRequest(GROUP, 10_000, 10_000, member, None, KIND, PLAN)
+        asked = JoinGroupRequest(
+            GROUP,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            member_id=member,
+            protocol_type=KIND,
+            protocols=PLAN,
+        )
         joined = await groups.join(asked, client_id=name)
         member = joined.member_id  # the first answer, MEMBER_ID_REQUIRED, only gives the id
         if joined.error_code is not ErrorCode.NONE:
@@ -34,13 +41,22 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
         generation, rows = joined.generation_id, joined.members  # rows are empty unless this worker leads
         parts = [json.dumps(list(range(6)[place :: len(rows)])).encode() for place in range(len(rows))]
         shares = tuple(SyncGroupAssignment(row.member_id, part) for row, part in zip(rows, parts, strict=True))
-        synced = await groups.sync(SyncGroupRequest(GROUP, generation, member, None, KIND, "even", shares))
+        synced = await groups.sync(
+            SyncGroupRequest(
+                GROUP,
+                generation_id=generation,
+                member_id=member,
+                protocol_type=KIND,
+                protocol_name="even",
+                assignments=shares,
+            )
+        )
         if synced.error_code is not ErrorCode.NONE:
             continue
         print(f"generation {generation}: {name} works on {json.loads(synced.assignment)}", flush=True)
         while not leaving.is_set():
             await asyncio.sleep(0.02)
-            beat = await groups.heartbeat(HeartbeatRequest(GROUP, generation, member, None))
+            beat = await groups.heartbeat(HeartbeatRequest(GROUP, generation_id=generation, member_id=member))
             if beat.error_code is not ErrorCode.NONE:  # somebody came or went: join again
                 break
     await groups.leave(LeaveGroupRequest(GROUP, (LeaveGroupMember(member),)))

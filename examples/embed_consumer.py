@@ -28,8 +28,8 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
         answer = await groups.consumer_heartbeat(
             ConsumerGroupHeartbeatRequest(
                 GROUP,
-                name,
-                epoch,
+                member_id=name,
+                member_epoch=epoch,
                 rebalance_timeout_ms=10_000 if joins else -1,  # -1 and None: as before
                 subscribed_topic_names=(TOPIC.name,) if joins else None,
                 topic_partitions=owned,
@@ -44,7 +44,7 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
             print(f"epoch {epoch}: {name} works on {[part for row in owned for part in row.partitions]}", flush=True)
         await asyncio.sleep(answer.heartbeat_interval_ms / 1_000)
     print(f"epoch {LEAVE_EPOCH}: {name} works on []", flush=True)
-    await groups.consumer_heartbeat(ConsumerGroupHeartbeatRequest(GROUP, name, LEAVE_EPOCH))
+    await groups.consumer_heartbeat(ConsumerGroupHeartbeatRequest(GROUP, member_id=name, member_epoch=LEAVE_EPOCH))
 
 
 async def main() -> None:

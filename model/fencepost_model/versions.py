@@ -27,13 +27,14 @@ def carried(body: ResponseBody, version: int) -> ResponseBody:
             return body
         return JoinGroupResponse(
             body.error_code,
-            body.generation_id,
-            body.protocol_type if version >= 7 else None,
-            body.protocol_name,
-            body.leader,
-            False,
-            body.member_id,
-            members if version >= 5 else tuple(JoinGroupMember(row.member_id, None, row.metadata) for row in members),
+            generation_id=body.generation_id,
+            protocol_type=body.protocol_type if version >= 7 else None,
+            protocol_name=body.protocol_name,
+            leader=body.leader,
+            member_id=body.member_id,
+            members=members
+            if version >= 5
+            else tuple(JoinGroupMember(row.member_id, metadata=row.metadata) for row in members),
         )
     if isinstance(body, SyncGroupResponse):
         if version >= 5 or (body.protocol_type is None and body.protocol_name is None):

@@ -40,25 +40,44 @@ IMPOSSIBLE: Final = Protocol("range", b"\x00\x00\xff\xff\xff\xf9")
 ROUND: Final = Fire(TimerKind.JOIN)
 TIMED_OUT: Final = Fire(TimerKind.OPERATION)
 DELETE: Final = Ask(DeleteGroupsRequest(("g",)))
-LIST: Final = Ask(ListGroupsRequest((), ()))
+LIST: Final = Ask(ListGroupsRequest())
 #: The ids that the first and the second member of a trace get, by instance id.
 I1, I2 = member_id("i1", 0), member_id("i2", 1)
 
 
 def joins(member: str, *protocols: Protocol, instance: str | None = None, timeout: int = 60_000) -> Ask:
     """A JoinGroup; ``timeout``: the rebalance timeout, in ms."""
-    return Ask(JoinGroupRequest("g", 10_000, timeout, member, instance, "consumer", protocols or (PLAIN,)))
+    return Ask(
+        JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=timeout,
+            member_id=member,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=protocols or (PLAIN,),
+        )
+    )
 
 
 def syncs(member: str, generation: int, *partitions: int) -> Ask:
     """A SyncGroup that gives these partitions of topic ``t`` to its sender, if that is the leader."""
     share = embedded.Assignment(tuple(TopicPartition("t", number) for number in partitions), None)
     rows = (SyncGroupAssignment(member, embedded.encode_assignment(share)),)
-    return Ask(SyncGroupRequest("g", generation, member, None, "consumer", "range", rows))
+    return Ask(
+        SyncGroupRequest(
+            "g",
+            generation_id=generation,
+            member_id=member,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=rows,
+        )
+    )
 
 
 def leaves(*instances: str) -> Ask:
-    return Ask(LeaveGroupRequest("g", tuple(LeaveGroupMember("", each, None) for each in instances)))
+    return Ask(LeaveGroupRequest("g", tuple(LeaveGroupMember("", group_instance_id=each) for each in instances)))
 
 
 def stable_group() -> tuple[Record, ...]:

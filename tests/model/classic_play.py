@@ -81,17 +81,36 @@ class Play:
         version: int = 9,
         choice: str | None = None,
     ) -> ResponseBody | None:
-        body = JoinGroupRequest("g", 10_000, rebalance, member_id, instance, "plain", protocols)
+        body = JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=rebalance,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type="plain",
+            protocols=protocols,
+        )
         return self.ask(body, new_id, version=version, choice=choice)
 
     def sync(self, member_id: str, generation: int, *given: str, instance: str | None = None) -> ResponseBody | None:
         assignments = tuple(SyncGroupAssignment(each, each.encode()) for each in given)
         return self.ask(
-            SyncGroupRequest("g", generation, member_id, instance, "plain", "range", assignments), version=5
+            SyncGroupRequest(
+                "g",
+                generation_id=generation,
+                member_id=member_id,
+                group_instance_id=instance,
+                protocol_type="plain",
+                protocol_name="range",
+                assignments=assignments,
+            ),
+            version=5,
         )
 
     def leave(self, member_id: str, instance: str | None = None, *, choice: str | None = None) -> ResponseBody | None:
-        return self.ask(LeaveGroupRequest("g", (LeaveGroupMember(member_id, instance),)), version=5, choice=choice)
+        return self.ask(
+            LeaveGroupRequest("g", (LeaveGroupMember(member_id, group_instance_id=instance),)), version=5, choice=choice
+        )
 
     def newcomer(self, member_id: str) -> None:
         """A dynamic member comes with an id that it was given."""

@@ -107,7 +107,11 @@ class Scene:
         self.deadlines: Deadlines = {}
         self.now, self.asked = 0, 0
         self.log = log
-        for event in (TopicsChanged(0, TOPICS, 1), LoadStarted(0, 1), Load(0, 1, log)):
+        for event in (
+            TopicsChanged(0, TOPICS, version=1),
+            LoadStarted(0, leader_epoch=1),
+            Load(0, leader_epoch=1, records=log),
+        ):
             self.step(event)
 
     # ---- events -----------------------------------------------------------------------------------------------------
@@ -126,10 +130,12 @@ class Scene:
             version = 1 if isinstance(body, ConsumerGroupHeartbeatRequest) else 5
             version = 4 if isinstance(body, HeartbeatRequest | LeaveGroupRequest) else version
         self.asked += 1
-        return self.step(Request(self.now, self.asked, version, "c", "/h", body), new_id)
+        return self.step(
+            Request(self.now, id=self.asked, version=version, client_id="c", client_host="/h", body=body), new_id
+        )
 
     def replicate(self) -> Step:
-        return self.step(Appended(self.now, self.state.durable + self.state.undurable))
+        return self.step(Appended(self.now, offset=self.state.durable + self.state.undurable))
 
     def fail(self, error: ErrorCode = ErrorCode.NOT_ENOUGH_REPLICAS) -> Step:
         return self.step(AppendFailed(self.now, error))
@@ -161,9 +167,19 @@ class Scene:
         **more: Any,
     ) -> ConsumerGroupHeartbeatRequest:
         if epoch:
-            return ConsumerGroupHeartbeatRequest("g", member, epoch, instance, **more)
+            return ConsumerGroupHeartbeatRequest(
+                "g", member_id=member, member_epoch=epoch, instance_id=instance, **more
+            )
         more = {"topic_partitions": (), **more}
-        return ConsumerGroupHeartbeatRequest("g", member, 0, instance, None, 1_000, names, **more)
+        return ConsumerGroupHeartbeatRequest(
+            "g",
+            member_id=member,
+            member_epoch=0,
+            instance_id=instance,
+            rebalance_timeout_ms=1_000,
+            subscribed_topic_names=names,
+            **more,
+        )
 
     def beats(
         self, member: str, epoch: int = 0, instance: str | None = None, **more: Any
@@ -181,11 +197,21 @@ class Scene:
         return self.ask(self.join(member, instance, **more), JoinGroupResponse, new_id)
 
     def syncs(self, member: str, generation: int, instance: str | None = None) -> SyncGroupResponse:
-        body = SyncGroupRequest("g", generation, member, instance, "consumer", "range", ())
+        body = SyncGroupRequest(
+            "g",
+            generation_id=generation,
+            member_id=member,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocol_name="range",
+        )
         return self.ask(body, SyncGroupResponse)
 
     def heartbeat(self, member: str, generation: int, instance: str | None = None) -> ErrorCode:
-        return self.ask(HeartbeatRequest("g", generation, member, instance), HeartbeatResponse).error_code
+        return self.ask(
+            HeartbeatRequest("g", generation_id=generation, member_id=member, group_instance_id=instance),
+            HeartbeatResponse,
+        ).error_code
 
     def leave(self, *members: str) -> None:
         self.ask(LeaveGroupRequest("g", tuple(LeaveGroupMember(member) for member in members)), object)
@@ -227,7 +253,17 @@ class Scene:
         rows = tuple(SyncGroupAssignment(member, data) for member, data in assigned.items())
         instance = next(m.instance for m in self.classic.members if m.member_id == leader)
         generation = self.classic.generation
-        return self.send(SyncGroupRequest("g", generation, leader, instance, "consumer", "range", rows))
+        return self.send(
+            SyncGroupRequest(
+                "g",
+                generation_id=generation,
+                member_id=leader,
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=rows,
+            )
+        )
 
     @property
     def classic(self) -> Group:

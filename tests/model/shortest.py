@@ -138,8 +138,10 @@ class Search:
         self.model = CoordinatorModel(settings, profile)
         self.moves = tuple(moves)
         begun = Play(self.model.initial(), (), now)
-        begun = self._event(begun, TopicsChanged(now, TOPICS, 1))
-        self.start = self._event(begun, Load(now, 1, tuple(first)))._replace(log=tuple(first), ends=(0, len(first)))
+        begun = self._event(begun, TopicsChanged(now, TOPICS, version=1))
+        self.start = self._event(begun, Load(now, leader_epoch=1, records=tuple(first)))._replace(
+            log=tuple(first), ends=(0, len(first))
+        )
 
     def shortest(self, holds: Holds, depth: int) -> Play | None:
         """The nearest run that breaks the property; None if there is none within so many moves."""
@@ -168,12 +170,12 @@ class Search:
         if isinstance(move, Replicate):
             return self._replicated(play) if play.open else None
         if isinstance(move, Grow):
-            grown = TopicsChanged(play.now, (replace(TOPICS[0], partitions=3), *TOPICS[1:]), 2)
+            grown = TopicsChanged(play.now, (replace(TOPICS[0], partitions=3), *TOPICS[1:]), version=2)
             return None if grown in play.events else self._event(play, grown)
         if isinstance(move, Lose):
-            return self._event(play, Unload(play.now, None))
+            return self._event(play, Unload(play.now, leader_epoch=None))
         if isinstance(move, Win):
-            after = self._event(play, Load(play.now, 1, play.log))
+            after = self._event(play, Load(play.now, leader_epoch=1, records=play.log))
             return after._replace(ends=(*play.ends, len(play.log)))
         if isinstance(move, Fire):
             due = next((row for row in play.armed if row[0].kind is move.kind), None)
@@ -183,7 +185,7 @@ class Search:
             return self._written(play._replace(now=now), TimerFired(now, due[0]), fails=False)
         number, now = play.asked + 1, play.now + move.later
         version = VERSIONS[type(move.body)][1]
-        request = Request(now, number, version, "client", "/127.0.0.1", move.body)
+        request = Request(now, id=number, version=version, client_id="client", client_host="/127.0.0.1", body=move.body)
         play = play._replace(asked=number, now=now)
         if move.late:
             return self._late(play, request)
@@ -202,7 +204,7 @@ class Search:
 
     def _replicated(self, play: Play) -> Play:
         after = play._replace(ends=(*play.ends, len(play.log)))
-        return self._event(after, Appended(after.now, len(after.log)))
+        return self._event(after, Appended(after.now, offset=len(after.log)))
 
     def again(self, moves: Iterable[Move]) -> Play:
         """The run of these moves. Raises ``ValueError`` if one of them cannot be made."""
@@ -279,7 +281,17 @@ def join(
     vote: str | None = None,
     group: str = "g",
 ) -> ConsumerGroupHeartbeatRequest:
-    return ConsumerGroupHeartbeatRequest(group, member_id, 0, instance, None, 5_000, names, regex, vote, ())
+    return ConsumerGroupHeartbeatRequest(
+        group,
+        member_id=member_id,
+        member_epoch=0,
+        instance_id=instance,
+        rebalance_timeout_ms=5_000,
+        subscribed_topic_names=names,
+        subscribed_topic_regex=regex,
+        server_assignor=vote,
+        topic_partitions=(),
+    )
 
 
 class Whole(NamedTuple):

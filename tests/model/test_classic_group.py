@@ -44,7 +44,9 @@ def test_first_generation() -> None:
     assert play.sync("a", 1, "a") is None  # C-SYNC-17: waits for the record
     assert play.group.state == COMPLETING
     answers = play.do(Durable(1))
-    assert answers[3] == SyncGroupResponse(ErrorCode.NONE, "plain", "range", b"a")
+    assert answers[3] == SyncGroupResponse(
+        ErrorCode.NONE, protocol_type="plain", protocol_name="range", assignment=b"a"
+    )
     assert play.group.state == STABLE
     assert play.state.timers == {Timer("session", "a")}
 
@@ -148,11 +150,14 @@ def test_heartbeat_is_never_ahead_of_the_log() -> None:
     """F-RT-16: an answer that tells something waits; an error does not."""
     play = Play(KAFKA_4_3, instant=False).stable("a")
     play.join(new_id="b")
-    assert play.ask(HeartbeatRequest("g", 1, "a", None), version=4) is not None
+    assert play.ask(HeartbeatRequest("g", generation_id=1, member_id="a"), version=4) is not None
     play.leave("a")
     assert play.state.undurable == 0
     play.do(Fire(JOIN))
     assert play.state.undurable == 1
     play.join("b")
-    assert error(play.ask(HeartbeatRequest("g", 2, "b", None), version=4)) is None
-    assert error(play.ask(HeartbeatRequest("g", 9, "b", None), version=4)) is ErrorCode.ILLEGAL_GENERATION
+    assert error(play.ask(HeartbeatRequest("g", generation_id=2, member_id="b"), version=4)) is None
+    assert (
+        error(play.ask(HeartbeatRequest("g", generation_id=9, member_id="b"), version=4))
+        is ErrorCode.ILLEGAL_GENERATION
+    )

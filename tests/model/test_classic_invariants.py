@@ -95,14 +95,28 @@ class Intended(RuleBasedStateMachine):
     ) -> None:
         protocols = tuple(Protocol(name, offer[1]) for name in offer[0])
         member_id = "" if member is None else self.one(member)
-        self.ask(JoinGroupRequest("g", 6_000, 9_000, member_id, instance, "t", protocols), version, choice)
+        self.ask(
+            JoinGroupRequest(
+                "g",
+                session_timeout_ms=6_000,
+                rebalance_timeout_ms=9_000,
+                member_id=member_id,
+                group_instance_id=instance,
+                protocol_type="t",
+                protocols=protocols,
+            ),
+            version,
+            choice,
+        )
 
     @rule(member=st.integers(0, 6), old=st.booleans(), data=st.binary(max_size=1), choice=st.integers(0, 3))
     def sync(self, member: int, old: bool, data: bytes, choice: int) -> None:
         group = self.group
         generation = group.generation - old if group else 0
         given = tuple(SyncGroupAssignment(m.member_id, data) for m in group.members) if group else ()
-        self.ask(SyncGroupRequest("g", generation, self.one(member), None, None, None, given), 4, choice)
+        self.ask(
+            SyncGroupRequest("g", generation_id=generation, member_id=self.one(member), assignments=given), 4, choice
+        )
 
     @precondition(lambda self: self.group is not None and self.group.state == COMPLETING)
     @rule(data=st.binary(max_size=1))
@@ -110,12 +124,16 @@ class Intended(RuleBasedStateMachine):
         assert self.group is not None
         assert self.group.leader is not None
         given = tuple(SyncGroupAssignment(m.member_id, data) for m in self.group.members)
-        self.ask(SyncGroupRequest("g", self.group.generation, self.group.leader, None, None, None, given), 4, 0)
+        self.ask(
+            SyncGroupRequest("g", generation_id=self.group.generation, member_id=self.group.leader, assignments=given),
+            4,
+            0,
+        )
 
     @rule(member=st.integers(0, 6), choice=st.integers(0, 3))
     def beat(self, member: int, choice: int) -> None:
         generation = self.group.generation if self.group else 1
-        self.ask(HeartbeatRequest("g", generation, self.one(member), None), 4, choice)
+        self.ask(HeartbeatRequest("g", generation_id=generation, member_id=self.one(member)), 4, choice)
 
     @rule(
         members=st.lists(st.integers(0, 6), max_size=3),
@@ -124,7 +142,7 @@ class Intended(RuleBasedStateMachine):
     )
     def leave(self, members: list[int], instance: str | None, choice: int) -> None:
         entries = [LeaveGroupMember(self.one(member)) for member in members]
-        entries += [LeaveGroupMember("", instance)] if instance else []
+        entries += [LeaveGroupMember("", group_instance_id=instance)] if instance else []
         self.ask(LeaveGroupRequest("g", tuple(entries)), 5, choice)
 
     @rule()

@@ -86,11 +86,19 @@ class Driven:
         return self.sent(JoinGroupRequest)[0]
 
     def syncing(self, join: int, *, generation: int = 1, leader: str = "m") -> int:
-        rows = (JoinGroupMember("m", None, self.model.config.codec.subscription("range", frozenset({"t"}), ALL, 0)),)
+        rows = (JoinGroupMember("m", metadata=self.model.config.codec.subscription("range", frozenset({"t"}), ALL, 0)),)
         self.do(
             Answer(
                 join,
-                JoinGroupResponse(ErrorCode.NONE, generation, "consumer", "range", leader, member_id="m", members=rows),
+                JoinGroupResponse(
+                    ErrorCode.NONE,
+                    generation_id=generation,
+                    protocol_type="consumer",
+                    protocol_name="range",
+                    leader=leader,
+                    member_id="m",
+                    members=rows,
+                ),
             )
         )
         return self.sent(SyncGroupRequest)[0]
@@ -101,7 +109,13 @@ class Driven:
 
     def synced(self, sync: int, partitions: frozenset[tuple[str, int]]) -> Driven:
         data = repr(sorted(partitions)).encode()
-        return self.do(Answer(sync, SyncGroupResponse(ErrorCode.NONE, "consumer", "range", data)), Poll())
+        return self.do(
+            Answer(
+                sync,
+                SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=data),
+            ),
+            Poll(),
+        )
 
 
 def test_first_join_as_leader() -> None:
@@ -341,7 +355,14 @@ def test_leader_that_skips_assignment_still_watches() -> None:
     """K-JOIN-11."""
     member = Driven(MemberConfig(instance_id="i"))
     answer = JoinGroupResponse(
-        ErrorCode.NONE, 3, "consumer", "range", "m", skip_assignment=True, member_id="m", members=()
+        ErrorCode.NONE,
+        generation_id=3,
+        protocol_type="consumer",
+        protocol_name="range",
+        leader="m",
+        skip_assignment=True,
+        member_id="m",
+        members=(),
     )
     member.do(Answer(member.joining(), answer))
     assert member.sent(SyncGroupRequest)[1].assignments == ()
@@ -351,8 +372,16 @@ def test_leader_that_skips_assignment_still_watches() -> None:
 def test_assignor_that_throws() -> None:
     """K-JOIN-20: no SyncGroup, the exception from poll, and the next poll joins again with the new generation."""
     member = Driven()
-    rows = (JoinGroupMember("m", None, b"not a subscription"),)
-    answer = JoinGroupResponse(ErrorCode.NONE, 1, "consumer", "range", "m", member_id="m", members=rows)
+    rows = (JoinGroupMember("m", metadata=b"not a subscription"),)
+    answer = JoinGroupResponse(
+        ErrorCode.NONE,
+        generation_id=1,
+        protocol_type="consumer",
+        protocol_name="range",
+        leader="m",
+        member_id="m",
+        members=rows,
+    )
     member.do(Answer(member.joining(), answer))
     assert member.outputs == ()
     assert member.state.state == "COMPLETING_REBALANCE"

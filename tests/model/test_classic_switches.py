@@ -159,7 +159,9 @@ def test_second_sync_of_the_leader(faulty: bool) -> None:
     play.sync("a", 1)
     assert len(play.records) - before == (2 if faulty else 1)
     answers = play.do(Durable(play.state.undurable))
-    assert answers == {play.asked: SyncGroupResponse(ErrorCode.NONE, "plain", "range", b"a")}
+    assert answers == {
+        play.asked: SyncGroupResponse(ErrorCode.NONE, protocol_type="plain", protocol_name="range", assignment=b"a")
+    }
 
 
 @BOTH
@@ -256,7 +258,14 @@ def test_timers_of_a_reverted_group(faulty: bool) -> None:
 @BOTH
 def test_subscription_that_cannot_be_read(faulty: bool) -> None:
     play = Play(profile(faulty, "fault_bad_subscription_is_thrown"))
-    body = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b"\0\0\x7f\xff\xff\xff"),))
+    body = JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=(Protocol("range", b"\0\0\x7f\xff\xff\xff"),),
+    )
     assert play.ask(body, "a", version=3) is None
     play.do(Fire(JOIN))
     assert (play.group.state, play.group.generation) == ((PREPARING if faulty else COMPLETING), 1)

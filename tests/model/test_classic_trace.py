@@ -214,12 +214,24 @@ def _dynamic_traces() -> Iterator[Generated]:
 def test_a_timer_that_is_not_due_is_no_event() -> None:
     settings = Settings()
     follower = Follower(settings, INTENDED)
-    assert follower.feed(Load(0, 1, ()), Observation()).ok
+    assert follower.feed(Load(0, leader_epoch=1, records=()), Observation()).ok
     key = TimerKey(TimerKind.SESSION, "g", "m")
     verdict = follower.feed(TimerFired(5, key), Observation())
     assert "is not armed" in verdict.reason
     request = Request(
-        5, 1, 9, "c", "/h", JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b""),))
+        5,
+        id=1,
+        version=9,
+        client_id="c",
+        client_host="/h",
+        body=JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=(Protocol("range", b""),),
+        ),
     )
     alternatives, _ = follower.accepts(request, Observation())
     step = alternatives.alternatives[0].step
@@ -241,8 +253,10 @@ def test_a_timer_that_is_not_due_is_no_event() -> None:
 
 def test_a_refusal_names_what_would_have_been_accepted() -> None:
     follower = Follower(Settings(), INTENDED)
-    assert follower.feed(Load(0, 1, ()), Observation()).ok
-    beat = Request(1, 1, 4, "c", "/h", HeartbeatRequest("g", 1, "m", None))
+    assert follower.feed(Load(0, leader_epoch=1, records=()), Observation()).ok
+    beat = Request(
+        1, id=1, version=4, client_id="c", client_host="/h", body=HeartbeatRequest("g", generation_id=1, member_id="m")
+    )
     verdict = follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.NONE)),)))
     assert verdict.rules == ("C-HB-05",)
     assert "UNKNOWN_MEMBER_ID" in str(verdict)
@@ -256,21 +270,28 @@ def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
     model = CoordinatorModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))
     state = model.initial()
     listed: list[list[int]] = []
-    member = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", (Protocol("range", b""),))
+    member = JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=(Protocol("range", b""),),
+    )
     other = replace(member, group_id="h")
 
     def ask(number: int, version: int, body: RequestBody) -> Request:
-        return Request(0, number, version, "c", "/h", body)
+        return Request(0, id=number, version=version, client_id="c", client_host="/h", body=body)
 
     for event in (
-        Load(0, 1, ()),
+        Load(0, leader_epoch=1, records=()),
         ask(1, 9, member),
-        Appended(0, 1),
+        Appended(0, offset=1),
         ask(2, 2, DeleteGroupsRequest(("g",))),
         AppendFailed(0, ErrorCode.KAFKA_STORAGE_ERROR),
         ask(3, 5, ListGroupsRequest()),
         ask(4, 9, other),
-        Appended(0, 2),
+        Appended(0, offset=2),
         ask(5, 5, ListGroupsRequest()),
     ):
         steps = model.successors(state, event, "m")

@@ -82,7 +82,7 @@ class Run:
             first, _, second = owned.partition("/")
             rows = ((T1, first), (T2, second))
             fields["topic_partitions"] = tuple(TopicPartitions(t, tuple(map(int, p))) for t, p in rows if p)
-        body = ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)  # type: ignore[arg-type]
+        body = ConsumerGroupHeartbeatRequest("g", member_id=member_id, member_epoch=epoch, **fields)  # type: ignore[arg-type]
         reply = self._do(Beat(body, 1, "client", "/host")).reply
         assert reply is not None
         return reply

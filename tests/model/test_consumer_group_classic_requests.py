@@ -28,16 +28,37 @@ class Run:
     def __init__(self) -> None:
         self.model = CoordinatorModel(Settings(), INTENDED)
         self.state: CoordinatorState = self.model.initial()
-        for event in (LoadStarted(0, 1), Load(0, 1, ())):
+        for event in (LoadStarted(0, leader_epoch=1), Load(0, leader_epoch=1, records=())):
             self.state = self.model.successors(self.state, event)[0].state
         self.asked = 0
-        self.ask(ConsumerGroupHeartbeatRequest("g", "m1", 0, "i1", None, 1_000, ("t",), topic_partitions=()))
-        self.ask(ConsumerGroupHeartbeatRequest("g", "m2", 0, None, None, 1_000, ("t",), topic_partitions=()))
+        self.ask(
+            ConsumerGroupHeartbeatRequest(
+                "g",
+                member_id="m1",
+                member_epoch=0,
+                instance_id="i1",
+                rebalance_timeout_ms=1_000,
+                subscribed_topic_names=("t",),
+                topic_partitions=(),
+            )
+        )
+        self.ask(
+            ConsumerGroupHeartbeatRequest(
+                "g",
+                member_id="m2",
+                member_epoch=0,
+                rebalance_timeout_ms=1_000,
+                subscribed_topic_names=("t",),
+                topic_partitions=(),
+            )
+        )
 
     def ask(self, body: RequestBody, version: int = 1) -> tuple[Step, object]:
         self.asked += 1
-        step = self.model.successors(self.state, Request(0, self.asked, version, "c", "/h", body))[0]
-        durable = self.model.successors(step.state, Appended(0, step.state.durable + step.state.undurable))[0]
+        step = self.model.successors(
+            self.state, Request(0, id=self.asked, version=version, client_id="c", client_host="/h", body=body)
+        )[0]
+        durable = self.model.successors(step.state, Appended(0, offset=step.state.durable + step.state.undurable))[0]
         self.state = durable.state
         replies: tuple[Reply, ...] = (*step.outcome.replies, *durable.outcome.replies)
         (reply,) = replies
@@ -53,8 +74,17 @@ def test_nobody_is_a_classic_member() -> None:
         ("m2", "i1", ErrorCode.FENCED_INSTANCE_ID),
         ("m2", "i2", ErrorCode.UNKNOWN_MEMBER_ID),
     ):
-        assert run.ask(HeartbeatRequest("g", 2, member_id, instance))[1] == HeartbeatResponse(error)
-        sync = SyncGroupRequest("g", 2, member_id, instance, "consumer", "range", ())
+        assert run.ask(HeartbeatRequest("g", generation_id=2, member_id=member_id, group_instance_id=instance))[
+            1
+        ] == HeartbeatResponse(error)
+        sync = SyncGroupRequest(
+            "g",
+            generation_id=2,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocol_name="range",
+        )
         assert run.ask(sync)[1] == SyncGroupResponse(error)
 
 
@@ -64,10 +94,10 @@ def test_leave_group_removes_members() -> None:
     before = run.state.consumer_group("g")
     assert before is not None
     entries = (
-        LeaveGroupMember("", "i1"),
+        LeaveGroupMember("", group_instance_id="i1"),
         LeaveGroupMember("m2"),
         LeaveGroupMember("m2"),
-        LeaveGroupMember("m2", "i1"),
+        LeaveGroupMember("m2", group_instance_id="i1"),
         LeaveGroupMember("nobody"),
     )
     step, body = run.ask(LeaveGroupRequest("g", entries), 5)
@@ -81,7 +111,10 @@ def test_leave_group_removes_members() -> None:
     rows = zip(entries, errors, strict=True)
     assert body == LeaveGroupResponse(
         ErrorCode.NONE,
-        tuple(LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error) for entry, error in rows),
+        tuple(
+            LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
+            for entry, error in rows
+        ),
     )
     after = run.state.consumer_group("g")
     assert after is not None

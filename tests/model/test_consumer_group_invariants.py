@@ -107,7 +107,17 @@ class Intended(RuleBasedStateMachine):
         names, regex = wanted
         if names is None and regex is None:
             names = ("t1",)
-        body = ConsumerGroupHeartbeatRequest("g", member_id, 0, instance, None, 5_000, names, regex, vote, ())
+        body = ConsumerGroupHeartbeatRequest(
+            "g",
+            member_id=member_id,
+            member_epoch=0,
+            instance_id=instance,
+            rebalance_timeout_ms=5_000,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=regex,
+            server_assignor=vote,
+            topic_partitions=(),
+        )
         self.ask(body, choice)
 
     @rule(member_id=IDS, lag=st.sampled_from([0, 0, 0, 1]), names=NAMES, regex=REGEXES, mask=st.integers(0, 255))
@@ -115,7 +125,11 @@ class Intended(RuleBasedStateMachine):
         """A heartbeat of a member, which owns some of what it has, or does not say."""
         member = self.member(member_id)
         if member is None:
-            self.ask(ConsumerGroupHeartbeatRequest("g", member_id, 1, None, None, -1, names, regex))
+            self.ask(
+                ConsumerGroupHeartbeatRequest(
+                    "g", member_id=member_id, member_epoch=1, subscribed_topic_names=names, subscribed_topic_regex=regex
+                )
+            )
             return
         owned = None
         if mask < 200:
@@ -125,7 +139,13 @@ class Intended(RuleBasedStateMachine):
                 owned = tuple(TopicPartitions(t, (n,)) for t, n, _ in member.assigned)
         epoch = member.epoch - lag
         body = ConsumerGroupHeartbeatRequest(
-            "g", member_id, epoch, member.instance, None, -1, names, regex, None, owned
+            "g",
+            member_id=member_id,
+            member_epoch=epoch,
+            instance_id=member.instance,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=regex,
+            topic_partitions=owned,
         )
         self.ask(body, mask % 2)
 
@@ -135,7 +155,7 @@ class Intended(RuleBasedStateMachine):
         instance = None if member is None else member.instance
         if epoch == -2 and instance is None:
             epoch = -1
-        self.ask(ConsumerGroupHeartbeatRequest("g", member_id, epoch, instance))
+        self.ask(ConsumerGroupHeartbeatRequest("g", member_id=member_id, member_epoch=epoch, instance_id=instance))
 
     def ask(self, body: ConsumerGroupHeartbeatRequest, choice: int = 0) -> None:
         self.do(Beat(body, 1, "c", "/h"), choice)
@@ -245,7 +265,7 @@ def test_every_promise_is_about_something() -> None:
             Member("m2", "i", epoch=3, assigned=held),
         ),
         target=(("m1", ((b"1" * 16, 0),)), ("m2", ((b"1" * 16, 0),))),
-        regexes=(ResolvedRegex("t.*", (), 1, 1),),
+        regexes=(ResolvedRegex("t.*", (), version=1, timestamp=1),),
     )
     assert sorted(broken(None, spoilt)) == sorted(STATES)
     assert not any(check(spoilt) for rule, (_, check) in MENDED.items() if rule == "INV-KIP-18")

@@ -48,16 +48,35 @@ def _subscribes(*names: str) -> bytes:
 
 def _classic(member_id: str, *protocols: Protocol, instance: str | None = None) -> Ask:
     offers = protocols or (Protocol("range", _subscribes("t")),)
-    return Ask(JoinGroupRequest("g", 10_000, 60_000, member_id, instance, "consumer", offers))
+    return Ask(
+        JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=60_000,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=offers,
+        )
+    )
 
 
 def _leave(member_id: str, *, fails: bool = False) -> Ask:
-    return Ask(ConsumerGroupHeartbeatRequest("g", member_id, -1), fails=fails)
+    return Ask(ConsumerGroupHeartbeatRequest("g", member_id=member_id, member_epoch=-1), fails=fails)
 
 
 def _sync(member_id: str, generation: int, name: str = "range", gives: embedded.Assignment | None = None) -> Ask:
     rows = () if gives is None else (SyncGroupAssignment(member_id, embedded.encode_assignment(gives)),)
-    return Ask(SyncGroupRequest("g", generation, member_id, None, "consumer", name, rows))
+    return Ask(
+        SyncGroupRequest(
+            "g",
+            generation_id=generation,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocol_name=name,
+            assignments=rows,
+        )
+    )
 
 
 DELETE = Ask(DeleteGroupsRequest(("g",)))
@@ -143,7 +162,15 @@ def somebody_is_told_of_a_bump(search: Search, play: Play) -> bool:
     if any(member.classic is None for member in group.members):
         return True
     told = [
-        search.take(play, Ask(HeartbeatRequest("g", member.epoch, member.member_id, member.instance), later=5_000))
+        search.take(
+            play,
+            Ask(
+                HeartbeatRequest(
+                    "g", generation_id=member.epoch, member_id=member.member_id, group_instance_id=member.instance
+                ),
+                later=5_000,
+            ),
+        )
         for member in group.members
     ]
     return any(
@@ -172,7 +199,9 @@ def a_generation_is_good(search: Search, play: Play) -> bool:
     if not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.NONE:
         return True
     instance = getattr(getattr(play.last, "body", None), "group_instance_id", None)
-    body = HeartbeatRequest("g", answer.generation_id, answer.member_id, instance)
+    body = HeartbeatRequest(
+        "g", generation_id=answer.generation_id, member_id=answer.member_id, group_instance_id=instance
+    )
     beat = _answers([search.take(play, Ask(body))])[0]
     return isinstance(beat, HeartbeatResponse) and beat.error_code is not ErrorCode.ILLEGAL_GENERATION
 
@@ -218,9 +247,18 @@ _ROOM_FOR_TWO = Settings(group_consumer_assignment_interval_ms=0, group_consumer
 _VOTES_FOR_RANGE = (
     Record(
         ConsumerGroupMemberMetadataKey("g", "m1"),
-        ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", ("t",), "", 5_000, "range"),
+        ConsumerGroupMemberMetadataValue(
+            instance_id=None,
+            rack_id=None,
+            client_id="client",
+            client_host="/127.0.0.1",
+            subscribed_topic_names=("t",),
+            subscribed_topic_regex="",
+            rebalance_timeout_ms=5_000,
+            server_assignor="range",
+        ),
     ),
-    Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(2, 0)),
+    Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(2)),
 )
 
 WHOLE = (
@@ -262,7 +300,18 @@ WHOLE = (
     Whole(  # M-TGT-02
         "fault_absent_assignor_elected",
         "",
-        (Ask(ConsumerGroupHeartbeatRequest("g", "m1", 0, None, None, 5_000, ("t",), None, None, ())),),
+        (
+            Ask(
+                ConsumerGroupHeartbeatRequest(
+                    "g",
+                    member_id="m1",
+                    member_epoch=0,
+                    rebalance_timeout_ms=5_000,
+                    subscribed_topic_names=("t",),
+                    topic_partitions=(),
+                )
+            ),
+        ),
         nobody_is_told_of_a_fault,
         1,
         Settings(group_consumer_assignors=("uniform",)),
@@ -309,7 +358,7 @@ WHOLE = (
         somebody_is_told_of_a_bump,
         2,
         Settings(),
-        (Ask(HeartbeatRequest("g", 2, "m1", None), later=5_000),),
+        (Ask(HeartbeatRequest("g", generation_id=2, member_id="m1"), later=5_000),),
     ),
     Whole(  # X-DOWN-09
         "fault_downgrade_reads_unread_metadata",
@@ -343,7 +392,7 @@ WHOLE = (
         (Ask(join("m1", instance="i1")), _classic("c2"), _sync("c2", 3), _classic("", instance="i1")),
         whoever_synced_has_its_share,
         4,
-        shown=tuple(Ask(HeartbeatRequest("g", 3, "c2", None), later=each) for each in (2_000, 6_000)),
+        shown=tuple(Ask(HeartbeatRequest("g", generation_id=3, member_id="c2"), later=each) for each in (2_000, 6_000)),
         also="fault_downgrade_assigns_target",  # else the share is nobody's, and nobody is assigned it
     ),
     Whole(  # X-DOWN-23

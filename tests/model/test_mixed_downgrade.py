@@ -322,7 +322,7 @@ def test_a_downgrade_leaves_topics_in_the_index(profile: Profile, reached: bool)
     scene.beats("p", names=("u",))
     scene.beats("q", names=("u",))
     assert scene.group.refresh is not None
-    scene.step(TopicsChanged(0, (Topic("t", T, 4), TOPICS[1]), 2))
+    scene.step(TopicsChanged(0, (Topic("t", T, 4), TOPICS[1]), version=2))
     assert (scene.group.refresh is None) is reached
 
 
@@ -337,7 +337,7 @@ def test_who_gives_a_topic_up_takes_it_out_of_the_index() -> None:
     scene.beats("p", scene.member("p").epoch, subscribed_topic_names=("u",))
     assert scene.group.refresh is not None
     assert epoch
-    scene.step(TopicsChanged(0, (Topic("t", T, 4), TOPICS[1]), 2))
+    scene.step(TopicsChanged(0, (Topic("t", T, 4), TOPICS[1]), version=2))
     assert scene.group.refresh is not None
 
 
@@ -377,7 +377,7 @@ def test_a_group_that_was_replaced_before_it_was_there_is_listed_once() -> None:
     scene.send(scene.beat("n"))
     shown = []
     for offset in (down, up, up + scene.state.undurable):
-        scene.step(Appended(scene.now, offset))
+        scene.step(Appended(scene.now, offset=offset))
         (reply,) = scene.send(ListGroupsRequest(), version=5).outcome.replies
         assert isinstance(reply.body, ListGroupsResponse)
         shown.append([row.group_type for row in reply.body.groups])

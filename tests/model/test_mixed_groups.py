@@ -38,7 +38,11 @@ class Run:
         settings = replace(Settings(), group_consumer_migration_policy=policy, group_consumer_assignment_interval_ms=0)
         self.model = CoordinatorModel(settings, profile)
         self.state: CoordinatorState = self.model.initial()
-        for event in (TopicsChanged(0, (TOPIC,), 1), LoadStarted(0, 1), Load(0, 1, ())):
+        for event in (
+            TopicsChanged(0, (TOPIC,), version=1),
+            LoadStarted(0, leader_epoch=1),
+            Load(0, leader_epoch=1, records=()),
+        ):
             self.state = self.model.successors(self.state, event)[0].state
         self.asked = 0
         beat = self.ask(self.beat("m1", 0), ConsumerGroupHeartbeatResponse)
@@ -47,8 +51,10 @@ class Run:
     def ask(self, body: RequestBody, answer: type[Body]) -> Body:
         self.asked += 1
         version = 1 if isinstance(body, ConsumerGroupHeartbeatRequest) else 5
-        step = self.model.successors(self.state, Request(0, self.asked, version, "c", "/h", body))[0]
-        durable = self.model.successors(step.state, Appended(0, step.state.durable + step.state.undurable))[0]
+        step = self.model.successors(
+            self.state, Request(0, id=self.asked, version=version, client_id="c", client_host="/h", body=body)
+        )[0]
+        durable = self.model.successors(step.state, Appended(0, offset=step.state.durable + step.state.undurable))[0]
         self.state = durable.state
         replies: tuple[Reply, ...] = (*step.outcome.replies, *durable.outcome.replies)
         found = [reply.body for reply in replies if reply.request_id == self.asked]
@@ -58,13 +64,27 @@ class Run:
     def beat(self, member: str, epoch: int) -> ConsumerGroupHeartbeatRequest:
         owned = () if epoch == 0 else None
         if epoch:
-            return ConsumerGroupHeartbeatRequest("g", member, epoch)
-        return ConsumerGroupHeartbeatRequest("g", member, 0, None, None, 1_000, ("t",), topic_partitions=owned)
+            return ConsumerGroupHeartbeatRequest("g", member_id=member, member_epoch=epoch)
+        return ConsumerGroupHeartbeatRequest(
+            "g",
+            member_id=member,
+            member_epoch=0,
+            rebalance_timeout_ms=1_000,
+            subscribed_topic_names=("t",),
+            topic_partitions=owned,
+        )
 
     def join(self, member: str) -> JoinGroupResponse:
         data = embedded.encode_subscription(embedded.Subscription(("t",)))
         protocols = (Protocol("range", data),)
-        body = JoinGroupRequest("g", 10_000, 20_000, member, None, "consumer", protocols)
+        body = JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=20_000,
+            member_id=member,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
         return self.ask(body, JoinGroupResponse)
 
 
@@ -74,13 +94,21 @@ def test_a_classic_member_joins_syncs_and_is_told_to_come_again() -> None:
     joined = run.join("m2")
     assert (joined.error_code, joined.leader, joined.members) == (ErrorCode.NONE, "", ())
     generation = joined.generation_id
-    late = run.ask(HeartbeatRequest("g", generation - 1, "m2", None), HeartbeatResponse)
+    late = run.ask(HeartbeatRequest("g", generation_id=generation - 1, member_id="m2"), HeartbeatResponse)
     assert late.error_code is ErrorCode.ILLEGAL_GENERATION
-    sync = run.ask(SyncGroupRequest("g", generation, "m2", None, "consumer", "range", ()), SyncGroupResponse)
+    sync = run.ask(
+        SyncGroupRequest(
+            "g", generation_id=generation, member_id="m2", protocol_type="consumer", protocol_name="range"
+        ),
+        SyncGroupResponse,
+    )
     assert (sync.error_code, embedded.decode_assignment(sync.assignment).partitions) == (ErrorCode.NONE, ())
-    assert run.ask(HeartbeatRequest("g", generation, "m2", None), HeartbeatResponse).error_code is ErrorCode.NONE
+    assert (
+        run.ask(HeartbeatRequest("g", generation_id=generation, member_id="m2"), HeartbeatResponse).error_code
+        is ErrorCode.NONE
+    )
     run.ask(run.beat("m3", 0), ConsumerGroupHeartbeatResponse)
-    told = run.ask(HeartbeatRequest("g", generation, "m2", None), HeartbeatResponse)
+    told = run.ask(HeartbeatRequest("g", generation_id=generation, member_id="m2"), HeartbeatResponse)
     assert told.error_code is ErrorCode.REBALANCE_IN_PROGRESS
     assert run.state.around.joins == {("g", "m2")}  # X-HB-04
 
@@ -119,5 +147,5 @@ def test_only_a_group_that_may_be_downgraded_is() -> None:
     epoch = run.join("m2").generation_id
     run.ask(LeaveGroupRequest("g", (LeaveGroupMember("m1"),)), object)
     assert run.state.group("g") is None
-    error = run.ask(HeartbeatRequest("g", epoch, "m2", None), HeartbeatResponse).error_code
+    error = run.ask(HeartbeatRequest("g", generation_id=epoch, member_id="m2"), HeartbeatResponse).error_code
     assert error is ErrorCode.REBALANCE_IN_PROGRESS  # X-HB-03, X-JOIN-22: what m1 held is free

@@ -286,7 +286,7 @@ def test_a_sync_that_is_stored_after_the_upgrade_shows_in_the_old_group() -> Non
     """X-UP-16: readers see the classic group until the upgrade is replicated, Stable once its assignment is."""
     scene, _ = _leader_syncs_then_upgrade()
     assert _listed(scene) == [("classic", "CompletingRebalance")]
-    scene.step(Appended(scene.now, scene.state.durable + 1))
+    scene.step(Appended(scene.now, offset=scene.state.durable + 1))
     assert _listed(scene) == [("classic", "Stable")]
     (reply,) = scene.send(DescribeGroupsRequest(("g",)), version=5).outcome.replies
     assert isinstance(reply.body, DescribeGroupsResponse)

@@ -129,12 +129,32 @@ def _joins(name: str, *owned: TopicPartition, generation: int = -1, instance: st
     """A cooperative client that reads topic t."""
     data = embedded.encode_subscription(embedded.Subscription(("t",), None, owned, generation), 3)
     offers = (Protocol("cooperative-sticky", data),)
-    return Ask(JoinGroupRequest("g", 10_000, 60_000, name, instance, "consumer", offers))
+    return Ask(
+        JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=60_000,
+            member_id=name,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=offers,
+        )
+    )
 
 
 def _syncs(name: str, generation: int, *given: TopicPartition, instance: str | None = None) -> Ask:
     rows = (SyncGroupAssignment(name, embedded.encode_assignment(embedded.Assignment(given))),) if given else ()
-    return Ask(SyncGroupRequest("g", generation, name, instance, "consumer", "cooperative-sticky", rows))
+    return Ask(
+        SyncGroupRequest(
+            "g",
+            generation_id=generation,
+            member_id=name,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocol_name="cooperative-sticky",
+            assignments=rows,
+        )
+    )
 
 
 _C = member_id("i1", 0)
@@ -162,7 +182,7 @@ FAULTS = (
             _joins("c1"),
             _syncs("c1", 3),
             _joins("c2"),
-            Ask(ConsumerGroupHeartbeatRequest("g", "m1", -1)),
+            Ask(ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=-1)),
             Ask(join("m2", ("u",))),
         ),
         nothing_is_given_before_it_is_given_up,

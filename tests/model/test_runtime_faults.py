@@ -139,7 +139,7 @@ FAULTS = (
         (Ask(join("0-x")), Ask(join("x", group="g-0"))),
         everybody_is_watched,
         2,
-        shown=(Ask(ConsumerGroupHeartbeatRequest("g-0", "x", -1)),),
+        shown=(Ask(ConsumerGroupHeartbeatRequest("g-0", member_id="x", member_epoch=-1)),),
     ),
     Whole(  # F-LOAD-02
         "fault_bad_subscription_is_thrown",

@@ -51,7 +51,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
     def _load(self):
         self.epoch += 1
         self.replicated = len(self.core.log)
-        self.feed(Load(self.now, self.epoch, tuple(self.core.log)))
+        self.feed(Load(self.now, leader_epoch=self.epoch, records=tuple(self.core.log)))
 
     def feed(self, event):
         seen = self.core.feed(event)
@@ -59,11 +59,11 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.written = bool(seen.records)
         if self.written and self.prompt:
             self.replicated = len(self.core.log)
-            self.feed(Appended(self.now, self.replicated))
+            self.feed(Appended(self.now, offset=self.replicated))
 
     def ask(self, body, version):
         self.requests += 1
-        self.feed(Request(self.now, self.requests, version, "c", "/h", body))
+        self.feed(Request(self.now, id=self.requests, version=version, client_id="c", client_host="/h", body=body))
 
     @precondition(lambda self: self.core.armed)
     @rule(which=st.sampled_from([0, 0, 1, 2]))
@@ -76,13 +76,13 @@ class CoordinatorMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.tasks)
     @rule(failed=st.booleans())
     def a_task_is_done(self, failed):
-        self.feed(TaskDone(self.now, self.tasks.pop(0), failed))
+        self.feed(TaskDone(self.now, self.tasks.pop(0), failed=failed))
 
     @precondition(lambda self: self.replicated < len(self.core.log))
     @rule()
     def is_replicated(self):
         self.replicated = len(self.core.log)
-        self.feed(Appended(self.now, self.replicated))
+        self.feed(Appended(self.now, offset=self.replicated))
 
     @precondition(lambda self: self.written)
     @rule(error=st.sampled_from([ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER]))
@@ -91,7 +91,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @rule()
     def moves(self):
-        self.feed(Unload(self.now, None))
+        self.feed(Unload(self.now, leader_epoch=None))
         del self.core.log[self.replicated :]
         self.tasks.clear()
         self._load()

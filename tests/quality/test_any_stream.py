@@ -87,7 +87,7 @@ class Stream:
         first, last = m.VERSIONS[type(body)]
         version = last if not self.rarely() else self.pick(first, last + 1, -1)
         number = self.requests if not self.rarely() else self.pick(*range(-2, self.requests + 1))
-        return ev.Request(at_ms, number, version, "c", "/h", body)
+        return ev.Request(at_ms, id=number, version=version, client_id="c", client_host="/h", body=body)
 
     def _member(self, group):
         """Who is known there, and of which generation or epoch."""
@@ -105,20 +105,37 @@ class Stream:
         metadata = b"\0\1\0\0\0\1\0\1a\xff\xff\xff\xff\0\0\0\0"
         protocols = (m.Protocol("range", metadata), m.Protocol("other", b""))[: self.pick(1, 2)]
         instance = self.pick(None, None, None, "i")
-        return m.JoinGroupRequest(group, self.pick(100, 10_000), 500, member_id, instance, "consumer", protocols)
+        return m.JoinGroupRequest(
+            group,
+            session_timeout_ms=self.pick(100, 10_000),
+            rebalance_timeout_ms=500,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
 
     def _sync(self, group):
         member_id, generation = self._member(group)
         shares = tuple(m.SyncGroupAssignment(each, b"share") for each in (member_id, "m"))
-        return m.SyncGroupRequest(group, generation, member_id, None, "consumer", "range", shares)
+        return m.SyncGroupRequest(
+            group,
+            generation_id=generation,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=shares,
+        )
 
     def _heartbeat(self, group):
         member_id, generation = self._member(group)
-        return m.HeartbeatRequest(group, generation, member_id, None)
+        return m.HeartbeatRequest(group, generation_id=generation, member_id=member_id)
 
     def _leave(self, group):
         member_id, _ = self._member(group)
-        return m.LeaveGroupRequest(group, (m.LeaveGroupMember(member_id, self.pick(None, None, "i")),))
+        return m.LeaveGroupRequest(
+            group, (m.LeaveGroupMember(member_id, group_instance_id=self.pick(None, None, "i")),)
+        )
 
     def _beat(self, group):
         member_id, epoch = self._member(group)
@@ -128,7 +145,14 @@ class Stream:
         regex = self.pick(None, None, "a|b", "") if epoch >= 0 else None
         instance = self.pick(None, None, None, "i")
         return c.ConsumerGroupHeartbeatRequest(
-            group, member_id or "x", epoch, instance, None, self.pick(500, 30_000), names, regex, None, owned
+            group,
+            member_id=member_id or "x",
+            member_epoch=epoch,
+            instance_id=instance,
+            rebalance_timeout_ms=self.pick(500, 30_000),
+            subscribed_topic_names=names,
+            subscribed_topic_regex=regex,
+            topic_partitions=owned,
         )
 
     def _admin(self, group):
@@ -149,30 +173,49 @@ class Stream:
 
     def _replicated(self, at_ms):
         end, committed = self.state.end, self.state.committed
-        return ev.Appended(at_ms, end if not self.rarely() else self.pick(end - 1, end + 1, committed, committed - 1))
+        return ev.Appended(
+            at_ms, offset=end if not self.rarely() else self.pick(end - 1, end + 1, committed, committed - 1)
+        )
 
     def _failed(self, at_ms):
         return ev.AppendFailed(at_ms, self.pick(*FAILED))
 
     def _task(self, at_ms):
-        return ev.TaskDone(at_ms, ev.TaskKey(ev.TaskKind.REGEX, self.pick(*GROUPS)), self.pick(False, False, True))
+        return ev.TaskDone(
+            at_ms, ev.TaskKey(ev.TaskKind.REGEX, self.pick(*GROUPS)), failed=self.pick(False, False, True)
+        )
 
     def _topics(self, at_ms):
         self.images += 1
         rows = self.pick(TOPICS[:1], TOPICS[:2], TOPICS[:2], TOPICS, (TOPICS[0],) * 2, ())
-        return ev.TopicsChanged(at_ms, rows, self.images - self.pick(0, 0, 0, 2))
+        return ev.TopicsChanged(at_ms, rows, version=self.images - self.pick(0, 0, 0, 2))
 
     def _config(self, at_ms):
-        config = self.pick(None, ev.GroupConfig(), ev.GroupConfig(50_000, 6_000, 0), ev.GroupConfig(0))
+        config = self.pick(
+            None,
+            ev.GroupConfig(),
+            ev.GroupConfig(
+                consumer_session_timeout_ms=50_000,
+                consumer_heartbeat_interval_ms=6_000,
+                consumer_assignment_interval_ms=0,
+            ),
+            ev.GroupConfig(consumer_session_timeout_ms=0),
+        )
         return ev.GroupConfigChanged(at_ms, self.pick(*GROUPS), config)
 
     def _partition(self, at_ms):
         self.epoch += 1
         if self.state.status is Status.ACTIVE:  # a load now would be late; the watched session takes it for a real one
             late = self.pick(True, False) and not self.watched
-            return ev.LoadStarted(at_ms, self.epoch) if late else ev.Unload(at_ms, self.pick(None, self.epoch + 9, -1))
+            return (
+                ev.LoadStarted(at_ms, leader_epoch=self.epoch)
+                if late
+                else ev.Unload(at_ms, leader_epoch=self.pick(None, self.epoch + 9, -1))
+            )
         kept = tuple(self.log) if self.pick(True, False) else tuple(self.log[: self.state.committed])
-        return self.pick(ev.Load(at_ms, self.epoch, kept), ev.LoadStarted(at_ms, self.epoch))
+        return self.pick(
+            ev.Load(at_ms, leader_epoch=self.epoch, records=kept), ev.LoadStarted(at_ms, leader_epoch=self.epoch)
+        )
 
     def feed(self, event):
         state, kept = self.state, pickle.dumps(self.state)
@@ -218,13 +261,13 @@ def sound(session):
 
 def play(data, protocol, profile, steps=45):
     stream = Stream(data, protocol, profile)
-    stream.feed(ev.TopicsChanged(1, TOPICS[:2], 1))
-    stream.feed(ev.Load(1, 1, ()))
+    stream.feed(ev.TopicsChanged(1, TOPICS[:2], version=1))
+    stream.feed(ev.Load(1, leader_epoch=1, records=()))
     for _ in range(steps):
         stream.feed(stream.next())
     if stream.state.status is Status.ACTIVE:  # INV-REPLAY-01 is looked at by the watched session
-        stream.feed(ev.Unload(stream.now, None))
-        stream.feed(ev.Load(stream.now, 1_000, tuple(stream.log)))
+        stream.feed(ev.Unload(stream.now, leader_epoch=None))
+        stream.feed(ev.Load(stream.now, leader_epoch=1_000, records=tuple(stream.log)))
     return stream
 
 

@@ -71,7 +71,7 @@ class ConsumerCoordinator(CoordinatorMachine):
 
     def tell_topics(self):
         self.image += 1
-        self.feed(TopicsChanged(self.now, tuple(self.topics), self.image))
+        self.feed(TopicsChanged(self.now, tuple(self.topics), version=self.image))
 
     def member(self, member_id):
         view = self.core.consumer_groups.get("g")
@@ -79,7 +79,7 @@ class ConsumerCoordinator(CoordinatorMachine):
         return next((row for row in rows if row.member_id == member_id), None)
 
     def beat(self, member_id, epoch, **fields):
-        self.ask(ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields), 1)
+        self.ask(ConsumerGroupHeartbeatRequest("g", member_id=member_id, member_epoch=epoch, **fields), 1)
 
     @rule(member_id=IDS, instance_id=INSTANCES, names=NAMES, regex=REGEXES, assignor=ASSIGNORS)
     def joins(self, member_id, instance_id, names, regex, assignor):
@@ -185,9 +185,14 @@ class MixedCoordinator(ConsumerCoordinator):
         )
         metadata = encode_subscription(Subscription(names, None, partitions, told))
         body = JoinGroupRequest(
-            "g", 500, 1_000, member_id, instance_id, "consumer",
-            (Protocol("range", metadata), Protocol("roundrobin", metadata)),
-        )  # fmt: skip
+            "g",
+            session_timeout_ms=500,
+            rebalance_timeout_ms=1_000,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type="consumer",
+            protocols=(Protocol("range", metadata), Protocol("roundrobin", metadata)),
+        )
         made = self.core._choices.made
         self.ask(body, version)
         if self.core._choices.made > made:
@@ -244,17 +249,31 @@ class MixedCoordinator(ConsumerCoordinator):
             SyncGroupAssignment(name, encode_assignment(Assignment(tuple(every[place :: len(ids)]))))
             for place, name in enumerate(ids)
         )
-        self.ask(SyncGroupRequest("g", generation - late, member_id, instance_id, "consumer", "range", shares), 5)
+        self.ask(
+            SyncGroupRequest(
+                "g",
+                generation_id=generation - late,
+                member_id=member_id,
+                group_instance_id=instance_id,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=shares,
+            ),
+            5,
+        )
 
     @rule(who=WHO, late=st.booleans())
     def heartbeats_as_classic(self, who, late):
         member_id, instance_id, generation, _ = self.somebody(who)
-        self.ask(HeartbeatRequest("g", generation - late, member_id, instance_id), 4)
+        self.ask(
+            HeartbeatRequest("g", generation_id=generation - late, member_id=member_id, group_instance_id=instance_id),
+            4,
+        )
 
     @rule(who=WHO)
     def leaves_as_classic(self, who):
         member_id, instance_id, _, _ = self.somebody(who)
-        self.ask(LeaveGroupRequest("g", (LeaveGroupMember(member_id, instance_id),)), 5)
+        self.ask(LeaveGroupRequest("g", (LeaveGroupMember(member_id, group_instance_id=instance_id),)), 5)
 
 
 ConsumerCoordinator.TestCase.settings = chosen(250, 40)

@@ -52,27 +52,61 @@ class Coordinator(CoordinatorMachine):
 
     @rule(group=GROUPS, protocols=LISTS, version=st.sampled_from([3, 5, 9]))
     def joins(self, group, protocols, version):
-        self.ask(JoinGroupRequest(group, 500, 1_000, "", None, "consumer", protocols), version)
+        self.ask(
+            JoinGroupRequest(
+                group,
+                session_timeout_ms=500,
+                rebalance_timeout_ms=1_000,
+                member_id="",
+                protocol_type="consumer",
+                protocols=protocols,
+            ),
+            version,
+        )
 
     @rule(group=GROUPS, instance=st.sampled_from(["i", "j"]), protocols=LISTS)
     def static_joins(self, group, instance, protocols):
-        self.ask(JoinGroupRequest(group, 500, 1_000, "", instance, "consumer", protocols), 9)
+        self.ask(
+            JoinGroupRequest(
+                group,
+                session_timeout_ms=500,
+                rebalance_timeout_ms=1_000,
+                member_id="",
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocols=protocols,
+            ),
+            9,
+        )
 
     @rule(group=GROUPS, who=WHO, instance=st.sampled_from([None, None, "i"]), protocols=LISTS)
     def rejoins(self, group, who, instance, protocols):
         member_id, _, _ = self.somebody(group, who)
-        self.ask(JoinGroupRequest(group, 500, 1_000, member_id, instance, "consumer", protocols), 9)
+        self.ask(
+            JoinGroupRequest(
+                group,
+                session_timeout_ms=500,
+                rebalance_timeout_ms=1_000,
+                member_id=member_id,
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocols=protocols,
+            ),
+            9,
+        )
 
     @rule(group=GROUPS, who=WHO, late=st.booleans(), data=st.binary(max_size=1))
     def syncs(self, group, who, late, data):
         member_id, generation, members = self.somebody(group, who)
         shares = tuple(SyncGroupAssignment(each, data) for each in members)
-        self.ask(SyncGroupRequest(group, generation - late, member_id, None, None, None, shares), 3)
+        self.ask(SyncGroupRequest(group, generation_id=generation - late, member_id=member_id, assignments=shares), 3)
 
     @rule(group=GROUPS, who=WHO, late=st.booleans(), instance=st.sampled_from([None, "i"]))
     def heartbeats(self, group, who, late, instance):
         member_id, generation, _ = self.somebody(group, who)
-        self.ask(HeartbeatRequest(group, generation - late, member_id, instance), 4)
+        self.ask(
+            HeartbeatRequest(group, generation_id=generation - late, member_id=member_id, group_instance_id=instance), 4
+        )
 
     @rule(group=GROUPS, who=WHO)
     def leaves(self, group, who):

@@ -108,7 +108,7 @@ def test_a_log_that_is_compacted_while_it_is_read_is_found() -> None:
 
 
 #: what a group has that no record tells of (F-REPLAY-11)
-SAYS_NOTHING = (ConsumerGroupMetadataValue(1, 0), ConsumerGroupTargetAssignmentMetadataValue(1, 0))
+SAYS_NOTHING = (ConsumerGroupMetadataValue(1), ConsumerGroupTargetAssignmentMetadataValue(1))
 
 
 @EACH
@@ -163,7 +163,13 @@ def test_a_reader_behind_the_cleaner_finds_old_records_and_no_later_ones() -> No
 
 def _log(*names: str) -> Log:
     """Records of groups, by group and generation."""
-    records = [Record(GroupMetadataKey(name[0]), GroupMetadataValue("", int(name[1]), None, None, 0)) for name in names]
+    records = [
+        Record(
+            GroupMetadataKey(name[0]),
+            GroupMetadataValue("", generation=int(name[1]), protocol=None, leader=None, current_state_timestamp=0),
+        )
+        for name in names
+    ]
     return Log(tuple(records), tuple(range(len(records))), len(records))
 
 

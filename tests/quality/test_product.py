@@ -125,15 +125,27 @@ def test_any_event_in_any_state_is_handled_or_refused_and_never_breaks_the_table
         member, now = pair.member, 10**12 + 1
         states.add(member.state)
         events = [
-            ev.Poll(now), ev.Subscribe(now, frozenset("u")), ev.SubscribePattern(now, "t.*"), ev.Unsubscribe(now),
-            ev.EnforceRebalance(now), ev.Close(now), ev.ListenerDone(now), ev.CoordinatorLost(now),
-            ev.CoordinatorFound(now, 7), ev.LookupFailed(now, None), ev.RequestLost(now, 99),
+            ev.Poll(now),
+            ev.Subscribe(now, frozenset("u")),
+            ev.SubscribePattern(now, "t.*"),
+            ev.Unsubscribe(now),
+            ev.EnforceRebalance(now),
+            ev.Close(now),
+            ev.ListenerDone(now),
+            ev.CoordinatorLost(now),
+            ev.CoordinatorFound(now, node=7),
+            ev.LookupFailed(now, None),
+            ev.RequestLost(now, request_id=99),
             ev.MetadataChanged(now, ()),
             ev.LookupFailed(now, ErrorCode.GROUP_AUTHORIZATION_FAILED),
-            ev.CommitFinished(now, 99, ev.CommitResult.DONE), ev.Answered(now, 99, HeartbeatResponse(ErrorCode.NONE)),
+            ev.CommitFinished(now, commit_id=99, result=ev.CommitResult.DONE),
+            ev.Answered(now, request_id=99, body=HeartbeatResponse(ErrorCode.NONE)),
             *(ev.MemberTimerFired(now, timer) for timer in ev.MemberTimer),
-            *(ev.Answered(now, sent.request_id, HeartbeatResponse(ErrorCode.NONE)) for sent in member.sent),
-        ]  # fmt: skip
+            *(
+                ev.Answered(now, request_id=sent.request_id, body=HeartbeatResponse(ErrorCode.NONE))
+                for sent in member.sent
+            ),
+        ]
         for event in events:
             kept = member._replace()
             try:

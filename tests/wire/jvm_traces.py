@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 RANGE = (Protocol("range", b"\x00m\xff"),)
 #: what these tests say of Kafka, they say of this release
 RELEASE = "4.3.1"
-LOADED = Load(0, 1, ())
+LOADED = Load(0, leader_epoch=1, records=())
 
 
 def require_harness(version: str = RELEASE) -> None:
@@ -43,7 +43,9 @@ def require_harness(version: str = RELEASE) -> None:
 
 
 def request(at_ms: int, number: int, version: int, body: RequestBody, denied: frozenset[str] = frozenset()) -> Request:
-    return Request(at_ms, number, version, "client", "/127.0.0.1", body, denied)
+    return Request(
+        at_ms, id=number, version=version, client_id="client", client_host="/127.0.0.1", body=body, denied=denied
+    )
 
 
 def join(
@@ -58,17 +60,37 @@ def join(
     rebalance: int = 60_000,
     version: int = 9,
 ) -> Request:
-    body = JoinGroupRequest(group, session, rebalance, member, instance, "consumer", protocols)
+    body = JoinGroupRequest(
+        group,
+        session_timeout_ms=session,
+        rebalance_timeout_ms=rebalance,
+        member_id=member,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=protocols,
+    )
     return request(at_ms, number, version, body)
 
 
 def sync(at_ms: int, number: int, member: str, generation: int = 1, *, given: bytes | None = None) -> Request:
     assignments = () if given is None else (SyncGroupAssignment(member, given),)
-    return request(at_ms, number, 5, SyncGroupRequest("g", generation, member, None, "consumer", "range", assignments))
+    return request(
+        at_ms,
+        number,
+        5,
+        SyncGroupRequest(
+            "g",
+            generation_id=generation,
+            member_id=member,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=assignments,
+        ),
+    )
 
 
 def heartbeat(at_ms: int, number: int, member: str, generation: int = 1, *, group: str = "g") -> Request:
-    return request(at_ms, number, 4, HeartbeatRequest(group, generation, member, None))
+    return request(at_ms, number, 4, HeartbeatRequest(group, generation_id=generation, member_id=member))
 
 
 def leave(at_ms: int, number: int, *members: str, version: int = 5) -> Request:

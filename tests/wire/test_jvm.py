@@ -66,11 +66,11 @@ JOIN = TimerKey(TimerKind.JOIN, "g")
 STABLE: list[Event] = [
     LOADED,
     join(10, 1),
-    Appended(11, 1),
+    Appended(11, offset=1),
     join(12, 2, M0),
     TimerFired(3_012, JOIN),
     sync(3_013, 3, M0, given=b"\x01\xfe"),
-    Appended(3_014, 2),
+    Appended(3_014, offset=2),
 ]
 
 
@@ -94,7 +94,12 @@ def test_join_sync_heartbeat_come_back_with_every_field(kafka: KafkaJvm) -> None
     assert only(seen[1]).body == JoinGroupResponse(
         ErrorCode.MEMBER_ID_REQUIRED, protocol_name=None, member_id=M0
     )  # C-JOIN-34
-    assert seen[1].records == (Record(GroupMetadataKey("g"), GroupMetadataValue("", 0, None, None, 10)),)  # C-JOIN-16
+    assert seen[1].records == (
+        Record(
+            GroupMetadataKey("g"),
+            GroupMetadataValue("", generation=0, protocol=None, leader=None, current_state_timestamp=10),
+        ),
+    )  # C-JOIN-16
     assert seen[1].timers == {session(M0): 10_010, operation(1): 5_010}
     assert seen[2].timers == {operation(1): None}
     assert seen[3].timers == {session(M0): 300_012, JOIN: 3_012}  # C-JOIN-40, C-JOIN-43
@@ -103,11 +108,24 @@ def test_join_sync_heartbeat_come_back_with_every_field(kafka: KafkaJvm) -> None
     assert joined.request_id == 2
     assert isinstance(joined.body, JoinGroupResponse)
     assert joined.body.members[0].metadata == RANGE[0].metadata
-    stored = GroupMetadataMember(M0, None, "client", "/127.0.0.1", 60_000, 10_000, RANGE[0].metadata, b"\x01\xfe")
-    value = GroupMetadataValue("consumer", 1, "range", M0, 3_012, (stored,))
+    stored = GroupMetadataMember(
+        M0,
+        group_instance_id=None,
+        client_id="client",
+        client_host="/127.0.0.1",
+        rebalance_timeout=60_000,
+        session_timeout=10_000,
+        subscription=RANGE[0].metadata,
+        assignment=b"\x01\xfe",
+    )
+    value = GroupMetadataValue(
+        "consumer", generation=1, protocol="range", leader=M0, current_state_timestamp=3_012, members=(stored,)
+    )
     assert seen[5].records == (Record(GroupMetadataKey("g"), value),)
     assert seen[5].replies == ()  # F-RT-21
-    assert only(seen[6]).body == SyncGroupResponse(ErrorCode.NONE, "consumer", "range", b"\x01\xfe")
+    assert only(seen[6]).body == SyncGroupResponse(
+        ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=b"\x01\xfe"
+    )
     view = groups(seen)["g"]
     assert view.state is GroupState.STABLE
     assert view.members[0].assignment == b"\x01\xfe"
@@ -169,7 +187,7 @@ def test_a_failed_append_is_seen_in_its_own_event(kafka: KafkaJvm, error: ErrorC
 
 def test_a_failed_append_frees_its_offset(kafka: KafkaJvm) -> None:
     failed = AppendFailed(1, ErrorCode.KAFKA_STORAGE_ERROR)
-    seen = run(kafka, LOADED, join(1, 1), failed, join(2, 2), Appended(3, 1), Appended(4, 2))
+    seen = run(kafka, LOADED, join(1, 1), failed, join(2, 2), Appended(3, offset=1), Appended(4, offset=2))
     assert seen[4].timers == {operation(2): None}
     assert seen[5].error == "OffsetBeyondLog"
 
@@ -182,7 +200,7 @@ def test_an_append_that_is_not_replicated_in_time(kafka: KafkaJvm) -> None:
 
 
 def test_a_write_of_a_timer_is_named_after_its_event(kafka: KafkaJvm) -> None:
-    seen = run(kafka, *STABLE, TimerFired(13_014, session(M0)), Appended(13_015, 3))
+    seen = run(kafka, *STABLE, TimerFired(13_014, session(M0)), Appended(13_015, offset=3))
     assert len(seen[7].records) == 1
     assert seen[7].timers == {session(M0): None, operation(-8): 18_014}
     assert seen[8].timers == {operation(-8): None}
@@ -196,23 +214,51 @@ def test_a_parked_request_fails_with_earlier_writes(kafka: KafkaJvm) -> None:
 
 
 def loaded_group() -> Record:
-    member = GroupMetadataMember("m", "i", "client", "/10.0.0.1", 60_000, 20_000, b"s", b"assigned")
-    return Record(GroupMetadataKey("g"), GroupMetadataValue("consumer", 7, "range", "m", 5, (member,)))
+    member = GroupMetadataMember(
+        "m",
+        group_instance_id="i",
+        client_id="client",
+        client_host="/10.0.0.1",
+        rebalance_timeout=60_000,
+        session_timeout=20_000,
+        subscription=b"s",
+        assignment=b"assigned",
+    )
+    return Record(
+        GroupMetadataKey("g"),
+        GroupMetadataValue(
+            "consumer", generation=7, protocol="range", leader="m", current_state_timestamp=5, members=(member,)
+        ),
+    )
 
 
 def test_load_restores_what_the_log_holds(kafka: KafkaJvm) -> None:
     gone = Record(GroupMetadataKey("other"), None)
-    seen = run(kafka, LoadStarted(0, 3), Load(10, 3, (loaded_group(), gone)), sync(11, 1, "m", 7))
+    seen = run(
+        kafka,
+        LoadStarted(0, leader_epoch=3),
+        Load(10, leader_epoch=3, records=(loaded_group(), gone)),
+        sync(11, 1, "m", 7),
+    )
     assert seen[0].groups == {}
     view = groups(seen)["g"]
     assert (view.state, view.generation_id, view.leader) == (GroupState.STABLE, 7, "m")
     assert view.members[0].client_host == "/10.0.0.1"
     assert armed(seen[:2]) == {session("m"): 20_010}  # C-TMR-13
-    assert only(seen[2]).body == SyncGroupResponse(ErrorCode.NONE, "consumer", "range", b"assigned")
+    assert only(seen[2]).body == SyncGroupResponse(
+        ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=b"assigned"
+    )
 
 
 def test_requests_while_loading_and_without_the_partition(kafka: KafkaJvm) -> None:
-    events = [heartbeat(0, 1, "m"), LoadStarted(1, 1), heartbeat(2, 2, "m"), join(3, 3), LoadFailed(4, 1), join(5, 4)]
+    events = [
+        heartbeat(0, 1, "m"),
+        LoadStarted(1, leader_epoch=1),
+        heartbeat(2, 2, "m"),
+        join(3, 3),
+        LoadFailed(4, leader_epoch=1),
+        join(5, 4),
+    ]
     seen = run(kafka, *events)
     codes = [observation.replies[0].body.error_code if observation.replies else None for observation in seen]  # type: ignore[union-attr]
     assert codes == [
@@ -226,7 +272,15 @@ def test_requests_while_loading_and_without_the_partition(kafka: KafkaJvm) -> No
 
 
 def test_unload_answers_what_is_parked_and_forgets_the_groups(kafka: KafkaJvm) -> None:
-    seen = run(kafka, *STABLE[:4], Unload(20, 1), Unload(21, 2), join(22, 3), Load(23, 2, ()), join(24, 4))
+    seen = run(
+        kafka,
+        *STABLE[:4],
+        Unload(20, leader_epoch=1),
+        Unload(21, leader_epoch=2),
+        join(22, 3),
+        Load(23, leader_epoch=2, records=()),
+        join(24, 4),
+    )
     assert seen[4].replies == ()  # F-LOAD-03
     assert only(seen[5]).body == JoinGroupResponse(ErrorCode.NOT_COORDINATOR, protocol_name=None, member_id=M0)
     assert groups(seen[:6]) == {}
@@ -239,7 +293,7 @@ def test_unload_answers_what_is_parked_and_forgets_the_groups(kafka: KafkaJvm) -
 def test_a_request_of_two_operations_keeps_its_name(kafka: KafkaJvm) -> None:
     """DeleteGroups looks for share groups first, which waits for earlier writes, then deletes (C-ADM-09)."""
     delete = request(2, 2, 2, DeleteGroupsRequest(("g", "none")))
-    seen = run(kafka, LOADED, join(1, 1), delete, Appended(3, 1), Appended(4, 2))
+    seen = run(kafka, LOADED, join(1, 1), delete, Appended(3, offset=1), Appended(4, offset=2))
     assert seen[2].timers == {operation(2): 5_002}
     assert seen[3].records == (Record(GroupMetadataKey("g"), None),)
     assert seen[3].timers == {operation(1): None, operation(2): 5_003}
@@ -257,13 +311,20 @@ def test_answers_hold_only_what_their_version_carries(kafka: KafkaJvm) -> None:
     joined = only(seen[2]).body
     assert isinstance(joined, JoinGroupResponse)
     assert (joined.protocol_type, joined.protocol_name) == (None, "range")
-    left = run(kafka, *STABLE, leave(4_000, 4, M0, version=2), Appended(4_001, 3))
+    left = run(kafka, *STABLE, leave(4_000, 4, M0, version=2), Appended(4_001, offset=3))
     assert only(left[-1]).body == LeaveGroupResponse(ErrorCode.NONE)
 
 
 def test_refused_rights(kafka: KafkaJvm) -> None:
     denied = frozenset({"g"})
-    body = JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", RANGE)
+    body = JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=RANGE,
+    )
     asked = [
         request(1, 1, 9, body, denied),
         request(2, 2, 6, DescribeGroupsRequest(("g", "h")), denied),
@@ -283,10 +344,10 @@ def test_refused_rights(kafka: KafkaJvm) -> None:
 
 
 def test_list_shows_groups_by_their_committed_state(kafka: KafkaJvm) -> None:
-    listing = request(20, 20, 5, ListGroupsRequest(("stable",), ()))
+    listing = request(20, 20, 5, ListGroupsRequest(states_filter=("stable",)))
     seen = run(kafka, *STABLE, replace(listing, at_ms=4_000))
     assert only(seen[-1]).body == ListGroupsResponse(
-        ErrorCode.NONE, (ListedGroup("g", "consumer", "Stable", "classic"),)
+        ErrorCode.NONE, (ListedGroup("g", protocol_type="consumer", group_state="Stable", group_type="classic"),)
     )
 
 
@@ -300,7 +361,21 @@ def test_timers_of_groups_and_members_with_hyphens(kafka: KafkaJvm) -> None:
 
 
 def test_hosts_keep_their_names(kafka: KafkaJvm) -> None:
-    odd = Request(1, 1, 3, "client", "a host", JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", RANGE))
+    odd = Request(
+        1,
+        id=1,
+        version=3,
+        client_id="client",
+        client_host="a host",
+        body=JoinGroupRequest(
+            "g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=60_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=RANGE,
+        ),
+    )
     seen = run(kafka, LOADED, odd)
     assert groups(seen)["g"].members[0].client_host == "a host"
 

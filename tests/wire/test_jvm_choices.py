@@ -30,8 +30,16 @@ def kafka() -> Iterator[KafkaJvm]:
 
 
 def join(at_ms: int, number: int, member: str, regex: str) -> ev.Request:
-    body = ConsumerGroupHeartbeatRequest("g", member, 0, None, None, 5_000, None, regex, "uniform", ())
-    return ev.Request(at_ms, number, 1, "client", "/127.0.0.1", body)
+    body = ConsumerGroupHeartbeatRequest(
+        "g",
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout_ms=5_000,
+        subscribed_topic_regex=regex,
+        server_assignor="uniform",
+        topic_partitions=(),
+    )
+    return ev.Request(at_ms, id=number, version=1, client_id="client", client_host="/127.0.0.1", body=body)
 
 
 def test_whose_topics_are_taken_decides_which_share_a_bucket(kafka: KafkaJvm) -> None:
@@ -41,8 +49,8 @@ def test_whose_topics_are_taken_decides_which_share_a_bucket(kafka: KafkaJvm) ->
     topics = (ev.Topic("orders", ONE, 2), ev.Topic("orders-us", OTHER, 2))
     settings = Settings(group_consumer_assignment_interval_ms=0, group_consumer_assignors=("uniform",))
     events = [
-        ev.TopicsChanged(0, topics, 1),
-        ev.Load(0, 1, ()),
+        ev.TopicsChanged(0, topics, version=1),
+        ev.Load(0, leader_epoch=1, records=()),
         join(0, 1, "Aa", "orders.*"),
         ev.TaskDone(1, ev.TaskKey(ev.TaskKind.REGEX, "g"), failed=False),
         join(2, 2, "BB", "audit"),

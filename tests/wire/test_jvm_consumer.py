@@ -32,7 +32,7 @@ pytestmark = pytest.mark.jvm
 
 ORDERS, CLICKS = b"\x01" * 16, b"\x02" * 16
 TOPICS = (ev.Topic("orders", ORDERS, 3), ev.Topic("clicks", CLICKS, 1))
-START = (ev.TopicsChanged(0, TOPICS, 1), ev.Load(0, 1, ()))
+START = (ev.TopicsChanged(0, TOPICS, version=1), ev.Load(0, leader_epoch=1, records=()))
 REGEX = ev.TaskKey(ev.TaskKind.REGEX, "g")
 SEEDS = range(6)
 DOCS = Path(__file__).parents[2] / "docs"
@@ -54,7 +54,16 @@ def old() -> Iterator[KafkaJvm]:
 
 
 def request(at_ms: int, number: int, body: RequestBody, version: int = 1, denied: Sequence[str] = ()) -> ev.Request:
-    return ev.Request(at_ms, number, version, "client", "/127.0.0.1", body, frozenset(), frozenset(denied))
+    return ev.Request(
+        at_ms,
+        id=number,
+        version=version,
+        client_id="client",
+        client_host="/127.0.0.1",
+        body=body,
+        denied=frozenset(),
+        denied_topics=frozenset(denied),
+    )
 
 
 def join(
@@ -69,7 +78,18 @@ def join(
     version: int = 1,
     denied: Sequence[str] = (),
 ) -> ev.Request:
-    body = c.ConsumerGroupHeartbeatRequest(group, member, 0, instance, "rack", 5_000, names, regex, "range", ())
+    body = c.ConsumerGroupHeartbeatRequest(
+        group,
+        member_id=member,
+        member_epoch=0,
+        instance_id=instance,
+        rack_id="rack",
+        rebalance_timeout_ms=5_000,
+        subscribed_topic_names=names,
+        subscribed_topic_regex=regex,
+        server_assignor="range",
+        topic_partitions=(),
+    )
     return request(at_ms, number, body, version, denied)
 
 
@@ -77,7 +97,9 @@ def beat(
     at_ms: int, number: int, member: str = "m", epoch: int = 2, *, group: str = "g", instance: str | None = None,
     owned: tuple[c.TopicPartitions, ...] | None = None,
 ) -> ev.Request:  # fmt: skip
-    body = c.ConsumerGroupHeartbeatRequest(group, member, epoch, instance, topic_partitions=owned)
+    body = c.ConsumerGroupHeartbeatRequest(
+        group, member_id=member, member_epoch=epoch, instance_id=instance, topic_partitions=owned
+    )
     return request(at_ms, number, body)
 
 
@@ -119,24 +141,38 @@ def reply(seen: Observation) -> c.ConsumerGroupHeartbeatResponse:
 
 
 def test_a_first_member_writes_its_records_and_is_answered_when_they_are_replicated(kafka: KafkaJvm) -> None:
-    joined, told = run(kafka, join(10, 1, instance="i"), ev.Appended(11, 5))[2:]
+    joined, told = run(kafka, join(10, 1, instance="i"), ev.Appended(11, offset=5))[2:]
     hash_ = joined.records[1].value.metadata_hash  # type: ignore[union-attr]
     assert hash_ != 0
-    held = r.AssignedPartitions(ORDERS, (0, 1, 2), (2, 2, 2))
+    held = r.AssignedPartitions(ORDERS, (0, 1, 2), assignment_epochs=(2, 2, 2))
     assert joined.records == (
         Record(
             r.ConsumerGroupMemberMetadataKey("g", "m"),
-            r.ConsumerGroupMemberMetadataValue("i", "rack", "client", "/127.0.0.1", ("orders",), "", 5_000, "range"),
+            r.ConsumerGroupMemberMetadataValue(
+                instance_id="i",
+                rack_id="rack",
+                client_id="client",
+                client_host="/127.0.0.1",
+                subscribed_topic_names=("orders",),
+                subscribed_topic_regex="",
+                rebalance_timeout_ms=5_000,
+                server_assignor="range",
+            ),
         ),
-        Record(r.ConsumerGroupMetadataKey("g"), r.ConsumerGroupMetadataValue(2, hash_)),
+        Record(r.ConsumerGroupMetadataKey("g"), r.ConsumerGroupMetadataValue(2, metadata_hash=hash_)),
         Record(
             r.ConsumerGroupTargetAssignmentMemberKey("g", "m"),
             r.ConsumerGroupTargetAssignmentMemberValue((c.TopicPartitions(ORDERS, (0, 1, 2)),)),
         ),
-        Record(r.ConsumerGroupTargetAssignmentMetadataKey("g"), r.ConsumerGroupTargetAssignmentMetadataValue(2, 10)),
+        Record(
+            r.ConsumerGroupTargetAssignmentMetadataKey("g"),
+            r.ConsumerGroupTargetAssignmentMetadataValue(2, assignment_timestamp=10),
+        ),
         Record(
             r.ConsumerGroupCurrentMemberAssignmentKey("g", "m"),
-            r.ConsumerGroupCurrentMemberAssignmentValue(2, 0, 0, (held,), ()),
+            r.ConsumerGroupCurrentMemberAssignmentValue(
+                2, previous_member_epoch=0, state=0, assigned_partitions=(held,), partitions_pending_revocation=()
+            ),
         ),
     )
     assert joined.timers == {
@@ -150,7 +186,11 @@ def test_a_first_member_writes_its_records_and_is_answered_when_they_are_replica
     assert (view.members[0].assigned, view.members[0].server_assignor) == ((held,), "range")
     assert view.refresh_deadline is None  # the group that set it is not the one that replay made
     assert reply(told) == c.ConsumerGroupHeartbeatResponse(
-        ErrorCode.NONE, None, "m", 2, 5_000, (c.TopicPartitions(ORDERS, (0, 1, 2)),)
+        ErrorCode.NONE,
+        member_id="m",
+        member_epoch=2,
+        heartbeat_interval_ms=5_000,
+        assignment=(c.TopicPartitions(ORDERS, (0, 1, 2)),),
     )
 
 
@@ -161,8 +201,8 @@ def test_a_release_does_what_it_does(old: KafkaJvm) -> None:
     assert kinds[r.ConsumerGroupPartitionMetadataKey] == r.ConsumerGroupPartitionMetadataValue(
         (r.TopicMetadata(ORDERS, "orders", 3),)
     )
-    assert kinds[r.ConsumerGroupMetadataKey] == r.ConsumerGroupMetadataValue(1, 0)
-    assert kinds[r.ConsumerGroupTargetAssignmentMetadataKey] == r.ConsumerGroupTargetAssignmentMetadataValue(1, 0)
+    assert kinds[r.ConsumerGroupMetadataKey] == r.ConsumerGroupMetadataValue(1)
+    assert kinds[r.ConsumerGroupTargetAssignmentMetadataKey] == r.ConsumerGroupTargetAssignmentMetadataValue(1)
     view = views([joined])["g"]
     assert (view.metadata_hash, view.legacy_metadata) == (0, True)
     assert view.members[0].assigned == (r.AssignedPartitions(ORDERS, (0, 1, 2)),)
@@ -193,7 +233,8 @@ def test_a_regex_is_resolved_when_the_trace_says_so(kafka: KafkaJvm) -> None:
     assert views(seen[:4])["g"].regexes == ()
     assert seen[4].records == (
         Record(
-            r.ConsumerGroupRegularExpressionKey("g", "o.*"), r.ConsumerGroupRegularExpressionValue(("orders",), 1, 500)
+            r.ConsumerGroupRegularExpressionKey("g", "o.*"),
+            r.ConsumerGroupRegularExpressionValue(("orders",), version=1, timestamp=500),
         ),
         Record(r.ConsumerGroupMetadataKey("g"), seen[4].records[1].value),
     )
@@ -212,8 +253,12 @@ def test_a_resolution_that_fails_is_started_again(kafka: KafkaJvm) -> None:
 
 def test_a_task_ends_with_the_partition(kafka: KafkaJvm) -> None:
     seen = run(
-        kafka, join(0, 1, names=None, regex="o.*"), ev.Unload(1, 2), ev.Load(2, 3, ()), ev.TaskDone(3, REGEX),
-    )  # fmt: skip
+        kafka,
+        join(0, 1, names=None, regex="o.*"),
+        ev.Unload(1, leader_epoch=2),
+        ev.Load(2, leader_epoch=3, records=()),
+        ev.TaskDone(3, REGEX),
+    )
     assert seen[-1].error == "NoSuchTask"
 
 
@@ -223,7 +268,7 @@ def test_topics_that_the_member_may_not_describe(kafka: KafkaJvm) -> None:
     assert reply(by_name).error_code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     seen = run(
         kafka, join(0, 1, names=None, regex=".*", denied=["orders"]), ev.TaskDone(1, REGEX),
-        beat(1_001, 2, epoch=1), ev.Appended(1_002, 7),
+        beat(1_001, 2, epoch=1), ev.Appended(1_002, offset=7),
         request(1_003, 3, c.ConsumerGroupDescribeRequest(("g",)), denied=["clicks"]),
         request(1_004, 4, c.ConsumerGroupDescribeRequest(("g",)), denied=["orders"]),
     )  # fmt: skip
@@ -240,16 +285,26 @@ def test_topics_grow_move_and_are_made_anew(kafka: KafkaJvm) -> None:
     moved = (ev.Topic("orders", ORDERS, 4, (frozenset({"a", "b"}),) * 4),)
     anew = (ev.Topic("orders", CLICKS, 4),)
     seen = run(
-        kafka, join(0, 1), ev.TopicsChanged(2_000, grown, 2), beat(2_001, 2), ev.TopicsChanged(4_000, moved, 3),
-        beat(4_001, 3, epoch=3), ev.TopicsChanged(6_000, anew, 4), beat(6_001, 4, epoch=4, owned=()),
-        ev.TopicsChanged(8_000, anew, 5), beat(8_001, 5, epoch=5), ev.TopicsChanged(9_000, (), 6),
+        kafka,
+        join(0, 1),
+        ev.TopicsChanged(2_000, grown, version=2),
+        beat(2_001, 2),
+        ev.TopicsChanged(4_000, moved, version=3),
+        beat(4_001, 3, epoch=3),
+        ev.TopicsChanged(6_000, anew, version=4),
+        beat(6_001, 4, epoch=4, owned=()),
+        ev.TopicsChanged(8_000, anew, version=5),
+        beat(8_001, 5, epoch=5),
+        ev.TopicsChanged(9_000, (), version=6),
         beat(9_002, 6, epoch=5),
-    )  # fmt: skip
+    )
     epochs = [view.group_epoch for one in seen for view in one.consumer_groups.values() if view and one.records]
     assert epochs == [2, 3, 4, 5, 6]
-    assert views(seen[:9])["g"].members[0].assigned == (r.AssignedPartitions(CLICKS, (0, 1, 2, 3), (5,) * 4),)
+    assert views(seen[:9])["g"].members[0].assigned == (
+        r.AssignedPartitions(CLICKS, (0, 1, 2, 3), assignment_epochs=(5,) * 4),
+    )
     assert views(seen)["g"].metadata_hash == 0
-    (refused,) = run(kafka, ev.TopicsChanged(1, (ev.Topic("orders", ORDERS, 3),), 2))[2:]
+    (refused,) = run(kafka, ev.TopicsChanged(1, (ev.Topic("orders", ORDERS, 3),), version=2))[2:]
     assert refused.error is None
 
 
@@ -260,8 +315,14 @@ def test_a_group_has_its_own_configuration_and_no_other_trace_has_it(kafka: Kafk
         kafka, ev.GroupConfigChanged(0, "g", config), join(1, 1), ev.GroupConfigChanged(2, "g", None), beat(3, 2)
     )
     assert [armed(seen[:n])[session("g", "m")] for n in (4, 6)] == [60_001, 45_003]
-    assert reply(run(kafka, ev.GroupConfigChanged(0, "g", config), join(1, 1), ev.Appended(2, 5))[-1]) == (
-        c.ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m", 2, 7_000, (c.TopicPartitions(ORDERS, (0, 1, 2)),))
+    assert reply(run(kafka, ev.GroupConfigChanged(0, "g", config), join(1, 1), ev.Appended(2, offset=5))[-1]) == (
+        c.ConsumerGroupHeartbeatResponse(
+            ErrorCode.NONE,
+            member_id="m",
+            member_epoch=2,
+            heartbeat_interval_ms=7_000,
+            assignment=(c.TopicPartitions(ORDERS, (0, 1, 2)),),
+        )
     )
     assert armed(run(kafka, join(1, 1)))[session("g", "m")] == 45_001
 
@@ -307,7 +368,7 @@ def test_timers_of_two_groups_can_have_one_key(kafka: KafkaJvm) -> None:
 
 def test_groups_of_both_kinds_are_listed_and_described(kafka: KafkaJvm) -> None:
     seen = run(
-        kafka, join(0, 1), ev.Appended(1, 5), request(2, 2, ListGroupsRequest((), ("consumer",)), 5),
+        kafka, join(0, 1), ev.Appended(1, offset=5), request(2, 2, ListGroupsRequest(types_filter=("consumer",)), 5),
         request(3, 3, DescribeGroupsRequest(("g",)), 6),
     )  # fmt: skip
     listed = seen[-2].replies[0].body
@@ -352,7 +413,9 @@ def test_what_kafka_wrote_it_loads_as_we_hand_it_back(made: list[Generated], kaf
         if not isinstance(owned[-1], ev.Load):
             continue
         topics = [event for event in trace.events if isinstance(event, ev.TopicsChanged)][-1:]
-        seen = kafka.run(trace.settings, INTENDED, [*topics, ev.Load(trace.events[-1].at_ms, 1, tuple(log))])
+        seen = kafka.run(
+            trace.settings, INTENDED, [*topics, ev.Load(trace.events[-1].at_ms, leader_epoch=1, records=tuple(log))]
+        )
         loaded = views(seen)
         for name, view in known.items():
             if view is not None:

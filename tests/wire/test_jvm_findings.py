@@ -31,7 +31,9 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaJvm]:
 
 def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(kafka: KafkaJvm) -> None:
     """Completing the join phase throws after the generation was counted, as in C-ST-27 and C-JOIN-72."""
-    seen = run(kafka, LOADED, join(1, 1, protocols=UNREADABLE, version=3), Appended(2, 1), TimerFired(3_001, JOIN))
+    seen = run(
+        kafka, LOADED, join(1, 1, protocols=UNREADABLE, version=3), Appended(2, offset=1), TimerFired(3_001, JOIN)
+    )
     assert seen[-1].error == "RuntimeException"
     assert (groups(seen)["g"].state, groups(seen)["g"].generation_id) == (GroupState.PREPARING_REBALANCE, 1)
     assert JOIN not in armed(seen)
@@ -44,19 +46,28 @@ def test_a_static_member_can_stop_every_group_of_its_partition(kafka: KafkaJvm) 
     events: list[Event] = [
         LOADED,
         join(1, 1, instance="static"),
-        Appended(2, 1),
+        Appended(2, offset=1),
         TimerFired(3_001, JOIN),
         sync(3_002, 2, first, given=b"a"),
-        Appended(3_003, 2),
+        Appended(3_003, offset=2),
         join(3_004, 3, instance="static", protocols=UNREADABLE),
-        Appended(3_005, 3),
+        Appended(3_005, offset=3),
     ]
-    other = Record(GroupMetadataKey("other"), GroupMetadataValue("", 0, None, None, 10))
+    other = Record(
+        GroupMetadataKey("other"),
+        GroupMetadataValue("", generation=0, protocol=None, leader=None, current_state_timestamp=10),
+    )
     seen = run(kafka, *events)
     replaced = only(seen[-1]).body
     assert isinstance(replaced, JoinGroupResponse)
     assert replaced.error_code is ErrorCode.NONE
     log = (other, *(record for step in seen for record in step.records))
-    seen = run(kafka, *events, Unload(4_000, 2), Load(4_001, 3, log), join(4_002, 9, group="other"))
+    seen = run(
+        kafka,
+        *events,
+        Unload(4_000, leader_epoch=2),
+        Load(4_001, leader_epoch=3, records=log),
+        join(4_002, 9, group="other"),
+    )
     assert seen[-2].error == "RuntimeException"
     assert only(seen[-1]).body.error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]

@@ -27,25 +27,30 @@ def _asks(number: int, member: str, epoch: int, *owned: int) -> ev.Request:
     joins = epoch == 0
     rows = (TopicPartitions(TOPIC, owned),) if owned else () if joins else None
     body = ConsumerGroupHeartbeatRequest(
-        "g", member, epoch, None, None, 60_000 if joins else -1, ("t",) if joins else None, None, None, rows
+        "g",
+        member_id=member,
+        member_epoch=epoch,
+        rebalance_timeout_ms=60_000 if joins else -1,
+        subscribed_topic_names=("t",) if joins else None,
+        topic_partitions=rows,
     )
-    return ev.Request(100 * number, number, 1, "client", "/127.0.0.1", body)
+    return ev.Request(100 * number, id=number, version=1, client_id="client", client_host="/127.0.0.1", body=body)
 
 
 #: m1 joins, is asked to wait for what m2 has, and when that is free its first join comes, which it has given up
 EVENTS = (
-    ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2),), 1),
-    ev.Load(0, 1, ()),
+    ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2),), version=1),
+    ev.Load(0, leader_epoch=1, records=()),
     _asks(1, "m2", 0),
-    ev.Appended(101, 5),
+    ev.Appended(101, offset=5),
     _asks(2, "m1", 0),
-    ev.Appended(201, 11),
+    ev.Appended(201, offset=11),
     _asks(3, "m2", 2),
-    ev.Appended(301, 12),
+    ev.Appended(301, offset=12),
     _asks(4, "m2", 2, 0),
-    ev.Appended(401, 13),
+    ev.Appended(401, offset=13),
     _asks(5, "m1", 0),
-    ev.Appended(501, 14),
+    ev.Appended(501, offset=14),
     _asks(6, "m1", 3),
 )
 

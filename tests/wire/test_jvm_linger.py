@@ -61,7 +61,7 @@ def test_operations_of_one_step_are_flushed_one_by_one() -> None:
         join(1, 1),
         request(2, 2, 2, DeleteGroupsRequest(("g",))),
         request(3, 3, 2, DeleteGroupsRequest(("none",))),
-        Appended(4, 1),
+        Appended(4, offset=1),
         AppendFailed(4, ErrorCode.KAFKA_STORAGE_ERROR),
     )
     with KafkaJvm(RELEASE) as apart, KafkaJvm(RELEASE, merged=True) as merged:

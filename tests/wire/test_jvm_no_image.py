@@ -21,15 +21,23 @@ from fencepost_conformance.targets.registry import profile_of_version
 
 pytestmark = pytest.mark.jvm
 
-BODY = ConsumerGroupHeartbeatRequest("g", "m", 0, None, None, 45_000, None, "t.*", "uniform", ())
+BODY = ConsumerGroupHeartbeatRequest(
+    "g",
+    member_id="m",
+    member_epoch=0,
+    rebalance_timeout_ms=45_000,
+    subscribed_topic_regex="t.*",
+    server_assignor="uniform",
+    topic_partitions=(),
+)
 RESOLVED = ev.TaskDone(1, ev.TaskKey(ev.TaskKind.REGEX, "g"))
 JOINED = (LOADED, request(0, 1, 1, BODY), RESOLVED)
 LATER = request(30_000, 2, 1, replace(BODY, member_epoch=1))
 #: what is told, and when: nothing at all; an image without topics after the resolution; one before everything, too
 TOLD = {
     "never": (*JOINED, LATER),
-    "after": (*JOINED, ev.TopicsChanged(20_000, (), 5), LATER),
-    "before": (ev.TopicsChanged(0, (), 5), *JOINED, ev.TopicsChanged(20_000, (), 6), LATER),
+    "after": (*JOINED, ev.TopicsChanged(20_000, (), version=5), LATER),
+    "before": (ev.TopicsChanged(0, (), version=5), *JOINED, ev.TopicsChanged(20_000, (), version=6), LATER),
 }
 
 

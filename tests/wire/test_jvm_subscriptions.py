@@ -50,8 +50,8 @@ def kafka() -> Iterator[KafkaJvm]:
 
 def until_completed(metadata: bytes) -> list[Event]:
     """A member that is alone rejoins with this metadata; its JoinGroup is what completes the join phase."""
-    joined = [LOADED, join(10, 1, version=3), Appended(11, 1), TimerFired(3_010, TimerKey(TimerKind.JOIN, "g"))]
-    synced = [sync(3_011, 2, M0, given=b"x"), Appended(3_012, 2)]
+    joined = [LOADED, join(10, 1, version=3), Appended(11, offset=1), TimerFired(3_010, TimerKey(TimerKind.JOIN, "g"))]
+    synced = [sync(3_011, 2, M0, given=b"x"), Appended(3_012, offset=2)]
     return [*joined, *synced, join(3_020, 3, M0, version=3, protocols=(Protocol("range", metadata),))]
 
 
@@ -70,7 +70,7 @@ def test_an_impossible_length_fails_the_request_that_ended_the_phase(kafka: Kafk
 
 def test_nobody_is_answered_when_a_timer_ends_the_phase(kafka: KafkaJvm) -> None:
     wrong = (Protocol("range", THROWN["count negative"]),)
-    events = [LOADED, join(10, 1, version=3, protocols=wrong), Appended(11, 1)]
+    events = [LOADED, join(10, 1, version=3, protocols=wrong), Appended(11, offset=1)]
     last = in_step(kafka, [*events, TimerFired(3_010, TimerKey(TimerKind.JOIN, "g"))])
     assert last == ({}, GroupState.PREPARING_REBALANCE, 1)
 

@@ -18,8 +18,15 @@ pytestmark = pytest.mark.jvm
 
 
 def join(at_ms: int, number: int, group: str, member: str) -> ev.Request:
-    body = ConsumerGroupHeartbeatRequest(group, member, 0, None, None, 5_000, ("t",), None, None, ())
-    return ev.Request(at_ms, number, 1, "client", "/127.0.0.1", body)
+    body = ConsumerGroupHeartbeatRequest(
+        group,
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout_ms=5_000,
+        subscribed_topic_names=("t",),
+        topic_partitions=(),
+    )
+    return ev.Request(at_ms, id=number, version=1, client_id="client", client_host="/127.0.0.1", body=body)
 
 
 @pytest.mark.parametrize(("release", "profile"), [("4.0.2", KAFKA_4_0), ("4.4.0", KAFKA_4_4)])
@@ -28,9 +35,13 @@ def test_member_and_group_that_are_named_like_group_and_member(release: str, pro
     require_harness(release)
     topics = (ev.Topic("t", bytes(15) + b"\x01", 2),)
     core = core_session(Settings(), profile)
-    events: list[ev.Event] = [ev.TopicsChanged(0, topics, 1), ev.Load(0, 1, ()), join(0, 1, "--", "-")]
+    events: list[ev.Event] = [
+        ev.TopicsChanged(0, topics, version=1),
+        ev.Load(0, leader_epoch=1, records=()),
+        join(0, 1, "--", "-"),
+    ]
     ours = [core.feed(event) for event in events]
-    for event in (ev.Appended(1, len(ours[-1].records)), join(5, 2, "-", "--")):
+    for event in (ev.Appended(1, offset=len(ours[-1].records)), join(5, 2, "-", "--")):
         events.append(event)
         ours.append(core.feed(event))
     with KafkaJvm(release) as kafka:

@@ -27,7 +27,7 @@ def _join(version: int, body: JoinGroupResponse) -> JoinGroupResponse:
     members = body.members
     if members:
         if version < JOIN_INSTANCE_ID:
-            members = tuple(JoinGroupMember(row.member_id, None, row.metadata) for row in members)
+            members = tuple(JoinGroupMember(row.member_id, metadata=row.metadata) for row in members)
         members = tuple(sorted(members, key=lambda row: row.member_id))
     return replace(
         body,

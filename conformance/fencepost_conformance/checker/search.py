@@ -284,7 +284,10 @@ class Search:
                 yield at, let_in._replace(state=config.state._replace(group=Group()))
             elif rule == "O-COMMIT-28":  # the same as a heartbeat does to the session
                 beat = HeartbeatRequest(
-                    commit.group_id, commit.generation_id, commit.member_id, commit.group_instance_id
+                    commit.group_id,
+                    generation_id=commit.generation_id,
+                    member_id=commit.member_id,
+                    group_instance_id=commit.group_instance_id,
                 )
                 yield from self._take(at, let_in, self._step(config.state, Arrive(_INTERNAL, 4, "", "", beat)))
             else:

@@ -213,7 +213,11 @@ def load(moment: Moment, records: tuple[Record, ...]) -> CoordinatorState | None
     settings = replace(moment.state.settings, group_max_size=Settings().group_max_size)
     choices = JavaOrder(MemberIds())
     fresh = initial_state(settings, moment.state.profile, functions=_FUNCTIONS)
-    for event in (*moment.outside, LoadStarted(moment.at_ms, 1), Load(moment.at_ms, 1, records)):
+    for event in (
+        *moment.outside,
+        LoadStarted(moment.at_ms, leader_epoch=1),
+        Load(moment.at_ms, leader_epoch=1, records=records),
+    ):
         fresh, _ = step(fresh, event, choices)
     return fresh if fresh.status is Status.ACTIVE else None
 
@@ -234,20 +238,38 @@ def _other_answers(moment: Moment, fresh: CoordinatorState, live: Groups) -> lis
 def questions(groups: Groups, resting: set[str]) -> list[RequestBody]:
     """What the groups can be asked: by an administrator, and by each member as it stands."""
     bodies: list[RequestBody] = [
-        ListGroupsRequest((), ()),
+        ListGroupsRequest(),
         DescribeGroupsRequest(tuple(sorted(resting))),
         ConsumerGroupDescribeRequest(tuple(sorted(groups.consumer))),
     ]
     for name in sorted(resting):
         view = groups.classic[name]
         for member in view.members:
-            bodies.append(HeartbeatRequest(name, view.generation_id, member.member_id, member.group_instance_id))
+            bodies.append(
+                HeartbeatRequest(
+                    name,
+                    generation_id=view.generation_id,
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                )
+            )
     for name, group in sorted(groups.consumer.items()):
         for each in group.members:
             if each.classic is None:
-                bodies.append(ConsumerGroupHeartbeatRequest(name, each.member_id, each.member_epoch, each.instance_id))
+                bodies.append(
+                    ConsumerGroupHeartbeatRequest(
+                        name, member_id=each.member_id, member_epoch=each.member_epoch, instance_id=each.instance_id
+                    )
+                )
             else:
-                bodies.append(HeartbeatRequest(name, each.member_epoch, each.member_id, each.instance_id))
+                bodies.append(
+                    HeartbeatRequest(
+                        name,
+                        generation_id=each.member_epoch,
+                        member_id=each.member_id,
+                        group_instance_id=each.instance_id,
+                    )
+                )
     return bodies
 
 
@@ -255,14 +277,16 @@ def _answer(
     state: CoordinatorState, at_ms: int, body: RequestBody, listed: set[str]
 ) -> tuple[tuple[Record, ...], list[ResponseBody]]:
     """What is written and answered once everything is replicated. A list without the other groups."""
-    request = Request(at_ms, _NUMBER, VERSIONS[type(body)][1], "asks", "/127.0.0.1", body)
+    request = Request(
+        at_ms, id=_NUMBER, version=VERSIONS[type(body)][1], client_id="asks", client_host="/127.0.0.1", body=body
+    )
     choices = JavaOrder(MemberIds())
     if state.committed < state.end:
-        state, _ = step(state, Appended(at_ms, state.end), choices)
+        state, _ = step(state, Appended(at_ms, offset=state.end), choices)
     state, outcome = coordinator.step(state, request, choices)
     replies = outcome.replies
     if outcome.records:
-        state, later = step(state, Appended(at_ms, state.end), choices)
+        state, later = step(state, Appended(at_ms, offset=state.end), choices)
         replies += later.replies
     bodies: list[ResponseBody] = []
     for reply in replies:

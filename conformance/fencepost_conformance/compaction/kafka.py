@@ -93,7 +93,11 @@ def _branches(name: str, trace: Generated) -> list[Branch]:
     before = trace.events[: moment.event + 1]
     found = [_branch(Branch(name, trace, moment), before)]
     for reading, records in readings(moment.log, Random(f"compaction {name}")).items():
-        loads = (*before, Unload(moment.at_ms, None), Load(moment.at_ms, _EPOCH, records))
+        loads = (
+            *before,
+            Unload(moment.at_ms, leader_epoch=None),
+            Load(moment.at_ms, leader_epoch=_EPOCH, records=records),
+        )
         found.append(_branch(Branch(name, trace, moment, reading, records), loads))
     return found
 
@@ -110,11 +114,13 @@ def _branch(branch: Branch, events: Sequence[Event]) -> Branch:
     resting = {name for name, view in live.classic.items() if view.state in AT_REST}
     for number, body in enumerate(questions(live, resting), _QUESTIONS):
         version = VERSIONS[type(body)][1]
-        asked.append(Request(moment.at_ms, number, version, "asks", "/127.0.0.1", body))
+        asked.append(
+            Request(moment.at_ms, id=number, version=version, client_id="asks", client_host="/127.0.0.1", body=body)
+        )
         ours.append(session.feed(asked[-1]))
         if ours[-1].records:
             end += len(ours[-1].records)
-            asked.append(Appended(moment.at_ms, end))
+            asked.append(Appended(moment.at_ms, offset=end))
             ours.append(session.feed(asked[-1]))
     return branch._replace(events=tuple(asked), ours=ours)
 

@@ -86,9 +86,9 @@ class WatchedChoices:
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return self._noted("assignor", group_id, tied, self._inner.standing(group_id, tied))
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         counts = [str(count) for count in range(least, most + 1)]
-        return int(self._noted("shown", group_id, counts, str(self._inner.shown(group_id, least, most))))
+        return int(self._noted("shown", group_id, counts, str(self._inner.shown(group_id, least=least, most=most))))
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._noted("order", group_id, keys, tuple(self._inner.order(group_id, keys)))

@@ -254,7 +254,7 @@ class Pair:
             return
         one, other = self.one, self.other
         if one.replicated == len(one.log) and other.replicated < len(other.log):
-            self._alone(ev.Appended(event.at_ms, len(other.log)))
+            self._alone(ev.Appended(event.at_ms, offset=len(other.log)))
         for task in sorted(other.tasks - one.tasks, key=lambda task: task.group_id):
             self._alone(ev.TaskDone(event.at_ms, task))
         for key, deadline in sorted(other.live.armed.items(), key=lambda item: item[1]):

@@ -20,22 +20,24 @@ def ask(story: Story, body: RequestBody, *, later_ms: int = 0) -> Request:
     """A request at the end of the story."""
     version = VERSIONS[type(body)][1]
     at_ms = story.last.event.at_ms + later_ms
-    return Request(at_ms, _NUMBER + len(story.steps), version, "asks", "/127.0.0.1", body)
+    return Request(
+        at_ms, id=_NUMBER + len(story.steps), version=version, client_id="asks", client_host="/127.0.0.1", body=body
+    )
 
 
 def replicate(story: Story, around: Around) -> Event | None:
     """All that was written is replicated."""
-    return Appended(story.last.event.at_ms, around.end) if around.end > around.replicated else None
+    return Appended(story.last.event.at_ms, offset=around.end) if around.end > around.replicated else None
 
 
 def lose(story: Story, around: Around) -> Event | None:
     """The partition is lost."""
-    return Unload(story.last.event.at_ms, None)
+    return Unload(story.last.event.at_ms, leader_epoch=None)
 
 
 def win(story: Story, around: Around) -> Event | None:
     """The partition is won again, with all that is in the log."""
-    return Load(story.last.event.at_ms, _EPOCH, story.last.log)
+    return Load(story.last.event.at_ms, leader_epoch=_EPOCH, records=story.last.log)
 
 
 def use_the_generation(story: Story, around: Around) -> Event | None:
@@ -45,7 +47,15 @@ def use_the_generation(story: Story, around: Around) -> Event | None:
         if answer is not None and isinstance(answer[1], JoinGroupResponse) and answer[1].generation_id >= 0:
             group = getattr(request.body, "group_id", "")
             instance = getattr(request.body, "group_instance_id", None)
-            return ask(story, HeartbeatRequest(group, answer[1].generation_id, answer[1].member_id, instance))
+            return ask(
+                story,
+                HeartbeatRequest(
+                    group,
+                    generation_id=answer[1].generation_id,
+                    member_id=answer[1].member_id,
+                    group_instance_id=instance,
+                ),
+            )
     return None
 
 
@@ -59,7 +69,9 @@ def classic_heartbeats(group: str, count: int) -> tuple[Probe, ...]:
             if place >= len(rows):
                 return None
             row = rows[place]
-            body = HeartbeatRequest(group, row.member_epoch, row.member_id, row.instance_id)
+            body = HeartbeatRequest(
+                group, generation_id=row.member_epoch, member_id=row.member_id, group_instance_id=row.instance_id
+            )
             return ask(story, body, later_ms=0 if place else _WHILE_MS)
 
         return beat
@@ -82,7 +94,9 @@ def _beat(place: int) -> Probe:
         if row.member_epoch < 0:
             return None
         held = tuple(TopicPartitions(each.topic_id, each.partitions) for each in row.assigned)
-        body = ConsumerGroupHeartbeatRequest(name, row.member_id, row.member_epoch, row.instance_id)
+        body = ConsumerGroupHeartbeatRequest(
+            name, member_id=row.member_id, member_epoch=row.member_epoch, instance_id=row.instance_id
+        )
         return ask(story, replace(body, topic_partitions=held))
 
     return beat

@@ -92,7 +92,12 @@ class ClassicSteps(Steps):
             for row in view.members:
                 if row.awaiting_join:
                     instance_id = rng.choice((None, row.group_instance_id))
-                    body = m.HeartbeatRequest(view.group_id, view.generation_id, row.member_id, instance_id)
+                    body = m.HeartbeatRequest(
+                        view.group_id,
+                        generation_id=view.generation_id,
+                        member_id=row.member_id,
+                        group_instance_id=instance_id,
+                    )
                     world.request(4, body, host=(row.client_id, row.client_host))
                     return
         self._client()

@@ -107,13 +107,16 @@ class Client:
     def heartbeat(self) -> tuple[int, m.RequestBody]:
         plan, version = self.plan, self.plan.heartbeat_version
         return version, m.HeartbeatRequest(
-            plan.group_id, self.generation, self.member_id, plan.instance_id if version >= 3 else None
+            plan.group_id,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=plan.instance_id if version >= 3 else None,
         )
 
     def leave(self) -> tuple[int, m.RequestBody]:
         plan, version = self.plan, self.plan.leave_version
         # C-LEAVE-26: a static member leaves with its id only
-        member = m.LeaveGroupMember(self.member_id, None, self._reason("closing") if version >= 5 else None)
+        member = m.LeaveGroupMember(self.member_id, reason=self._reason("closing") if version >= 5 else None)
         return version, m.LeaveGroupRequest(plan.group_id, (member,))
 
     def sent(self, request_id: int, version: int, body: m.RequestBody) -> None:

@@ -99,20 +99,37 @@ class ConsumerClient:
         self.owned, self.assigned = {}, None
         names = () if self.names is None and self.regex is None else self.names
         return plan.version, c.ConsumerGroupHeartbeatRequest(
-            plan.group_id, self.member_id, c.JOIN_EPOCH, plan.instance_id, plan.rack_id, plan.rebalance_timeout_ms,
-            names, self.regex if plan.version >= 1 else None, plan.assignor, (),
-        )  # fmt: skip
+            plan.group_id,
+            member_id=self.member_id,
+            member_epoch=c.JOIN_EPOCH,
+            instance_id=plan.instance_id,
+            rack_id=plan.rack_id,
+            rebalance_timeout_ms=plan.rebalance_timeout_ms,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=self.regex if plan.version >= 1 else None,
+            server_assignor=plan.assignor,
+            topic_partitions=(),
+        )
 
     def heartbeat(self, *, full: bool) -> c.ConsumerGroupHeartbeatRequest:
         """Only its epoch; or, full, all that the coordinator knows of it too (M-RSP-01)."""
         plan = self.plan
         if not full:
-            return c.ConsumerGroupHeartbeatRequest(plan.group_id, self.member_id, self.epoch, plan.instance_id)
+            return c.ConsumerGroupHeartbeatRequest(
+                plan.group_id, member_id=self.member_id, member_epoch=self.epoch, instance_id=plan.instance_id
+            )
         return c.ConsumerGroupHeartbeatRequest(
-            plan.group_id, self.member_id, self.epoch, plan.instance_id, plan.rack_id, plan.rebalance_timeout_ms,
-            () if self.names is None and self.regex is None else self.names,
-            self.regex if plan.version >= 1 else None, plan.assignor, rows(self.owned),
-        )  # fmt: skip
+            plan.group_id,
+            member_id=self.member_id,
+            member_epoch=self.epoch,
+            instance_id=plan.instance_id,
+            rack_id=plan.rack_id,
+            rebalance_timeout_ms=plan.rebalance_timeout_ms,
+            subscribed_topic_names=() if self.names is None and self.regex is None else self.names,
+            subscribed_topic_regex=self.regex if plan.version >= 1 else None,
+            server_assignor=plan.assignor,
+            topic_partitions=rows(self.owned),
+        )
 
     def _change(self, rng: Random) -> None:
         """Another subscription: other names, another regex, or from the one kind to the other."""
@@ -134,14 +151,20 @@ class ConsumerClient:
             self.owned = {t: tuple(p for p in ps if p in self.assigned.get(t, ())) for t, ps in self.owned.items()}
         body = self.heartbeat(full=False)
         return c.ConsumerGroupHeartbeatRequest(
-            body.group_id, body.member_id, body.member_epoch, body.instance_id, topic_partitions=rows(self.owned)
+            body.group_id,
+            member_id=body.member_id,
+            member_epoch=body.member_epoch,
+            instance_id=body.instance_id,
+            topic_partitions=rows(self.owned),
         )
 
     def leave(self, rng: Random) -> tuple[int, RequestBody]:
         """For good, or as a static member for a while (M-LEAVE-01…05)."""
         plan = self.plan
         epoch = c.STATIC_LEAVE_EPOCH if plan.instance_id is not None and rng.random() < 0.8 else c.LEAVE_EPOCH
-        return plan.version, c.ConsumerGroupHeartbeatRequest(plan.group_id, self.member_id, epoch, plan.instance_id)
+        return plan.version, c.ConsumerGroupHeartbeatRequest(
+            plan.group_id, member_id=self.member_id, member_epoch=epoch, instance_id=plan.instance_id
+        )
 
     def sent(self, request_id: int, version: int, body: RequestBody) -> None:
         """One of its own requests went out."""

@@ -49,7 +49,9 @@ def _group(rng: Random, group: str, members: list[ConsumerClient], topics: Topic
         records.append(Record(r.ConsumerGroupPartitionMetadataKey(group), r.ConsumerGroupPartitionMetadataValue(table)))
     hash_ = 0 if old_release else rng.choice((0, 12_345))
     ahead = rng.choice((0, 0, 1))
-    records.append(Record(r.ConsumerGroupMetadataKey(group), r.ConsumerGroupMetadataValue(epoch + ahead, hash_)))
+    records.append(
+        Record(r.ConsumerGroupMetadataKey(group), r.ConsumerGroupMetadataValue(epoch + ahead, metadata_hash=hash_))
+    )
     for n, client in enumerate(members):
         target = tuple(TopicPartitions(topic, shares[n][topic]) for topic in sorted(shares[n]))
         records.append(
@@ -61,7 +63,9 @@ def _group(rng: Random, group: str, members: list[ConsumerClient], topics: Topic
     records.append(
         Record(
             r.ConsumerGroupTargetAssignmentMetadataKey(group),
-            r.ConsumerGroupTargetAssignmentMetadataValue(epoch, 0 if old_release else rng.choice((0, 0, 1))),
+            r.ConsumerGroupTargetAssignmentMetadataValue(
+                epoch, assignment_timestamp=0 if old_release else rng.choice((0, 0, 1))
+            ),
         )
     )
     for n, client in enumerate(members):
@@ -72,7 +76,7 @@ def _group(rng: Random, group: str, members: list[ConsumerClient], topics: Topic
             records.append(
                 Record(
                     r.ConsumerGroupRegularExpressionKey(group, client.regex),
-                    r.ConsumerGroupRegularExpressionValue(names, topics.version, 0),
+                    r.ConsumerGroupRegularExpressionValue(names, version=topics.version, timestamp=0),
                 )
             )
     return records
@@ -92,19 +96,32 @@ def _shares(members: list[ConsumerClient], topics: Topics) -> list[dict[bytes, t
 def _member(group: str, client: ConsumerClient) -> Record:
     plan = client.plan
     value = r.ConsumerGroupMemberMetadataValue(
-        plan.instance_id, plan.rack_id, plan.client_id, plan.client_host, tuple(sorted(client.names or ())),
-        client.regex or "", plan.rebalance_timeout_ms, plan.assignor,
-    )  # fmt: skip
+        instance_id=plan.instance_id,
+        rack_id=plan.rack_id,
+        client_id=plan.client_id,
+        client_host=plan.client_host,
+        subscribed_topic_names=tuple(sorted(client.names or ())),
+        subscribed_topic_regex=client.regex or "",
+        rebalance_timeout_ms=plan.rebalance_timeout_ms,
+        server_assignor=plan.assignor,
+    )
     return Record(r.ConsumerGroupMemberMetadataKey(group, client.member_id), value)
 
 
 def _current(
-    rng: Random, group: str, client: ConsumerClient, share: dict[bytes, tuple[int, ...]], epoch: int, *,
+    rng: Random,
+    group: str,
+    client: ConsumerClient,
+    share: dict[bytes, tuple[int, ...]],
+    epoch: int,
+    *,
     old_release: bool,
-) -> Record:  # fmt: skip
+) -> Record:
     def written(held: dict[bytes, tuple[int, ...]]) -> tuple[r.AssignedPartitions, ...]:
         return tuple(
-            r.AssignedPartitions(topic, held[topic], None if old_release else (epoch,) * len(held[topic]))
+            r.AssignedPartitions(
+                topic, held[topic], assignment_epochs=None if old_release else (epoch,) * len(held[topic])
+            )
             for topic in sorted(held)
         )
 
@@ -125,6 +142,10 @@ def _current(
     member_epoch = rng.choice((epoch, epoch, epoch, epoch - 1))
     client.epoch = member_epoch
     value = r.ConsumerGroupCurrentMemberAssignmentValue(
-        member_epoch, rng.choice((member_epoch, max(member_epoch - 1, -1))), state, written(kept), written(pending)
+        member_epoch,
+        previous_member_epoch=rng.choice((member_epoch, max(member_epoch - 1, -1))),
+        state=state,
+        assigned_partitions=written(kept),
+        partitions_pending_revocation=written(pending),
     )
     return Record(r.ConsumerGroupCurrentMemberAssignmentKey(group, client.member_id), value)

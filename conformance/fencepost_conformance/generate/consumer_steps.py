@@ -158,7 +158,7 @@ class ConsumerSteps(Steps):
         world, rng = self._world, self._rng
         if world.lost_tasks and rng.random() < world.plan.wide.late_tasks:
             key = world.lost_tasks.pop(rng.randrange(len(world.lost_tasks)))
-            world.feed(TaskDone(world.now, key, rng.random() < 0.1))
+            world.feed(TaskDone(world.now, key, failed=rng.random() < 0.1))
         else:
             rng.choice((self._change_topics, self._configure, self._befalls))()
 
@@ -171,7 +171,7 @@ class ConsumerSteps(Steps):
             return
         key = rng.choice(world.tasks)
         world.tasks.remove(key)
-        world.feed(TaskDone(world.now, key, rng.random() < 0.1))
+        world.feed(TaskDone(world.now, key, failed=rng.random() < 0.1))
 
     def _change_topics(self) -> None:
         self._topics.change()
@@ -182,13 +182,15 @@ class ConsumerSteps(Steps):
         for client in self._classic.clients if self._classic is not None else ():
             if isinstance(client, MixedClient):
                 client.sizes = {topic.name: topic.partitions for topic in image}
-        self._world.feed(TopicsChanged(self._world.now, image, self._topics.version))
+        self._world.feed(TopicsChanged(self._world.now, image, version=self._topics.version))
 
     def _configure(self) -> None:
         """A group's dynamic configuration is set, in range or not, or taken away (M-CFG-01)."""
         world, rng = self._world, self._rng
         config = GroupConfig(
-            rng.choice(_SESSION_TIMEOUTS), rng.choice(_HEARTBEAT_INTERVALS), rng.choice(_ASSIGNMENT_INTERVALS)
+            consumer_session_timeout_ms=rng.choice(_SESSION_TIMEOUTS),
+            consumer_heartbeat_interval_ms=rng.choice(_HEARTBEAT_INTERVALS),
+            consumer_assignment_interval_ms=rng.choice(_ASSIGNMENT_INTERVALS),
         )
         world.feed(GroupConfigChanged(world.now, rng.choice(world.plan.groups), config if rng.random() < 0.8 else None))
 

@@ -169,8 +169,8 @@ def leave(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.Requ
     entries = [
         m.LeaveGroupMember(
             "" if version >= 3 and rng.random() < 0.3 else member_id(rng, world, client),
-            instance_id(rng, world, client) if version >= 3 and rng.random() < 0.6 else None,
-            "evicted" if version >= 5 else None,
+            group_instance_id=instance_id(rng, world, client) if version >= 3 and rng.random() < 0.6 else None,
+            reason="evicted" if version >= 5 else None,
         )
         for _ in range(count)
     ]
@@ -189,8 +189,10 @@ def list_groups(rng: Random) -> tuple[int, m.RequestBody]:
     version = rng.randint(0, 5)
     states = ("Stable", "empty", " PREPARINGREBALANCE ", "CompletingRebalance", "Dead", "Assigning", "nonsense")
     return version, m.ListGroupsRequest(
-        tuple(rng.sample(states, rng.choice((0, 0, 1, 2)))) if version >= 4 else (),
-        tuple(rng.sample(("classic", "CLASSIC", "consumer", "what"), rng.choice((0, 0, 1, 2)))) if version >= 5 else (),
+        states_filter=tuple(rng.sample(states, rng.choice((0, 0, 1, 2)))) if version >= 4 else (),
+        types_filter=tuple(rng.sample(("classic", "CLASSIC", "consumer", "what"), rng.choice((0, 0, 1, 2))))
+        if version >= 5
+        else (),
     )
 
 

@@ -84,7 +84,7 @@ class JavaOrder:
         shared = len({of_text(name) & 3 for name in tied}) < len(tied)
         return others[-1] if shared else one
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         return most
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
@@ -129,8 +129,8 @@ class WithoutHyphens(Choices):
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return self._inner.standing(group_id, tied)
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
-        return self._inner.shown(group_id, least, most)
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
+        return self._inner.shown(group_id, least=least, most=most)
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return self._inner.order(group_id, keys)

@@ -35,11 +35,16 @@ def preloaded(rng: Random, plan: Plan, clients: list[Client]) -> list[Record]:
             metadata = next((p.metadata for p in offers if p.name == client.protocol_name), offers[0].metadata)
             members.append(
                 GroupMetadataMember(
-                    client.member_id, client.plan.instance_id, client.plan.client_id, client.plan.client_host,
-                    rng.choice((-1, client.plan.rebalance_timeout_ms)), client.plan.session_timeout_ms,
-                    metadata, b"old %d" % n,
+                    client.member_id,
+                    group_instance_id=client.plan.instance_id,
+                    client_id=client.plan.client_id,
+                    client_host=client.plan.client_host,
+                    rebalance_timeout=rng.choice((-1, client.plan.rebalance_timeout_ms)),
+                    session_timeout=client.plan.session_timeout_ms,
+                    subscription=metadata,
+                    assignment=b"old %d" % n,
                 )
-            )  # fmt: skip
+            )
         leader = rng.choice(members).member_id if members else None
         for client in inside:
             client.leads = client.member_id == leader
@@ -49,11 +54,11 @@ def preloaded(rng: Random, plan: Plan, clients: list[Client]) -> list[Record]:
                 GroupMetadataKey(group_id),
                 GroupMetadataValue(
                     inside[0].plan.protocol_type if inside else rng.choice(("consumer", "")),
-                    generation,
-                    inside[0].plan.protocols[0] if inside else None,
-                    leader,
-                    rng.choice((-1, 0, 1)),
-                    tuple(members),
+                    generation=generation,
+                    protocol=inside[0].plan.protocols[0] if inside else None,
+                    leader=leader,
+                    current_state_timestamp=rng.choice((-1, 0, 1)),
+                    members=tuple(members),
                 ),
             )
         )

@@ -188,4 +188,4 @@ class Steps(ABC):
         way = rng.choice([*Reading]) if rng.random() < world.plan.wide.cleaned else Reading.WHOLE
         # who read the beginning as it was finds it rewritten the next time
         left = Reading.PARTLY if way is Reading.WHILE_READ else way
-        return ways[way], disk.after(Load(world.now, world.epoch, ways[left]), ())
+        return ways[way], disk.after(Load(world.now, leader_epoch=world.epoch, records=ways[left]), ())

@@ -142,7 +142,18 @@ class World:
         if client is not None:
             client.sent(number, version, body)
             self._asked[number] = client
-        self.feed(ev.Request(self.now, number, version, name, address, body, denied, denied_topics))
+        self.feed(
+            ev.Request(
+                self.now,
+                id=number,
+                version=version,
+                client_id=name,
+                client_host=address,
+                body=body,
+                denied=denied,
+                denied_topics=denied_topics,
+            )
+        )
         return number
 
     def feed(self, event: ev.Event) -> None:
@@ -200,13 +211,13 @@ class World:
     def replicate(self, offset: int) -> None:
         """Everything below ``offset`` becomes durable."""
         self.replicated = offset
-        self.feed(ev.Appended(self.now, offset))
+        self.feed(ev.Appended(self.now, offset=offset))
 
     def load(self, records: Sequence[Record], epoch: int | None = None, disk: Log | None = None) -> None:
         """Loading ends with these records; if none goes on, it began at this epoch, by default the newest one.
         ``disk``: the log as it is now, if not as it was read."""
         epoch = self.epoch if epoch is None else epoch
-        event = ev.Load(self.now, epoch, tuple(records))
+        event = ev.Load(self.now, leader_epoch=epoch, records=tuple(records))
         taken = self._leading.takes(event)
         if taken:
             self.log, self.replicated, self.ends = list(records), len(records), [len(records)]
@@ -221,12 +232,12 @@ class World:
         if epoch is None:
             self.epoch += 1
             epoch = self.epoch
-        event = ev.LoadStarted(self.now, epoch)
+        event = ev.LoadStarted(self.now, leader_epoch=epoch)
         self._leading.takes(event)
         self.feed(event)
 
     def fail_loading(self) -> None:
-        event = ev.LoadFailed(self.now, self.epoch)
+        event = ev.LoadFailed(self.now, leader_epoch=self.epoch)
         self._leading.takes(event)
         self.feed(event)
 
@@ -236,7 +247,7 @@ class World:
         if epoch is None:
             self.epoch += 1
             epoch = self.epoch
-        event = ev.Unload(self.now, epoch if known_epoch else None)
+        event = ev.Unload(self.now, leader_epoch=epoch if known_epoch else None)
         if self._leading.takes(event):
             self.lost_tasks.extend(self.tasks)
             self.tasks.clear()

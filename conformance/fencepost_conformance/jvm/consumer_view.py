@@ -39,7 +39,10 @@ def consumer_view(group: str, row: list[Any]) -> ConsumerGroupView:
         partition_epochs=tuple(sorted([(text_to_id(topic), partition, held) for topic, partition, held in epochs])),
         regexes=tuple(
             sorted(
-                [ResolvedRegex(regex, tuple(sorted(topics)), version, at) for regex, topics, version, at in regexes],
+                [
+                    ResolvedRegex(regex, tuple(sorted(topics)), version=version, timestamp=at)
+                    for regex, topics, version, at in regexes
+                ],
                 key=lambda resolved: resolved.regex,
             )
         ),
@@ -55,7 +58,9 @@ def _topics(rows: list[Any]) -> tuple[TopicPartitions, ...]:
 
 def _held(rows: list[Any]) -> tuple[AssignedPartitions, ...]:
     found = [
-        AssignedPartitions(text_to_id(topic), tuple(partitions), None if epochs is None else tuple(epochs))
+        AssignedPartitions(
+            text_to_id(topic), tuple(partitions), assignment_epochs=None if epochs is None else tuple(epochs)
+        )
         for topic, partitions, epochs in rows
     ]
     return tuple(sorted(found, key=lambda row: row.topic_id))

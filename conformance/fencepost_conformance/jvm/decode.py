@@ -109,13 +109,28 @@ def _record(kind: int, key: list[str], value: Any) -> Record:
     rows = tuple(
         [
             GroupMetadataMember(
-                member, instance, client, host, rebalance, session, text_to_bytes(subscribed), text_to_bytes(assigned)
+                member,
+                group_instance_id=instance,
+                client_id=client,
+                client_host=host,
+                rebalance_timeout=rebalance,
+                session_timeout=session,
+                subscription=text_to_bytes(subscribed),
+                assignment=text_to_bytes(assigned),
             )
             for member, instance, client, host, rebalance, session, subscribed, assigned in members
         ]
     )
     return Record(
-        GroupMetadataKey(group), GroupMetadataValue(protocol_type, generation, protocol, leader, timestamp, rows)
+        GroupMetadataKey(group),
+        GroupMetadataValue(
+            protocol_type,
+            generation=generation,
+            protocol=protocol,
+            leader=leader,
+            current_state_timestamp=timestamp,
+            members=rows,
+        ),
     )
 
 
@@ -123,24 +138,34 @@ def _join(row: list[Any]) -> JoinGroupResponse:
     error, generation, protocol_type, protocol_name, leader, skip, member_id, members = row
     return JoinGroupResponse(
         _error(error),
-        generation,
-        protocol_type,
-        protocol_name,
-        leader,
-        bool(skip),
-        member_id,
-        tuple([JoinGroupMember(member, instance, text_to_bytes(metadata)) for member, instance, metadata in members]),
+        generation_id=generation,
+        protocol_type=protocol_type,
+        protocol_name=protocol_name,
+        leader=leader,
+        skip_assignment=bool(skip),
+        member_id=member_id,
+        members=tuple(
+            [
+                JoinGroupMember(member, group_instance_id=instance, metadata=text_to_bytes(metadata))
+                for member, instance, metadata in members
+            ]
+        ),
     )
 
 
 def _sync(row: list[Any]) -> SyncGroupResponse:
     error, protocol_type, protocol_name, assignment = row
-    return SyncGroupResponse(_error(error), protocol_type, protocol_name, text_to_bytes(assignment))
+    return SyncGroupResponse(
+        _error(error), protocol_type=protocol_type, protocol_name=protocol_name, assignment=text_to_bytes(assignment)
+    )
 
 
 def _leave(row: list[Any]) -> LeaveGroupResponse:
     error, members = row
-    rows = [LeaveGroupMemberResponse(member, instance, _error(code)) for member, instance, code in members]
+    rows = [
+        LeaveGroupMemberResponse(member, group_instance_id=instance, error_code=_error(code))
+        for member, instance, code in members
+    ]
     return LeaveGroupResponse(_error(error), tuple(rows))
 
 
@@ -151,15 +176,38 @@ def _describe(row: list[Any]) -> DescribeGroupsResponse:
 def _described(row: list[Any]) -> DescribedGroup:
     error, group, state, protocol_type, protocol, members, message = row
     rows = [
-        DescribedMember(member, instance, client, host, text_to_bytes(metadata), text_to_bytes(assignment))
+        DescribedMember(
+            member,
+            group_instance_id=instance,
+            client_id=client,
+            client_host=host,
+            member_metadata=text_to_bytes(metadata),
+            member_assignment=text_to_bytes(assignment),
+        )
         for member, instance, client, host, metadata, assignment in members
     ]
-    return DescribedGroup(_error(error), group, state, protocol_type, protocol, tuple(rows), message)
+    return DescribedGroup(
+        _error(error),
+        group_id=group,
+        group_state=state,
+        protocol_type=protocol_type,
+        protocol_data=protocol,
+        members=tuple(rows),
+        error_message=message,
+    )
 
 
 def _list(row: list[Any]) -> ListGroupsResponse:
     error, groups = row
-    return ListGroupsResponse(_error(error), tuple([ListedGroup(*group) for group in groups]))
+    return ListGroupsResponse(
+        _error(error),
+        tuple(
+            [
+                ListedGroup(group, protocol_type=protocol_type, group_state=state, group_type=kind)
+                for group, protocol_type, state, kind in groups
+            ]
+        ),
+    )
 
 
 def _delete(row: list[Any]) -> DeleteGroupsResponse:
@@ -174,7 +222,12 @@ def _topics(rows: list[Any]) -> tuple[TopicPartitions, ...]:
 def _consumer_heartbeat(row: list[Any]) -> ConsumerGroupHeartbeatResponse:
     error, message, member_id, epoch, interval, assignment = row
     return ConsumerGroupHeartbeatResponse(
-        _error(error), message, member_id, epoch, interval, None if assignment is None else _topics(assignment)
+        _error(error),
+        error_message=message,
+        member_id=member_id,
+        member_epoch=epoch,
+        heartbeat_interval_ms=interval,
+        assignment=None if assignment is None else _topics(assignment),
     )
 
 
@@ -187,12 +240,30 @@ def _described_consumer(row: list[Any]) -> DescribedConsumerGroup:
     error, message, group, state, epoch, assignment_epoch, assignor, members = row
     rows = [
         DescribedConsumerMember(
-            member, instance, rack, member_epoch, client, host, tuple(sorted(names)), regex,
-            _named_topics(assigned), _named_topics(target), kind,
+            member,
+            instance_id=instance,
+            rack_id=rack,
+            member_epoch=member_epoch,
+            client_id=client,
+            client_host=host,
+            subscribed_topic_names=tuple(sorted(names)),
+            subscribed_topic_regex=regex,
+            assignment=_named_topics(assigned),
+            target_assignment=_named_topics(target),
+            member_type=kind,
         )
         for member, instance, rack, member_epoch, client, host, names, regex, assigned, target, kind in members
-    ]  # fmt: skip
-    return DescribedConsumerGroup(_error(error), group, state, epoch, assignment_epoch, assignor, tuple(rows), message)
+    ]
+    return DescribedConsumerGroup(
+        _error(error),
+        group_id=group,
+        group_state=state,
+        group_epoch=epoch,
+        assignment_epoch=assignment_epoch,
+        assignor_name=assignor,
+        members=tuple(rows),
+        error_message=message,
+    )
 
 
 _REPLIES: dict[int, Callable[[list[Any]], Any]] = {
@@ -224,17 +295,17 @@ def _view(group: str, row: list[Any]) -> GroupView:
     ) = row
     return GroupView(
         group,
-        _STATES[state],
-        _STATES[previous],
-        generation,
-        protocol_type,
-        protocol_name,
-        leader,
-        tuple(sorted([_member(member) for member in members], key=lambda member: member.member_id)),
-        tuple(sorted([(instance, member) for instance, member in static_members])),
-        frozenset(pending_join),
-        frozenset(pending_sync),
-        bool(new_member_added),
+        state=_STATES[state],
+        previous_state=_STATES[previous],
+        generation_id=generation,
+        protocol_type=protocol_type,
+        protocol_name=protocol_name,
+        leader=leader,
+        members=tuple(sorted([_member(member) for member in members], key=lambda member: member.member_id)),
+        static_members=tuple(sorted([(instance, member) for instance, member in static_members])),
+        pending_join=frozenset(pending_join),
+        pending_sync=frozenset(pending_sync),
+        new_member_added=bool(new_member_added),
     )
 
 
@@ -244,14 +315,14 @@ def _member(row: list[Any]) -> MemberView:
     )
     return MemberView(
         member,
-        instance,
-        client,
-        host,
-        rebalance,
-        session,
-        tuple([Protocol(protocols[i], text_to_bytes(protocols[i + 1])) for i in range(0, len(protocols), 2)]),
-        text_to_bytes(assignment),
-        bool(is_new),
-        bool(awaiting_join),
-        bool(awaiting_sync),
+        group_instance_id=instance,
+        client_id=client,
+        client_host=host,
+        rebalance_timeout_ms=rebalance,
+        session_timeout_ms=session,
+        protocols=tuple([Protocol(protocols[i], text_to_bytes(protocols[i + 1])) for i in range(0, len(protocols), 2)]),
+        assignment=text_to_bytes(assignment),
+        is_new=bool(is_new),
+        awaiting_join=bool(awaiting_join),
+        awaiting_sync=bool(awaiting_sync),
     )

@@ -37,7 +37,9 @@ def _assigned(rows: list[dict[str, Any]]) -> tuple[r.AssignedPartitions, ...]:
         else:
             pairs = sorted(zip(row["partitions"], epochs, strict=True))
             found.append(
-                r.AssignedPartitions(text_to_id(row["topicId"]), tuple(p for p, _ in pairs), tuple(e for _, e in pairs))
+                r.AssignedPartitions(
+                    text_to_id(row["topicId"]), tuple(p for p, _ in pairs), assignment_epochs=tuple(e for _, e in pairs)
+                )
             )
     return tuple(sorted(found, key=lambda row: row.topic_id))
 
@@ -115,7 +117,7 @@ def _write_metadata(value: r.ConsumerGroupPartitionMetadataValue) -> dict[str, A
 _KINDS: dict[int, _Kind] = {
     3: _Kind(
         r.ConsumerGroupMetadataKey,
-        lambda value: r.ConsumerGroupMetadataValue(value["epoch"], value.get("metadataHash", 0)),
+        lambda value: r.ConsumerGroupMetadataValue(value["epoch"], metadata_hash=value.get("metadataHash", 0)),
         lambda value: {"epoch": value.epoch, "metadataHash": value.metadata_hash},
     ),
     4: _Kind(r.ConsumerGroupPartitionMetadataKey, _read_metadata, _write_metadata),
@@ -123,7 +125,7 @@ _KINDS: dict[int, _Kind] = {
     6: _Kind(
         r.ConsumerGroupTargetAssignmentMetadataKey,
         lambda value: r.ConsumerGroupTargetAssignmentMetadataValue(
-            value["assignmentEpoch"], value.get("assignmentTimestamp", 0)
+            value["assignmentEpoch"], assignment_timestamp=value.get("assignmentTimestamp", 0)
         ),
         lambda value: {"assignmentEpoch": value.assignment_epoch, "assignmentTimestamp": value.assignment_timestamp},
     ),
@@ -140,10 +142,10 @@ _KINDS: dict[int, _Kind] = {
         r.ConsumerGroupCurrentMemberAssignmentKey,
         lambda value: r.ConsumerGroupCurrentMemberAssignmentValue(
             value["memberEpoch"],
-            value["previousMemberEpoch"],
-            value["state"],
-            _assigned(value["assignedPartitions"]),
-            _assigned(value["partitionsPendingRevocation"]),
+            previous_member_epoch=value["previousMemberEpoch"],
+            state=value["state"],
+            assigned_partitions=_assigned(value["assignedPartitions"]),
+            partitions_pending_revocation=_assigned(value["partitionsPendingRevocation"]),
         ),
         lambda value: {
             "memberEpoch": value.member_epoch,
@@ -156,7 +158,7 @@ _KINDS: dict[int, _Kind] = {
     16: _Kind(
         r.ConsumerGroupRegularExpressionKey,
         lambda value: r.ConsumerGroupRegularExpressionValue(
-            tuple(sorted(value["topics"])), value["version"], value["timestamp"]
+            tuple(sorted(value["topics"])), version=value["version"], timestamp=value["timestamp"]
         ),
         lambda value: {"topics": value.topics, "version": value.version, "timestamp": value.timestamp},
     ),

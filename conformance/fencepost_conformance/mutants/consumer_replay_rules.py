@@ -57,7 +57,7 @@ def check_consumer_load(
 
 def _loaded(settings: Settings, profile: Profile, log: Sequence[Record]) -> CoreSession:
     session = CoreSession(settings, profile, JavaOrder(MemberIds()))
-    session.feed(Load(0, 1, tuple(log)))
+    session.feed(Load(0, leader_epoch=1, records=tuple(log)))
     return session
 
 

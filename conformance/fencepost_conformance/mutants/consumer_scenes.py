@@ -40,25 +40,30 @@ def _heartbeat(number: int, at_ms: int, member: str, epoch: int, *owned: int, gr
     instance = "instance" if member == AWAY else None
     joins = epoch == 0
     body = ConsumerGroupHeartbeatRequest(
-        group, member, epoch, instance, None, 10_000 if joins else -1, ("t",) if joins else None, None, None,
-        (TopicPartitions(TOPIC, owned),) if owned else () if joins else None,
-    )  # fmt: skip
-    return Request(at_ms, number, 1, member, "/127.0.0.1", body)
+        group,
+        member_id=member,
+        member_epoch=epoch,
+        instance_id=instance,
+        rebalance_timeout_ms=10_000 if joins else -1,
+        subscribed_topic_names=("t",) if joins else None,
+        topic_partitions=(TopicPartitions(TOPIC, owned),) if owned else () if joins else None,
+    )
+    return Request(at_ms, id=number, version=1, client_id=member, client_host="/127.0.0.1", body=body)
 
 
 def _leaves_while_it_must_revoke() -> Sequence[Event]:
     """A static member that was told to revoke leaves for a while; its rebalance timer fires and must leave it alone."""
     return (
-        TopicsChanged(0, (Topic("t", TOPIC, 2),), 1),
-        Load(0, 1, ()),
+        TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
+        Load(0, leader_epoch=1, records=()),
         _heartbeat(1, 1, AWAY, 0),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _heartbeat(2, 2_000, STEADY, 0),
-        Appended(2_001, 11),
+        Appended(2_001, offset=11),
         _heartbeat(3, 3_000, AWAY, 2),
-        Appended(3_001, 12),
+        Appended(3_001, offset=12),
         _heartbeat(4, 4_000, AWAY, STATIC_LEAVE_EPOCH),
-        Appended(4_001, 13),
+        Appended(4_001, offset=13),
         TimerFired(13_000, TimerKey(TimerKind.CONSUMER_REBALANCE, "g", AWAY)),
         _heartbeat(5, 14_000, STEADY, 3),
     )
@@ -67,16 +72,16 @@ def _leaves_while_it_must_revoke() -> Sequence[Event]:
 def _says_it_owns_more() -> Sequence[Event]:
     """A member that missed the answer with its new epoch repeats the old one, and owns what it had given up."""
     return (
-        TopicsChanged(0, (Topic("t", TOPIC, 2),), 1),
-        Load(0, 1, ()),
+        TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
+        Load(0, leader_epoch=1, records=()),
         _heartbeat(1, 1, AWAY, 0),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _heartbeat(2, 2_000, STEADY, 0),
-        Appended(2_001, 11),
+        Appended(2_001, offset=11),
         _heartbeat(3, 3_000, AWAY, 2),
-        Appended(3_001, 12),
+        Appended(3_001, offset=12),
         _heartbeat(4, 4_000, AWAY, 2, 0),
-        Appended(4_001, 13),
+        Appended(4_001, offset=13),
         _heartbeat(5, 5_000, AWAY, 2, 0),
         _heartbeat(6, 6_000, AWAY, 2, 0, 1),
     )
@@ -85,12 +90,12 @@ def _says_it_owns_more() -> Sequence[Event]:
 def _two_groups_with_similar_names() -> Sequence[Event]:
     """Kafka has one key for the timers of both members; each must have its own."""
     return (
-        TopicsChanged(0, (Topic("t", TOPIC, 2),), 1),
-        Load(0, 1, ()),
+        TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
+        Load(0, leader_epoch=1, records=()),
         _heartbeat(1, 1, "0-x", 0),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _heartbeat(2, 1_000, "x", 0, group="g-0"),
-        Appended(1_001, 10),
+        Appended(1_001, offset=10),
     )
 
 
@@ -103,13 +108,28 @@ SCENES: Final[Mapping[str, Sequence[Event]]] = {
 
 
 def _current(member: str, epoch: int, *partitions: int) -> Record:
-    rows = (AssignedPartitions(TOPIC, partitions, (epoch,) * len(partitions)),)
-    value = ConsumerGroupCurrentMemberAssignmentValue(epoch, epoch - 1, MemberState.STABLE.value, rows, ())
+    rows = (AssignedPartitions(TOPIC, partitions, assignment_epochs=(epoch,) * len(partitions)),)
+    value = ConsumerGroupCurrentMemberAssignmentValue(
+        epoch,
+        previous_member_epoch=epoch - 1,
+        state=MemberState.STABLE.value,
+        assigned_partitions=rows,
+        partitions_pending_revocation=(),
+    )
     return Record(ConsumerGroupCurrentMemberAssignmentKey("g", member), value)
 
 
 def _member(member: str) -> Record:
-    value = ConsumerGroupMemberMetadataValue(None, None, "c", "/127.0.0.1", ("t",), "", 60_000, None)
+    value = ConsumerGroupMemberMetadataValue(
+        instance_id=None,
+        rack_id=None,
+        client_id="c",
+        client_host="/127.0.0.1",
+        subscribed_topic_names=("t",),
+        subscribed_topic_regex="",
+        rebalance_timeout_ms=60_000,
+        server_assignor=None,
+    )
     return Record(ConsumerGroupMemberMetadataKey("g", member), value)
 
 

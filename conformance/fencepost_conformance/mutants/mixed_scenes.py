@@ -37,22 +37,29 @@ _VERSIONS: Final = {
     LeaveGroupRequest: 5,
 }  # fmt: skip
 _START: Final = (
-    TopicsChanged(0, (Topic("t", bytes(15) + b"\x01", 2), Topic("u", bytes(15) + b"\x02", 1)), 1),
-    Load(0, 1, ()),
+    TopicsChanged(0, (Topic("t", bytes(15) + b"\x01", 2), Topic("u", bytes(15) + b"\x02", 1)), version=1),
+    Load(0, leader_epoch=1, records=()),
 )
 
 
 def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
-    return Request(at_ms, number, _VERSIONS[type(body)], "client", "/127.0.0.1", body)
+    return Request(
+        at_ms, id=number, version=_VERSIONS[type(body)], client_id="client", client_host="/127.0.0.1", body=body
+    )
 
 
 def _consumer(number: int, at_ms: int, epoch: int = 0, topic: str = "u", instance: str | None = None) -> Request:
     """``s`` of the consumer protocol comes for a topic, or goes."""
     joins = epoch == 0
     body = ConsumerGroupHeartbeatRequest(
-        "g", "s", epoch, instance, None, 10_000 if joins else -1, (topic,) if joins else None, None, None,
-        () if joins else None,
-    )  # fmt: skip
+        "g",
+        member_id="s",
+        member_epoch=epoch,
+        instance_id=instance,
+        rebalance_timeout_ms=10_000 if joins else -1,
+        subscribed_topic_names=(topic,) if joins else None,
+        topic_partitions=() if joins else None,
+    )
     return _ask(number, at_ms, body)
 
 
@@ -69,11 +76,33 @@ def _classic(
     """A classic member joins for topics of one letter; ``owned`` are partitions of t, of that ``generation``."""
     said = Subscription(tuple(topics), None, tuple(TopicPartition("t", each) for each in owned), generation)
     offer = (Protocol(assignor, encode_subscription(said)),)
-    return _ask(number, at_ms, JoinGroupRequest("g", 30_000, 60_000, member, instance, "consumer", offer))
+    return _ask(
+        number,
+        at_ms,
+        JoinGroupRequest(
+            "g",
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=60_000,
+            member_id=member,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=offer,
+        ),
+    )
 
 
 def _sync(number: int, at_ms: int, member: str, generation: int) -> Request:
-    return _ask(number, at_ms, SyncGroupRequest("g", generation, member, None, "consumer", "cooperative-sticky", ()))
+    return _ask(
+        number,
+        at_ms,
+        SyncGroupRequest(
+            "g",
+            generation_id=generation,
+            member_id=member,
+            protocol_type="consumer",
+            protocol_name="cooperative-sticky",
+        ),
+    )
 
 
 def _too_many_for_a_classic_group() -> Sequence[Event]:
@@ -81,16 +110,16 @@ def _too_many_for_a_classic_group() -> Sequence[Event]:
     return (
         *_START,
         _consumer(1, 1),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _classic(2, 2_000, "one", "t"),
-        Appended(2_001, 10),
+        Appended(2_001, offset=10),
         _classic(3, 4_000, "two", "t"),
-        Appended(4_001, 16),
+        Appended(4_001, offset=16),
         _classic(4, 6_000, "three", "t"),
-        Appended(6_001, 21),
+        Appended(6_001, offset=21),
         _consumer(5, 7_000, LEAVE_EPOCH),
-        Appended(7_001, 25),
-        _ask(6, 7_002, HeartbeatRequest("g", 5, "three", None)),
+        Appended(7_001, offset=25),
+        _ask(6, 7_002, HeartbeatRequest("g", generation_id=5, member_id="three")),
     )
 
 
@@ -100,14 +129,14 @@ def _must_revoke_at_the_epoch_of_the_target() -> Sequence[Event]:
     return (
         *_START,
         _consumer(1, 1),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _classic(2, 2_000, "one", "t"),
-        Appended(2_001, 10),
+        Appended(2_001, offset=10),
         _sync(3, 2_002, "one", 3),
         _classic(4, 2_500, "one", "u", 0, 1),
-        Appended(2_501, 13),
+        Appended(2_501, offset=13),
         _sync(5, 2_502, "one", 3),
-        _ask(6, 2_600, HeartbeatRequest("g", 3, "one", None)),
+        _ask(6, 2_600, HeartbeatRequest("g", generation_id=3, member_id="one")),
     )
 
 
@@ -116,13 +145,13 @@ def _two_leave_at_once() -> Sequence[Event]:
     return (
         *_START,
         _consumer(1, 1),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _classic(2, 2_000, "one", "t"),
-        Appended(2_001, 10),
+        Appended(2_001, offset=10),
         _classic(3, 4_000, "two", "t"),
-        Appended(4_001, 16),
+        Appended(4_001, offset=16),
         _ask(4, 5_000, LeaveGroupRequest("g", (LeaveGroupMember("one"), LeaveGroupMember("two")))),
-        Appended(5_001, 23),
+        Appended(5_001, offset=23),
     )
 
 
@@ -132,9 +161,9 @@ def _waits_as_the_last_one_comes_back() -> Sequence[Event]:
     return (
         *_START,
         _consumer(1, 1, topic="t", instance="i"),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _classic(2, 2_000, "one", "t"),
-        Appended(2_001, 11),
+        Appended(2_001, offset=11),
         _sync(3, 2_002, "one", 3),
         _classic(4, 4_000, "", "t", instance="i"),
     )
@@ -147,7 +176,7 @@ def _two_claim_the_same() -> Sequence[Event]:
         *_START,
         _classic(1, 1, "", "t", 0, instance="a", generation=3),
         _classic(2, 2, "", "t", 0, 1, instance="b", generation=5),
-        Appended(3, 1),
+        Appended(3, offset=1),
         TimerFired(3_001, TimerKey(TimerKind.JOIN, "g")),
         TimerFired(6_001, TimerKey(TimerKind.JOIN, "g")),
         _consumer(3, 7_000),
@@ -159,15 +188,15 @@ def _comes_again_from_before() -> Sequence[Event]:
     return (
         *_START,
         _consumer(1, 1),
-        Appended(2, 5),
+        Appended(2, offset=5),
         _classic(2, 2_000, "one", "t"),
-        Appended(2_001, 10),
+        Appended(2_001, offset=10),
         _classic(3, 4_000, "one", "tu", 0, 1, generation=3),
-        Appended(4_001, 14),
+        Appended(4_001, offset=14),
         _classic(4, 6_000, "two", "t"),
-        Appended(6_001, 20),
+        Appended(6_001, offset=20),
         _classic(5, 8_000, "one", "tu", 0, 1, generation=4),
-        Appended(8_001, 22),
+        Appended(8_001, offset=22),
         _classic(6, 8_002, "one", "tu", 0, generation=3),
     )
 

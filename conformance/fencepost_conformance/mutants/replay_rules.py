@@ -38,7 +38,7 @@ def written(events: Sequence[Event], observations: Sequence[Observation]) -> lis
 def check_load(settings: Settings, profile: Profile, log: Sequence[Record]) -> None:
     """Raises ``Broken`` if a coordinator that loads this log does not know exactly the groups in it."""
     session = CoreSession(settings, profile, JavaOrder(MemberIds()))
-    session.feed(Load(0, 1, tuple(log)))
+    session.feed(Load(0, leader_epoch=1, records=tuple(log)))
     expected = {record.key.group: record.group_metadata for record in log}
     for name, value in expected.items():
         group = session.groups.get(name)

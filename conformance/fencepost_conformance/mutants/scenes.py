@@ -14,11 +14,21 @@ _VERSIONS: Final = {JoinGroupRequest: 9, SyncGroupRequest: 5}
 
 
 def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
-    return Request(at_ms, number, _VERSIONS[type(body)], "client", "/127.0.0.1", body)
+    return Request(
+        at_ms, id=number, version=_VERSIONS[type(body)], client_id="client", client_host="/127.0.0.1", body=body
+    )
 
 
 def _join(number: int, at_ms: int, member: str = "", instance: str | None = None, metadata: bytes = b"") -> Request:
-    body = JoinGroupRequest("g", 100_000, 60_000, member, instance, "consumer", (Protocol("range", metadata),))
+    body = JoinGroupRequest(
+        "g",
+        session_timeout_ms=100_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=(Protocol("range", metadata),),
+    )
     return _ask(number, at_ms, body)
 
 
@@ -28,18 +38,29 @@ def _returns_before_the_sync_timer() -> Sequence[Event]:
     shares = (SyncGroupAssignment(leader, b"1"), SyncGroupAssignment(absent, b"2"))
     delay = TimerKey(TimerKind.JOIN, "g")
     return (
-        Load(0, 1, ()),
+        Load(0, leader_epoch=1, records=()),
         _join(1, 1),
-        Appended(2, 1),
+        Appended(2, offset=1),
         _join(2, 3, leader),
         _join(3, 4, instance="static"),
         TimerFired(3_003, delay),
         TimerFired(6_003, delay),
-        _ask(4, 6_004, SyncGroupRequest("g", 1, leader, None, "consumer", "range", shares)),
-        Appended(6_005, 2),
+        _ask(
+            4,
+            6_004,
+            SyncGroupRequest(
+                "g",
+                generation_id=1,
+                member_id=leader,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=shares,
+            ),
+        ),
+        Appended(6_005, offset=2),
         _join(5, 66_002, instance="static"),
         TimerFired(66_003, TimerKey(TimerKind.SYNC, "g")),
-        Appended(66_004, 3),
+        Appended(66_004, offset=3),
     )
 
 
@@ -52,8 +73,19 @@ def _lost_while_one_that_returned_syncs() -> Sequence[Event]:
         *begun,
         _join(5, 6_006, instance="static"),
         _join(6, 6_007, leader, metadata=b"other"),
-        _ask(7, 6_008, SyncGroupRequest("g", 2, again, "static", "consumer", "range", ())),
-        Unload(6_009, None),
+        _ask(
+            7,
+            6_008,
+            SyncGroupRequest(
+                "g",
+                generation_id=2,
+                member_id=again,
+                group_instance_id="static",
+                protocol_type="consumer",
+                protocol_name="range",
+            ),
+        ),
+        Unload(6_009, leader_epoch=None),
     )
 
 

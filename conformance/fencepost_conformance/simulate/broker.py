@@ -46,7 +46,7 @@ class Broker:
 
     def publish_topics(self) -> None:
         self._image += 1
-        self._world.feed(TopicsChanged(self._world.now, tuple(self.topics.values()), self._image))
+        self._world.feed(TopicsChanged(self._world.now, tuple(self.topics.values()), version=self._image))
 
     def _run_task(self, key: TaskKey) -> None:
         tenure = self.tenure
@@ -76,7 +76,7 @@ class Broker:
     def _replicate(self, tenure: int, offset: int) -> None:
         if tenure == self.tenure and self.active and self._replicated < offset <= len(self.core.log):
             self._replicated = offset
-            self._world.feed(Appended(self._world.now, offset))
+            self._world.feed(Appended(self._world.now, offset=offset))
 
     def replicate_all(self) -> None:
         if self.active:
@@ -88,8 +88,8 @@ class Broker:
         self.active = True
         self._replicated, self._ends = kept, []
         if self._rng.random() < 0.5:
-            self._world.feed(LoadStarted(self._world.now, self.tenure))
-        self._world.feed(Load(self._world.now, self.tenure, tuple(self.core.log[:kept])))
+            self._world.feed(LoadStarted(self._world.now, leader_epoch=self.tenure))
+        self._world.feed(Load(self._world.now, leader_epoch=self.tenure, records=tuple(self.core.log[:kept])))
 
     def fail_over(self, gap_ms: int) -> None:
         """Lose the partition and win it again later; that the groups then go on (LIV-09) is for ``liveness`` to see.
@@ -100,5 +100,5 @@ class Broker:
         self.active = False
         reached = self._rng.randint(self._replicated, len(self.core.log))
         kept = max(end for end in (self._replicated, *self._ends) if end <= reached)
-        self._world.feed(Unload(self._world.now, None))
+        self._world.feed(Unload(self._world.now, leader_epoch=None))
         self._world.later(gap_ms, lambda: self.load(kept))

@@ -33,7 +33,7 @@ class RandomChoices:
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return self._rng.choice(tied)
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         return most
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
@@ -71,7 +71,7 @@ class Smallest:
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         return min(tied)
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         return most
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:

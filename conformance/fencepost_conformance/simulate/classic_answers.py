@@ -55,19 +55,55 @@ def answers(state: MemberState, name: str, kind: str) -> list[object]:
     if kind == "sync":
         shares = ((), (("t", 0),), (("t", 1),), (("u", 0),))
         return [
-            *(SyncGroupResponse(ErrorCode.NONE, "consumer", name, _share(share)) for share in shares),
-            SyncGroupResponse(ErrorCode.NONE, "consumer", name, b""),
-            SyncGroupResponse(ErrorCode.NONE, "consumer", "other", _share(())),
+            *(
+                SyncGroupResponse(
+                    ErrorCode.NONE, protocol_type="consumer", protocol_name=name, assignment=_share(share)
+                )
+                for share in shares
+            ),
+            SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name=name),
+            SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name="other", assignment=_share(())),
             *(SyncGroupResponse(error) for error in SYNC_ERRORS),
         ]
     generation = max(state.generation.id, 0) + 1
-    own = JoinGroupMember("m", None, encode_subscription(Subscription(tuple(state.topics or ("t",)))))
-    rows = (own, JoinGroupMember("n", None, encode_subscription(Subscription(("t", "u")))))
+    own = JoinGroupMember("m", metadata=encode_subscription(Subscription(tuple(state.topics or ("t",)))))
+    rows = (own, JoinGroupMember("n", metadata=encode_subscription(Subscription(("t", "u")))))
     return [
-        JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "n", False, "m"),
-        JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", False, "m", rows),
-        JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", True, "m", rows),
-        JoinGroupResponse(ErrorCode.NONE, generation, "connect", name, "n", False, "m"),
+        JoinGroupResponse(
+            ErrorCode.NONE,
+            generation_id=generation,
+            protocol_type="consumer",
+            protocol_name=name,
+            leader="n",
+            member_id="m",
+        ),
+        JoinGroupResponse(
+            ErrorCode.NONE,
+            generation_id=generation,
+            protocol_type="consumer",
+            protocol_name=name,
+            leader="m",
+            member_id="m",
+            members=rows,
+        ),
+        JoinGroupResponse(
+            ErrorCode.NONE,
+            generation_id=generation,
+            protocol_type="consumer",
+            protocol_name=name,
+            leader="m",
+            skip_assignment=True,
+            member_id="m",
+            members=rows,
+        ),
+        JoinGroupResponse(
+            ErrorCode.NONE,
+            generation_id=generation,
+            protocol_type="connect",
+            protocol_name=name,
+            leader="n",
+            member_id="m",
+        ),
         JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id="m"),
         *(JoinGroupResponse(error) for error in JOIN_ERRORS),
     ]

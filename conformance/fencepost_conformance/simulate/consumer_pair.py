@@ -110,13 +110,19 @@ class ConsumerPair(Beside):
         epoch = max(self.state.epoch, 0) + 1
         good = (
             ConsumerGroupHeartbeatResponse(
-                ErrorCode.NONE, None, "m", epoch, 5_000, tuple(TopicPartitions(*row) for row in rows)
+                ErrorCode.NONE,
+                member_id="m",
+                member_epoch=epoch,
+                heartbeat_interval_ms=5_000,
+                assignment=tuple(TopicPartitions(*row) for row in rows),
             )
             for rows in TARGETS
         )
         return [
-            ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m", epoch, 5_000),
-            ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m", -1, 5_000),
+            ConsumerGroupHeartbeatResponse(
+                ErrorCode.NONE, member_id="m", member_epoch=epoch, heartbeat_interval_ms=5_000
+            ),
+            ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id="m", member_epoch=-1, heartbeat_interval_ms=5_000),
             *good,
             *map(ConsumerGroupHeartbeatResponse, ERRORS),
         ]
@@ -144,7 +150,7 @@ class ConsumerPair(Beside):
             case Input("topics", tuple() as topics):
                 self._know(topics)
             case Input("coordinator"):
-                self._give(mi.CoordinatorFound(), ev.CoordinatorFound(now, 1))
+                self._give(mi.CoordinatorFound(), ev.CoordinatorFound(now, node=1))
             case Input("no coordinator"):
                 error = ErrorCode.GROUP_AUTHORIZATION_FAILED
                 self._give(mi.CoordinatorFound(error), ev.LookupFailed(now, error))
@@ -157,15 +163,15 @@ class ConsumerPair(Beside):
                 self._fire(mi.PollExpired(), ev.MemberTimer.POLL)
             case Input("answer", ConsumerGroupHeartbeatResponse() as body, position):
                 ours, theirs = self.requests[position]
-                self._give(ci.Heard(theirs, body), ev.Answered(now, ours, body))
+                self._give(ci.Heard(theirs, body), ev.Answered(now, request_id=ours, body=body))
             case Input("lost", _, position):
                 ours, theirs = self.requests[position]
-                self._give(ci.Heard(theirs, None), ev.RequestLost(now, ours))
+                self._give(ci.Heard(theirs, None), ev.RequestLost(now, request_id=ours))
             case Input("committed", ev.CommitResult() as result) if self._commit is not None:
                 ours, theirs = self._commit
                 self._commit = None
                 again = result is ev.CommitResult.RETRIABLE
-                self._give(ci.CommitEnded(theirs, again), ev.CommitFinished(now, ours, result))
+                self._give(ci.CommitEnded(theirs, again), ev.CommitFinished(now, commit_id=ours, result=result))
             case Input("commit due"):
                 self._fire(ci.CommitDue(), ev.MemberTimer.RETRY)
             case _:

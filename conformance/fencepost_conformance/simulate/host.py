@@ -257,14 +257,14 @@ class MemberHost(ABC, Generic[M]):
             case Send(body=body):
                 self._check_stall(body)
                 world.network.send(self, command)
-                lost = RequestLost(world.now + command.timeout_ms, command.request_id)
+                lost = RequestLost(world.now + command.timeout_ms, request_id=command.request_id)
                 world.later(command.timeout_ms, lambda: self.receive(process, lost))
             case FindCoordinator():
                 world.network.find_coordinator(self)
             case RequestMetadata():
                 world.network.fetch_metadata(self)
             case Commit(commit_id=commit_id):
-                done = CommitFinished(world.now, commit_id, CommitResult.DONE)
+                done = CommitFinished(world.now, commit_id=commit_id, result=CommitResult.DONE)
                 world.later(self.plan.commit_ms, lambda: self.receive(process, done))
             case Listener():
                 world.later(self.listener_delay_ms, lambda: self._listener_done(process))

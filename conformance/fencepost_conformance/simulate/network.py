@@ -51,7 +51,7 @@ class Network:
         """A request sets out."""
         body, process, world = command.body, host.process, self._world
         if self._rng.random() < self.plan.lose:
-            lost = RequestLost(world.now, command.request_id)
+            lost = RequestLost(world.now, request_id=command.request_id)
             world.later(self._rng.randint(1, 2_000), lambda: host.receive(process, lost))
             return
         world.later(self.delay(), lambda: self._arrive(host, process, command.request_id, body))
@@ -81,7 +81,16 @@ class Network:
             self._heard.add((host.plan.name, process, number))
         if not copy:
             self._askers[self._requests] = (host, process, number)
-        self._world.feed(Request(self._world.now, self._requests, version, host.plan.name, "/host", body))
+        self._world.feed(
+            Request(
+                self._world.now,
+                id=self._requests,
+                version=version,
+                client_id=host.plan.name,
+                client_host="/host",
+                body=body,
+            )
+        )
 
     def answer(self, replies: Sequence[Reply]) -> None:
         """Answers set out; who asked with a JoinGroup learns of which life of the group its generation is."""
@@ -90,7 +99,7 @@ class Network:
             if asker is not None:
                 host, process, number = asker
                 life = self._world.life(host) if isinstance(reply.body, JoinGroupResponse) else None
-                self._answer(host, process, Answered(self._world.now, number, reply.body), life)
+                self._answer(host, process, Answered(self._world.now, request_id=number, body=reply.body), life)
 
     def _answer(self, host: AnyHost, process: int, answer: Answered, life: tuple[int, int] | None) -> None:
         def deliver() -> None:
@@ -99,7 +108,7 @@ class Network:
             host.receive(process, replace(answer, at_ms=self._world.now))
 
         if self._rng.random() < self.plan.lose:
-            lost = RequestLost(self._world.now, answer.request_id)
+            lost = RequestLost(self._world.now, request_id=answer.request_id)
             self._world.later(self._rng.randint(1, 2_000), lambda: host.receive(process, lost))
         else:
             self._world.later(self.delay(), deliver)
@@ -109,7 +118,7 @@ class Network:
 
         def answer() -> None:
             if world.broker.active:
-                host.receive(process, CoordinatorFound(world.now, world.broker.tenure))
+                host.receive(process, CoordinatorFound(world.now, node=world.broker.tenure))
             else:
                 host.receive(process, LookupFailed(world.now, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 

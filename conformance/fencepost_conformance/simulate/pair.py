@@ -98,7 +98,7 @@ class Pair(Beside):
                 self._metadata = metadata
                 self._give(mi.MetadataChanged(metadata), ev.MetadataChanged(self.now, _topics(metadata)))
             case Input("coordinator"):
-                self._give(mi.CoordinatorFound(), ev.CoordinatorFound(self.now, 1))
+                self._give(mi.CoordinatorFound(), ev.CoordinatorFound(self.now, node=1))
             case Input("heartbeat due"):
                 self._fire(mi.HeartbeatDue(), ev.MemberTimer.HEARTBEAT)
             case Input("session expired"):
@@ -107,15 +107,15 @@ class Pair(Beside):
                 self._fire(mi.PollExpired(), ev.MemberTimer.POLL)
             case Input("answer", body, position):
                 ours, theirs = self.requests[position]
-                self._give(mi.Answer(theirs, body), ev.Answered(self.now, ours, body))  # type: ignore[arg-type]
+                self._give(mi.Answer(theirs, body), ev.Answered(self.now, request_id=ours, body=body))  # type: ignore[arg-type]
             case Input("lost", _, position):
                 ours, theirs = self.requests[position]
-                self._give(mi.Answer(theirs, None), ev.RequestLost(self.now, ours), lost=theirs)
+                self._give(mi.Answer(theirs, None), ev.RequestLost(self.now, request_id=ours), lost=theirs)
             case Input("committed", ev.CommitResult() as result) if self._commit is not None:
                 ours, theirs = self._commit
                 self._commit = None
                 error = mi.CommitAnswer(_COMMIT_ERRORS[result])
-                self._give(mi.Answer(theirs, error), ev.CommitFinished(self.now, ours, result))
+                self._give(mi.Answer(theirs, error), ev.CommitFinished(self.now, commit_id=ours, result=result))
             case _:
                 raise ValueError(f"no input {what}")
 
@@ -156,7 +156,7 @@ class Pair(Beside):
                     case ev.Commit(commit_id=number, partitions=partitions):
                         effects.append(("commits", frozenset(map(tuple, partitions))))
                         if self.member.closed:  # the close waits for it, the model does not
-                            pending.append(ev.CommitFinished(self.now, number, ev.CommitResult.DONE))
+                            pending.append(ev.CommitFinished(self.now, commit_id=number, result=ev.CommitResult.DONE))
                         else:
                             self._commit = (number, -1)
                     case ev.Listener(call=call, partitions=partitions):

@@ -24,7 +24,7 @@ class RandomChoices:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         return most
 
     def standing(self, group_id: str, tied: Sequence[str]) -> str:

@@ -224,7 +224,7 @@ class GroupCoordinator:
         Raises ``Stopped`` if nobody serves."""
         self._images += 1
         rows, version = tuple(topics), self._images
-        self._tell(lambda at_ms: TopicsChanged(at_ms, rows, version))
+        self._tell(lambda at_ms: TopicsChanged(at_ms, rows, version=version))
 
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
         """The settings of this group from now on; None: all default (M-CFG-01). Raises ``Stopped`` if nobody serves."""
@@ -248,7 +248,7 @@ class GroupCoordinator:
             while not isinstance(item := await self._inbox.get(), _Stop):
                 await self._handle(item)
         finally:
-            self._feed(Unload(self._tick(), None))
+            self._feed(Unload(self._tick(), leader_epoch=None))
             while not self._inbox.empty():
                 left = self._inbox.get_nowait()
                 if isinstance(left, _Ask) and not left.answer.done():
@@ -289,13 +289,13 @@ class GroupCoordinator:
         self._asked[self._ids] = item.answer
         return Request(
             self._tick(),
-            self._ids,
-            item.version,
-            item.client_id,
-            item.client_host,
-            item.body,
-            item.denied,
-            item.denied_topics,
+            id=self._ids,
+            version=item.version,
+            client_id=item.client_id,
+            client_host=item.client_host,
+            body=item.body,
+            denied=item.denied,
+            denied_topics=item.denied_topics,
         )
 
     async def _append(self, outcome: Outcome) -> None:
@@ -308,19 +308,19 @@ class GroupCoordinator:
                 records = self._feed(AppendFailed(self._tick(), failure.error)).records
             except Exception:
                 _log.exception("the store failed; loading again to see what it holds")
-                self._feed(Unload(self._tick(), None))
+                self._feed(Unload(self._tick(), leader_epoch=None))
                 await self._load()  # F-RT-12, F-RT-18
                 return
             else:
                 self._log_end += len(records)
-                records = self._feed(Appended(self._tick(), self._log_end)).records
+                records = self._feed(Appended(self._tick(), offset=self._log_end)).records
 
     async def _load(self) -> None:
         records = tuple(await self._store.load())
         self._log_end = len(records)
         self._epoch += 1
         self._tasks.clear()
-        self._feed(Load(self._tick(), self._epoch, records))
+        self._feed(Load(self._tick(), leader_epoch=self._epoch, records=records))
 
     def _feed(self, event: Event) -> Outcome:
         self._state, outcome = step(self._state, event, self._choices)

@@ -33,7 +33,7 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
     states = {state.lower().strip() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     rows = {
-        (name, ""): ListedGroup(name, protocol_type, state, kind)
+        (name, ""): ListedGroup(name, protocol_type=protocol_type, group_state=state, group_type=kind)
         for name, group in reads.committed(step).items()
         for protocol_type, state, kind in (_told(group),)
         if (not states or state.lower() in states) and (not types or kind in types) and name not in request.denied

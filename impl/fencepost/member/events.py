@@ -12,7 +12,7 @@ would read them: its heartbeat thread reads while the member is in a generation,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -113,6 +113,7 @@ class Answered:
     """The answer to a request. One for a request that the member gave up is ignored."""
 
     at_ms: int
+    _: KW_ONLY
     request_id: int
     body: ResponseBody
 
@@ -122,6 +123,7 @@ class RequestLost:
     """The connection broke or the request's timeout passed (K-ERR-13)."""
 
     at_ms: int
+    _: KW_ONLY
     request_id: int
 
 
@@ -135,6 +137,7 @@ class CoordinatorLost:
 @dataclass(frozen=True, slots=True)
 class CoordinatorFound:
     at_ms: int
+    _: KW_ONLY
     node: int
 
 
@@ -159,6 +162,7 @@ class CommitFinished:
     """One for a commit that the member gave up is ignored."""
 
     at_ms: int
+    _: KW_ONLY
     commit_id: int
     result: CommitResult
 
@@ -200,6 +204,7 @@ class Send:
 
     request_id: int
     body: RequestBody
+    _: KW_ONLY
     timeout_ms: int
 
 

@@ -27,7 +27,7 @@ def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None 
     sent = Sent(member.next_request_id, kind, member.generation)
     turn.member = turn.member._replace(sent=(*member.sent, sent), next_request_id=member.next_request_id + 1)
     timeout = member.settings.request_timeout_ms if timeout_ms is None else timeout_ms
-    turn.emit(Send(sent.request_id, body, timeout))
+    turn.emit(Send(sent.request_id, body, timeout_ms=timeout))
 
 
 def send_join(turn: Turn) -> None:
@@ -95,9 +95,9 @@ def send_heartbeat(turn: Turn) -> None:
     member = turn.member
     body = HeartbeatRequest(
         member.settings.group_id,
-        member.generation.generation_id,
-        member.generation.member_id,
-        member.settings.group_instance_id,
+        generation_id=member.generation.generation_id,
+        member_id=member.generation.member_id,
+        group_instance_id=member.settings.group_instance_id,
     )
     _send(turn, SentKind.HEARTBEAT, body)
 
@@ -105,5 +105,5 @@ def send_heartbeat(turn: Turn) -> None:
 def send_leave(turn: Turn, reason: str) -> None:
     """K-LEAVE-01: one entry, without instance id."""
     member = turn.member
-    entry = LeaveGroupMember(member.generation.member_id, None, reason[:255])
+    entry = LeaveGroupMember(member.generation.member_id, reason=reason[:255])
     _send(turn, SentKind.LEAVE, LeaveGroupRequest(member.settings.group_id, (entry,)))

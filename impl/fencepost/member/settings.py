@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
@@ -20,6 +20,7 @@ class ClientSettings:
     """What members of both protocols configure. Raises ``ValueError`` where Kafka's consumer refuses it."""
 
     group_id: str
+    _: KW_ONLY
     group_instance_id: str | None = None  # G-CFG-48
     max_poll_interval_ms: int = 300_000  # G-CFG-43; also the rebalance timeout (G-CFG-53)
     request_timeout_ms: int = 30_000  # G-CFG-50
@@ -35,7 +36,7 @@ class ClientSettings:
             raise ValueError(f"{instance!r} cannot be an instance id")  # G-WIRE-26
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings(ClientSettings):
     """A classic member's."""
 
@@ -65,7 +66,7 @@ class MemberSettings(ClientSettings):
         return max(self.request_timeout_ms, self.max_poll_interval_ms + 5_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings(ClientSettings):
     """A KIP-848 member's; session timeout and heartbeat interval are the coordinator's (G-CFG-10, G-CFG-11).
 

@@ -29,7 +29,7 @@ class Choices(Protocol):
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
         """The one of them that Kafka takes for elected before a request, by another map (M-HB-15)."""
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         """How often a read shows a group, or a member of one, of which there are entries in earlier versions of its
         table (C-ADM-05): all ``most``, or fewer where an earlier version has grown larger than the table of now."""
 

@@ -6,7 +6,7 @@ are 16 bytes. Rows of topics and members have no order that anybody promises.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from .errors import ErrorCode
 
@@ -30,6 +30,7 @@ class ConsumerGroupHeartbeatRequest:
     regex means "no regex". ``subscribed_topic_regex`` exists from v1 on."""
 
     group_id: str
+    _: KW_ONLY
     member_id: str
     member_epoch: int
     instance_id: str | None = None
@@ -47,6 +48,7 @@ class ConsumerGroupHeartbeatResponse:
     the coordinator's own."""
 
     error_code: ErrorCode
+    _: KW_ONLY
     error_message: str | None = None
     member_id: str | None = None
     member_epoch: int = 0
@@ -75,6 +77,7 @@ class DescribedConsumerMember:
     """One member (M-DESC-01). ``member_type``: 0 classic, 1 consumer; -1 below v1, which does not carry it."""
 
     member_id: str
+    _: KW_ONLY
     instance_id: str | None
     rack_id: str | None
     member_epoch: int
@@ -90,6 +93,7 @@ class DescribedConsumerMember:
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerGroup:
     error_code: ErrorCode
+    _: KW_ONLY
     group_id: str
     group_state: str = ""
     group_epoch: int = 0

@@ -6,7 +6,7 @@ None. Rows of topics are sorted by topic id, partitions by number, topic names b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from .consumer_messages import TopicPartitions
 from .messages import Protocol
@@ -24,6 +24,7 @@ class ConsumerGroupMetadataValue:
     """``metadata_hash`` is signed, 64 bits (G-DATA-30)."""
 
     epoch: int
+    _: KW_ONLY
     metadata_hash: int = 0
 
 
@@ -64,7 +65,7 @@ class ClassicMemberMetadata:
     supported_protocols: tuple[Protocol, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMemberMetadataValue:
     """F-REC-13. An unset regex is written ``""``."""
 
@@ -91,6 +92,7 @@ class ConsumerGroupTargetAssignmentMetadataValue:
     """``assignment_timestamp`` in ms, 0 unknown (G-DATA-32)."""
 
     assignment_epoch: int
+    _: KW_ONLY
     assignment_timestamp: int = 0
 
 
@@ -121,6 +123,7 @@ class AssignedPartitions:
 
     topic_id: bytes
     partitions: tuple[int, ...]
+    _: KW_ONLY
     assignment_epochs: tuple[int, ...] | None = None
 
 
@@ -129,6 +132,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     """F-REC-14. ``state`` is the byte of M-MS-01…04."""
 
     member_epoch: int
+    _: KW_ONLY
     previous_member_epoch: int
     state: int
     assigned_partitions: tuple[AssignedPartitions, ...]
@@ -148,5 +152,6 @@ class ConsumerGroupRegularExpressionValue:
     """``version``: of the metadata image that it was resolved against; ``timestamp`` in ms."""
 
     topics: tuple[str, ...]
+    _: KW_ONLY
     version: int
     timestamp: int

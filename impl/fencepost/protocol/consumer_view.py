@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 from .consumer_messages import TopicPartitions
@@ -41,6 +41,7 @@ class ConsumerMemberView:
     the release has none. An unset regex is ``""``."""
 
     member_id: str
+    _: KW_ONLY
     instance_id: str | None
     rack_id: str | None
     client_id: str
@@ -63,6 +64,7 @@ class ResolvedRegex:
 
     regex: str
     topics: tuple[str, ...]
+    _: KW_ONLY
     version: int
     timestamp: int
 
@@ -77,6 +79,7 @@ class ConsumerGroupView:
     """
 
     group_id: str
+    _: KW_ONLY
     state: ConsumerGroupState
     group_epoch: int
     metadata_hash: int

@@ -18,7 +18,7 @@ Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -68,6 +68,7 @@ class Request:
     """
 
     at_ms: int
+    _: KW_ONLY
     id: int
     version: int
     client_id: str
@@ -88,6 +89,7 @@ class Appended:
     """Every record below ``offset`` is durable."""
 
     at_ms: int
+    _: KW_ONLY
     offset: int
 
 
@@ -123,10 +125,11 @@ class TaskDone:
 
     at_ms: int
     key: TaskKey
+    _: KW_ONLY
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
     """Dynamic configuration of one group (G-CFG-28), in ms; None: not set."""
 
@@ -160,6 +163,7 @@ class TopicsChanged:
 
     at_ms: int
     topics: tuple[Topic, ...]
+    _: KW_ONLY
     version: int = 0
 
 
@@ -168,6 +172,7 @@ class LoadStarted:
     """The partition was won at ``leader_epoch``; requests are refused until ``Load`` (F-RT-01, F-RT-02)."""
 
     at_ms: int
+    _: KW_ONLY
     leader_epoch: int
 
 
@@ -176,6 +181,7 @@ class Load:
     """Loading ends with these records, in log order (F-LOAD-01). The next record gets offset ``len(records)``."""
 
     at_ms: int
+    _: KW_ONLY
     leader_epoch: int
     records: tuple[Record, ...]
 
@@ -183,6 +189,7 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
     at_ms: int
+    _: KW_ONLY
     leader_epoch: int
 
 
@@ -191,6 +198,7 @@ class Unload:
     """The partition was lost (F-UNLOAD-01); ``leader_epoch`` None unloads in any case (F-LOAD-03)."""
 
     at_ms: int
+    _: KW_ONLY
     leader_epoch: int | None
 
 

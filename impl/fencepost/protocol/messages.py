@@ -8,7 +8,7 @@ to the coordinator. ``throttle_time_ms`` is the broker's, not the coordinator's,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 from .consumer_messages import (
@@ -34,10 +34,11 @@ class JoinGroupRequest:
     broker's log and changes nothing (G-WIRE-24, C-JOIN-67)."""
 
     group_id: str
+    _: KW_ONLY
     session_timeout_ms: int
     rebalance_timeout_ms: int
     member_id: str
-    group_instance_id: str | None
+    group_instance_id: str | None = None
     protocol_type: str
     protocols: tuple[Protocol, ...]
     reason: str | None = None
@@ -48,7 +49,8 @@ class JoinGroupMember:
     """A row of the members list that only the leader gets (C-JOIN-49)."""
 
     member_id: str
-    group_instance_id: str | None
+    _: KW_ONLY
+    group_instance_id: str | None = None
     metadata: bytes
 
 
@@ -58,6 +60,7 @@ class JoinGroupResponse:
     has the defaults below (G-WIRE-21)."""
 
     error_code: ErrorCode
+    _: KW_ONLY
     generation_id: int = -1
     protocol_type: str | None = None
     protocol_name: str | None = ""
@@ -80,17 +83,19 @@ class SyncGroupRequest:
     """SyncGroup v0–5 (G-WIRE-02). Protocol type and name are null below v5."""
 
     group_id: str
+    _: KW_ONLY
     generation_id: int
     member_id: str
-    group_instance_id: str | None
-    protocol_type: str | None
-    protocol_name: str | None
-    assignments: tuple[SyncGroupAssignment, ...]
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: tuple[SyncGroupAssignment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupResponse:
     error_code: ErrorCode
+    _: KW_ONLY
     protocol_type: str | None = None
     protocol_name: str | None = None
     assignment: bytes = b""
@@ -101,9 +106,10 @@ class HeartbeatRequest:
     """Heartbeat v0–4 (G-WIRE-03)."""
 
     group_id: str
+    _: KW_ONLY
     generation_id: int
     member_id: str
-    group_instance_id: str | None
+    group_instance_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ class HeartbeatResponse:
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMember:
     member_id: str
+    _: KW_ONLY
     group_instance_id: str | None = None
     reason: str | None = None
 
@@ -129,7 +136,8 @@ class LeaveGroupRequest:
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMemberResponse:
     member_id: str
-    group_instance_id: str | None
+    _: KW_ONLY
+    group_instance_id: str | None = None
     error_code: ErrorCode
 
 
@@ -151,6 +159,7 @@ class DescribeGroupsRequest:
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
     member_id: str
+    _: KW_ONLY
     group_instance_id: str | None
     client_id: str
     client_host: str
@@ -163,6 +172,7 @@ class DescribedGroup:
     """One group of a DescribeGroups answer. ``error_message`` exists from v6 on (C-ADM-02)."""
 
     error_code: ErrorCode
+    _: KW_ONLY
     group_id: str
     group_state: str
     protocol_type: str = ""
@@ -176,7 +186,7 @@ class DescribeGroupsResponse:
     groups: tuple[DescribedGroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
     """ListGroups v0–5 (G-WIRE-13); an empty filter matches everything (C-ADM-05)."""
 
@@ -187,6 +197,7 @@ class ListGroupsRequest:
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
     group_id: str
+    _: KW_ONLY
     protocol_type: str
     group_state: str
     group_type: str

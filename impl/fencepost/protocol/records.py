@@ -5,7 +5,7 @@ Those of consumer groups are in ``consumer_records``. Every key has the group's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 from .consumer_records import (
@@ -36,6 +36,7 @@ class GroupMetadataKey:
 @dataclass(frozen=True, slots=True)
 class GroupMetadataMember:
     member_id: str
+    _: KW_ONLY
     group_instance_id: str | None
     client_id: str
     client_host: str
@@ -50,6 +51,7 @@ class GroupMetadataValue:
     """Value version 3, the one that Kafka 4.x writes (F-REC-12, F-REC-20)."""
 
     protocol_type: str
+    _: KW_ONLY
     generation: int
     protocol: str | None
     leader: str | None

@@ -34,7 +34,7 @@ class BadSettings(ValueError):
 ASSIGNORS: Final = ("uniform", "range")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Broker configuration that groups use. Times in milliseconds.
 

@@ -6,7 +6,7 @@ replies, timers and views after every event agree on all that a later event can 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 from .messages import Protocol
@@ -27,6 +27,7 @@ class MemberView:
     """One member (G-DATA-11). ``awaiting_*``: a future is stored for it, answered or not (C-ST-23)."""
 
     member_id: str
+    _: KW_ONLY
     group_instance_id: str | None
     client_id: str
     client_host: str
@@ -44,6 +45,7 @@ class GroupView:
     """One classic group. ``members`` is sorted by member id; ``static_members`` by instance id."""
 
     group_id: str
+    _: KW_ONLY
     state: GroupState
     previous_state: GroupState
     generation_id: int

@@ -18,14 +18,17 @@ def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup
     if group is None:
         if version >= 6:
             return DescribedGroup(
-                ErrorCode.GROUP_ID_NOT_FOUND, group_id, DEAD, error_message=f"Group {group_id} not found."
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                group_id=group_id,
+                group_state=DEAD,
+                error_message=f"Group {group_id} not found.",
             )
-        return DescribedGroup(ErrorCode.NONE, group_id, DEAD)
+        return DescribedGroup(ErrorCode.NONE, group_id=group_id, group_state=DEAD)
     stable = group.state == STABLE
     return DescribedGroup(
         ErrorCode.NONE,
-        group_id,
-        group.state,
+        group_id=group_id,
+        group_state=group.state,
         protocol_type=group.protocol_type or "",
         protocol_data=group.protocol_name or "" if stable else "",
         members=tuple(_row(member, group.protocol_name if stable else None) for member in group.members),
@@ -37,7 +40,12 @@ def _row(member: Member, protocol: str | None) -> DescribedMember:
     if protocol is not None:
         metadata = next((offer.metadata for offer in member.protocols if offer.name == protocol), b"")
     return DescribedMember(
-        member.member_id, member.instance, member.client_id, member.client_host, metadata, member.assignment
+        member.member_id,
+        group_instance_id=member.instance,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=metadata,
+        member_assignment=member.assignment,
     )
 
 
@@ -55,5 +63,5 @@ def listed(groups: Mapping[str, Group | ConsumerGroup], body: ListGroupsRequest)
 
 def _listed(group_id: str, group: Group | ConsumerGroup) -> ListedGroup:
     if isinstance(group, ConsumerGroup):
-        return ListedGroup(group_id, "consumer", group_state(group), "consumer")
-    return ListedGroup(group_id, group.protocol_type or "", group.state, "classic")
+        return ListedGroup(group_id, protocol_type="consumer", group_state=group_state(group), group_type="consumer")
+    return ListedGroup(group_id, protocol_type=group.protocol_type or "", group_state=group.state, group_type="classic")

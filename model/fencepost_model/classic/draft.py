@@ -276,7 +276,7 @@ class Draft:
         if self.state not in (COMPLETING, STABLE):
             raise InternalError(f"no members list in {self.state}")
         return tuple(
-            JoinGroupMember(member.member_id, member.instance, self.metadata(member))
+            JoinGroupMember(member.member_id, group_instance_id=member.instance, metadata=self.metadata(member))
             for member in by_id(self.members.values())
         )
 

@@ -113,7 +113,9 @@ def _several(error: ErrorCode | None, request: Request) -> tuple[ResponseBody, t
         return ListGroupsResponse(error if loading else ErrorCode.NONE), ("C-ADM-05",)
     if isinstance(body, DescribeGroupsRequest):
         return (
-            DescribeGroupsResponse(tuple(DescribedGroup(_denied(request, g, error), g, "") for g in body.groups)),
+            DescribeGroupsResponse(
+                tuple(DescribedGroup(_denied(request, g, error), group_id=g, group_state="") for g in body.groups)
+            ),
             ("C-ADM-02",),
         )
     if isinstance(body, DeleteGroupsRequest):

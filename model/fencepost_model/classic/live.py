@@ -42,7 +42,10 @@ def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
 
 def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, ...]:
     """C-LEAVE-10…22: the rows of the answer. No generation is asked for (C-LEAVE-25)."""
-    rows = tuple(LeaveGroupMemberResponse(m.member_id, m.group_instance_id, leave_one(d, m)) for m in body.members)
+    rows = tuple(
+        LeaveGroupMemberResponse(m.member_id, group_instance_id=m.group_instance_id, error_code=leave_one(d, m))
+        for m in body.members
+    )
     if not any(row.error_code is ErrorCode.NONE for row in rows):
         d.rule("C-LEAVE-20")
     elif d.state in (STABLE, COMPLETING):

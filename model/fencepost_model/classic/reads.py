@@ -58,7 +58,7 @@ def read(settings: Settings, profile: Profile, state: CoordinatorState, request:
         return [ListGroupsResponse(ErrorCode.NONE, tuple(chain(*ways))) for ways in product(*ways_of)]
     if isinstance(body, DescribeGroupsRequest):
         rows = (
-            DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id, "")  # C-ADM-01
+            DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id, group_state="")  # C-ADM-01
             if group_id in request.denied
             else describe(group_id, _classic(groups.get(group_id)), request.version)
             for group_id in body.groups
@@ -82,7 +82,7 @@ def _described(
     if row is not None:
         return [row]
     if not isinstance(group, ConsumerGroup):
-        return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id)]
+        return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id=group_id)]
     assignors = votes(ways.profile, ways.settings, group.members)
     rows = describe_members(ways.profile, group, state.around.image)
     again = (
@@ -94,7 +94,7 @@ def _described(
         for assignor in assignors
     ]
     if again:  # or the answer trips over the second one
-        found.append(DescribedConsumerGroup(ErrorCode.UNKNOWN_SERVER_ERROR, group_id))
+        found.append(DescribedConsumerGroup(ErrorCode.UNKNOWN_SERVER_ERROR, group_id=group_id))
     return found
 
 

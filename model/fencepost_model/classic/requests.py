@@ -147,7 +147,9 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
     if draft is None:
         work.rules.append("C-LEAVE-03")
         rows = tuple(
-            LeaveGroupMemberResponse(m.member_id, m.group_instance_id, ErrorCode.UNKNOWN_MEMBER_ID)
+            LeaveGroupMemberResponse(
+                m.member_id, group_instance_id=m.group_instance_id, error_code=ErrorCode.UNKNOWN_MEMBER_ID
+            )
             for m in body.members
         )
         work.replies.append((request.id, leave_answer(request.version, rows)))

@@ -15,7 +15,8 @@ from fencepost.protocol.view import GroupState, GroupView, MemberView
 from .state import Group, Member
 
 _STATES: Final = {state.value: state for state in GroupState}
-_fields_of_member: Final = attrgetter(*(field.name for field in fields(MemberView)))
+_NAMES_OF_MEMBER: Final = tuple(field.name for field in fields(MemberView))
+_fields_of_member: Final = attrgetter(*_NAMES_OF_MEMBER)
 _NAMES: Final = tuple(field.name for field in fields(GroupView) if field.name != "members")
 _fields_of_group: Final = attrgetter(*_NAMES)
 
@@ -23,7 +24,8 @@ _fields_of_group: Final = attrgetter(*_NAMES)
 def view(group_id: str, group: Group) -> GroupView:
     """What can be seen of the group."""
     values = dict(zip(_NAMES, _group(group_id, group), strict=True))
-    return GroupView(members=tuple(MemberView(*_member(member)) for member in group.members), **values)
+    rows = (dict(zip(_NAMES_OF_MEMBER, _member(member), strict=True)) for member in group.members)
+    return GroupView(members=tuple(MemberView(**row) for row in rows), **values)
 
 
 def shows(seen: GroupView, group_id: str, group: Group) -> bool:

@@ -25,9 +25,15 @@ def describe(
     """M-DESC-01. ``assignor``: the one with the most votes; ``members``: their rows."""
     shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
     if not shown.isdisjoint(denied_topics):
-        return DescribedConsumerGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, group_id)
+        return DescribedConsumerGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, group_id=group_id)
     return DescribedConsumerGroup(
-        ErrorCode.NONE, group_id, group_state(group), group.epoch, group.assignment_epoch, assignor, members
+        ErrorCode.NONE,
+        group_id=group_id,
+        group_state=group_state(group),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=assignor,
+        members=members,
     )
 
 
@@ -42,16 +48,16 @@ def _member(profile: Profile, member: Member, target: Target, image: Image) -> D
         held = tuple(sorted((*held, *member.revoking)))  # V-16
     return DescribedConsumerMember(
         member.member_id,
-        member.instance,
-        member.rack,
-        member.epoch,
-        member.client_id,
-        member.client_host,
-        member.names,
-        member.regex,
-        _named(without_epochs(held), image),
-        _named(target, image),
-        0 if member.classic is not None else 1,
+        instance_id=member.instance,
+        rack_id=member.rack,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.names,
+        subscribed_topic_regex=member.regex,
+        assignment=_named(without_epochs(held), image),
+        target_assignment=_named(target, image),
+        member_type=0 if member.classic is not None else 1,
     )
 
 

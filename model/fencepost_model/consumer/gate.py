@@ -76,12 +76,15 @@ def refused_describe(
 ) -> tuple[ConsumerGroupDescribeResponse, tuple[str, ...]] | None:
     """The answer if no group can be described at all."""
     if not settings.consumer_protocol_enabled:
-        rows = tuple(DescribedConsumerGroup(ErrorCode.UNSUPPORTED_VERSION, group_id) for group_id in body.group_ids)
+        rows = tuple(
+            DescribedConsumerGroup(ErrorCode.UNSUPPORTED_VERSION, group_id=group_id) for group_id in body.group_ids
+        )
         return ConsumerGroupDescribeResponse(rows), ("M-VAL-01",)
     if error is None:
         return None
     rows = tuple(
-        refused_row(request, group_id) or DescribedConsumerGroup(error, group_id) for group_id in body.group_ids
+        refused_row(request, group_id) or DescribedConsumerGroup(error, group_id=group_id)
+        for group_id in body.group_ids
     )
     return ConsumerGroupDescribeResponse(rows), ("M-DESC-01",)
 
@@ -89,7 +92,7 @@ def refused_describe(
 def refused_row(request: Request, group_id: str) -> DescribedConsumerGroup | None:
     """M-DESC-01, C-ADM-06."""
     if group_id in request.denied:
-        return DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id)
+        return DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
     if not group_id:
-        return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID, "")
+        return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID, group_id="")
     return None

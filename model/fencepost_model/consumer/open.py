@@ -54,16 +54,28 @@ class OpenGroup:
     def beat(self, member: Member, epoch: int | None = None) -> Beat:
         owned = target_rows(without_epochs(member.assigned))
         body = ConsumerGroupHeartbeatRequest(
-            self.model.group_id, member.member_id, member.epoch, member.instance, topic_partitions=owned
+            self.model.group_id,
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            instance_id=member.instance,
+            topic_partitions=owned,
         )
         if epoch is not None:
             body = ConsumerGroupHeartbeatRequest(
-                self.model.group_id, member.member_id, epoch, member.instance, None, 5_000, member.names, None, None, ()
+                self.model.group_id,
+                member_id=member.member_id,
+                member_epoch=epoch,
+                instance_id=member.instance,
+                rebalance_timeout_ms=5_000,
+                subscribed_topic_names=member.names,
+                topic_partitions=(),
             )
         return Beat(body, client_id="c", client_host="/h")
 
     def leave(self, member: Member, epoch: int = -1) -> Beat:
-        body = ConsumerGroupHeartbeatRequest(self.model.group_id, member.member_id, epoch, member.instance)
+        body = ConsumerGroupHeartbeatRequest(
+            self.model.group_id, member_id=member.member_id, member_epoch=epoch, instance_id=member.instance
+        )
         return Beat(body, client_id="c", client_host="/h")
 
     def take(self, point: Point, step: Step, now: int | None = None) -> tuple[Point, Successor]:

@@ -104,7 +104,7 @@ def resolve(t: Turn, resolution: Resolution) -> None:
         old = rows.get(regex)
         changed |= topics != (() if old is None else old.topics)
         t.rule("M-RX-05")
-        value = ConsumerGroupRegularExpressionValue(topics, image.version, t.world.now)
+        value = ConsumerGroupRegularExpressionValue(topics, version=image.version, timestamp=t.world.now)
         t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), value)
     after = t.after()
     if after is None:

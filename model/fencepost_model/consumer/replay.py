@@ -69,7 +69,7 @@ def replay(profile: Profile, group: ConsumerGroup | None, record: Record) -> Con
         assert isinstance(key, ConsumerGroupRegularExpressionKey)
         rows = {row.regex: row for row in group.regexes}
         name = key.regular_expression
-        rows[name] = ResolvedRegex(name, value.topics, value.version, value.timestamp)
+        rows[name] = ResolvedRegex(name, value.topics, version=value.version, timestamp=value.timestamp)
         return group._replace(regexes=tuple([rows[regex] for regex in sorted(rows)]))
     raise TypeError(f"not a record of a consumer group: {type(value).__name__}")
 

@@ -26,7 +26,7 @@ def held_rows(held: Held, with_epochs: bool) -> tuple[AssignedPartitions, ...]:
     for topic, rows in groupby(held, _topic):
         listed = list(rows)
         epochs = tuple([epoch for _, _, epoch in listed]) if with_epochs else None
-        found.append(AssignedPartitions(topic, tuple([number for _, number, _ in listed]), epochs))
+        found.append(AssignedPartitions(topic, tuple([number for _, number, _ in listed]), assignment_epochs=epochs))
     return tuple(found)
 
 

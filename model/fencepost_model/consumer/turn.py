@@ -226,15 +226,15 @@ class Turn:
         self.write(
             ConsumerGroupMemberMetadataKey(self.group_id, member.member_id),
             ConsumerGroupMemberMetadataValue(
-                member.instance,
-                member.rack,
-                member.client_id,
-                member.client_host,
-                member.names,
-                member.regex,
-                member.rebalance_timeout,
-                member.assignor,
-                member.classic,
+                instance_id=member.instance,
+                rack_id=member.rack,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscribed_topic_names=member.names,
+                subscribed_topic_regex=member.regex,
+                rebalance_timeout_ms=member.rebalance_timeout,
+                server_assignor=member.assignor,
+                classic_member_metadata=member.classic,
             ),
         )
 
@@ -244,10 +244,10 @@ class Turn:
             ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member.member_id),
             ConsumerGroupCurrentMemberAssignmentValue(
                 member.epoch,
-                member.previous,
-                BYTES[member.state],
-                held_rows(member.assigned, epochs),
-                held_rows(member.revoking, epochs),
+                previous_member_epoch=member.previous,
+                state=BYTES[member.state],
+                assigned_partitions=held_rows(member.assigned, epochs),
+                partitions_pending_revocation=held_rows(member.revoking, epochs),
             ),
         )
 
@@ -260,7 +260,7 @@ class Turn:
     def write_target_epoch(self, epoch: int, at_ms: int) -> None:
         self.write(
             ConsumerGroupTargetAssignmentMetadataKey(self.group_id),
-            ConsumerGroupTargetAssignmentMetadataValue(epoch, at_ms),
+            ConsumerGroupTargetAssignmentMetadataValue(epoch, assignment_timestamp=at_ms),
         )
 
     def write_epoch(self, epoch: int, topics: tuple[Topic, ...], *, new: bool = False) -> None:
@@ -270,7 +270,9 @@ class Turn:
             rows = tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics])
             if new or rows != self.group.metadata:
                 self.write(ConsumerGroupPartitionMetadataKey(self.group_id), ConsumerGroupPartitionMetadataValue(rows))
-        self.write(ConsumerGroupMetadataKey(self.group_id), ConsumerGroupMetadataValue(epoch, self.hash(topics)))
+        self.write(
+            ConsumerGroupMetadataKey(self.group_id), ConsumerGroupMetadataValue(epoch, metadata_hash=self.hash(topics))
+        )
 
     def same_metadata(self, topics: tuple[Topic, ...]) -> bool:
         """Whether the group's metadata are still these (M-HB-04)."""

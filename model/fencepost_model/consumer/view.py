@@ -26,14 +26,15 @@ _STATES: Final = {state.value: state for state in ConsumerGroupState}
 _MEMBER_STATES: Final = {state: MemberState(byte) for state, byte in BYTES.items()}
 _NAMES: Final = tuple(field.name for field in fields(ConsumerGroupView) if field.name != "members")
 _fields_of_group: Final = attrgetter(*_NAMES)
-_fields_of_member: Final = attrgetter(*(field.name for field in fields(ConsumerMemberView)))
+_NAMES_OF_MEMBER: Final = tuple(field.name for field in fields(ConsumerMemberView))
+_fields_of_member: Final = attrgetter(*_NAMES_OF_MEMBER)
 
 
 def view(profile: Profile, group_id: str, group: ConsumerGroup) -> ConsumerGroupView:
     """What can be seen of the group."""
     values = dict(zip(_NAMES, _group(group_id, group), strict=True))
-    members = tuple(ConsumerMemberView(*_member(profile, member)) for member in group.members)
-    return ConsumerGroupView(members=members, **values)
+    rows = (dict(zip(_NAMES_OF_MEMBER, _member(profile, member), strict=True)) for member in group.members)
+    return ConsumerGroupView(members=tuple(ConsumerMemberView(**row) for row in rows), **values)
 
 
 def shows(profile: Profile, seen: ConsumerGroupView, group_id: str, group: ConsumerGroup) -> bool:

@@ -120,12 +120,12 @@ def _enter(d: MemberDraft, body: JoinGroupResponse) -> None:
         "sync",
         SyncGroupRequest(
             d.config.group_id,
-            generation.id,
-            generation.member_id,
-            d.config.instance_id,
-            d.config.protocol_type,
-            generation.protocol,
-            assignments,
+            generation_id=generation.id,
+            member_id=generation.member_id,
+            group_instance_id=d.config.instance_id,
+            protocol_type=d.config.protocol_type,
+            protocol_name=generation.protocol,
+            assignments=assignments,
         ),
     )
 

@@ -91,6 +91,6 @@ class MemberDraft(AnyDraft[MemberState]):
         dynamic = self.config.instance_id is None
         wanted = option is CloseOption.LEAVE_GROUP or (option is CloseOption.DEFAULT and dynamic)
         if self.now.coordinator and self.now.state != UNJOINED and member_id and wanted:
-            entry = LeaveGroupMember(member_id, None, reason)
+            entry = LeaveGroupMember(member_id, reason=reason)
             self.send("other", LeaveGroupRequest(self.config.group_id, (entry,)))
         self.reset(reason, keep_id=False)

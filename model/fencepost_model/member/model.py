@@ -100,7 +100,12 @@ class MemberModel:
         generation = d.now.generation
         d.send(
             "heartbeat",
-            HeartbeatRequest(self.config.group_id, generation.id, generation.member_id, self.config.instance_id),
+            HeartbeatRequest(
+                self.config.group_id,
+                generation_id=generation.id,
+                member_id=generation.member_id,
+                group_instance_id=self.config.instance_id,
+            ),
         )
 
     def _expired(self, d: MemberDraft, step: SessionExpired | PollExpired) -> None:

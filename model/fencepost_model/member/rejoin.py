@@ -128,16 +128,16 @@ def send_join(d: MemberDraft) -> None:
         "join",
         JoinGroupRequest(
             config.group_id,
-            config.session_timeout_ms,
-            config.rebalance_timeout_ms,
-            generation.member_id,
-            config.instance_id,
-            config.protocol_type,
-            tuple(
+            session_timeout_ms=config.session_timeout_ms,
+            rebalance_timeout_ms=config.rebalance_timeout_ms,
+            member_id=generation.member_id,
+            group_instance_id=config.instance_id,
+            protocol_type=config.protocol_type,
+            protocols=tuple(
                 Protocol(name, config.codec.subscription(name, d.now.topics, d.now.owned, generation.id))
                 for name in config.protocols
             ),
-            d.now.reason or None,
+            reason=d.now.reason or None,
         ),
     )
 

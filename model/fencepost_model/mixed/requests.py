@@ -100,7 +100,9 @@ def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> N
     answer: SyncGroupResponse | None
     try:
         data = write_assignment(without_epochs(found.assigned), first.metadata, turn.world.image)
-        answer = SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, data)
+        answer = SyncGroupResponse(
+            ErrorCode.NONE, protocol_type=body.protocol_type, protocol_name=body.protocol_name, assignment=data
+        )
         turn.rule("X-SYNC-06")
     except SchemaError:
         unread = turn.profile.fault_downgrade_reads_unread_metadata
@@ -169,7 +171,9 @@ def _leave(side: Side, request: Request, body: LeaveGroupRequest, group: Consume
             leavers[found.member_id] = found
         except Refused as refused:
             error = refused.error
-        rows.append(LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error))
+        rows.append(
+            LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
+        )
     turn.rule("X-LEAVE-01", "X-LEAVE-03")
     if leavers:
         turn.rule("X-LEAVE-04")

@@ -57,7 +57,10 @@ NOBODY: Final = 0
 LATE: Final = 1 << 20
 
 #: The record of the group as it was created before the system starts.
-FIRST_RECORD: Final = Record(GroupMetadataKey(GROUP_ID), GroupMetadataValue("", 0, None, None, 0))
+FIRST_RECORD: Final = Record(
+    GroupMetadataKey(GROUP_ID),
+    GroupMetadataValue("", generation=0, protocol=None, leader=None, current_state_timestamp=0),
+)
 
 
 class Loaded(NamedTuple):
@@ -120,12 +123,12 @@ class Coordinator:
             version = 9
             body = JoinGroupRequest(
                 GROUP_ID,
-                SESSION_MS,
-                self.config.rebalance_timeout_ms,
-                request.member_id,
-                instance,
-                PROTOCOL_TYPE,
-                (Protocol(self.protocol, encode_metadata(request.metadata)),),
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=self.config.rebalance_timeout_ms,
+                member_id=request.member_id,
+                group_instance_id=instance,
+                protocol_type=PROTOCOL_TYPE,
+                protocols=(Protocol(self.protocol, encode_metadata(request.metadata)),),
             )
         elif isinstance(request, SyncRequest):
             version = 5
@@ -134,12 +137,12 @@ class Coordinator:
             )
             body = SyncGroupRequest(
                 GROUP_ID,
-                request.generation,
-                request.member_id,
-                instance,
-                PROTOCOL_TYPE,
-                self.protocol,
-                assignments,
+                generation_id=request.generation,
+                member_id=request.member_id,
+                group_instance_id=instance,
+                protocol_type=PROTOCOL_TYPE,
+                protocol_name=self.protocol,
+                assignments=assignments,
             )
         else:
             version = 5
@@ -186,7 +189,9 @@ class Coordinator:
 
     def heartbeat(self, group: GroupState, client: int, member: Client) -> Result:
         instance = self.config.instance(client) or None
-        body = HeartbeatRequest(GROUP_ID, member.generation, member.member_id, instance)
+        body = HeartbeatRequest(
+            GROUP_ID, generation_id=member.generation, member_id=member.member_id, group_instance_id=instance
+        )
         return self.step(group, Arrive(LATE, 4, CLIENT_ID, CLIENT_HOST, body))
 
     def fire(self, group: GroupState, timer: Timer) -> Result:

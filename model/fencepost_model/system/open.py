@@ -43,7 +43,15 @@ def _join(instance: str | None, *names: str) -> Callable[[GroupState], Iterable[
         pending = sorted(group.pending_join) if group is not None and instance is None else []
         for member_id in ("", *pending):
             protocols = tuple(Protocol(name, b"") for name in names)
-            yield JoinGroupRequest(GROUP_ID, SESSION_MS, DELAY_MS, member_id, instance, PROTOCOL_TYPE, protocols)
+            yield JoinGroupRequest(
+                GROUP_ID,
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=DELAY_MS,
+                member_id=member_id,
+                group_instance_id=instance,
+                protocol_type=PROTOCOL_TYPE,
+                protocols=protocols,
+            )
 
     return bodies
 
@@ -52,7 +60,9 @@ def _leader_syncs(state: GroupState) -> Iterable[RequestBody]:
     group = state.group
     if group is not None and group.leader is not None:
         assignments = tuple(SyncGroupAssignment(member.member_id, b"p1") for member in group.members)
-        yield SyncGroupRequest(GROUP_ID, group.generation, group.leader, None, None, None, assignments)
+        yield SyncGroupRequest(
+            GROUP_ID, generation_id=group.generation, member_id=group.leader, assignments=assignments
+        )
 
 
 #: word of the label → the requests of that kind that may come now

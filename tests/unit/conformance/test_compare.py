@@ -24,8 +24,17 @@ from fencepost_conformance.targets.core import Core, CoreSession
 from fencepost_conformance.targets.ids import MemberIds
 from fencepost_conformance.targets.wire_form import wire_form
 
-MEMBERS = (m.JoinGroupMember("b", "i", b"2"), m.JoinGroupMember("a", None, b"1"))
-JOINED = m.JoinGroupResponse(ErrorCode.NONE, 3, "consumer", "range", "b", True, "b", MEMBERS)
+MEMBERS = (m.JoinGroupMember("b", group_instance_id="i", metadata=b"2"), m.JoinGroupMember("a", metadata=b"1"))
+JOINED = m.JoinGroupResponse(
+    ErrorCode.NONE,
+    generation_id=3,
+    protocol_type="consumer",
+    protocol_name="range",
+    leader="b",
+    skip_assignment=True,
+    member_id="b",
+    members=MEMBERS,
+)
 
 
 def seen(*bodies: m.ResponseBody, **parts: object) -> Observation:
@@ -84,8 +93,12 @@ def test_versions_carry_what_they_have() -> None:
     old = wire_form(JOINED, 4)
     assert isinstance(old, m.JoinGroupResponse)
     assert (old.protocol_type, old.skip_assignment, old.members[0].group_instance_id) == (None, False, None)
-    listed = m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup("g", "consumer", "Stable", "classic"),))
-    assert wire_form(listed, 3) == m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup("g", "consumer", "", ""),))
+    listed = m.ListGroupsResponse(
+        ErrorCode.NONE, (m.ListedGroup("g", protocol_type="consumer", group_state="Stable", group_type="classic"),)
+    )
+    assert wire_form(listed, 3) == m.ListGroupsResponse(
+        ErrorCode.NONE, (m.ListedGroup("g", protocol_type="consumer", group_state="", group_type=""),)
+    )
 
 
 class LastLeads(JavaOrder):
@@ -140,9 +153,16 @@ def test_a_difference_that_no_switch_explains_has_no_name() -> None:
 
 def test_a_session_tells_net_changes() -> None:
     session = CoreSession(Settings(), KAFKA_4_3, JavaOrder(MemberIds()))
-    session.feed(ev.Load(0, 0, ()))
-    body = m.JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", (m.Protocol("range", b""),))
-    first = session.feed(ev.Request(5, 1, 9, "c", "/h", body))
+    session.feed(ev.Load(0, leader_epoch=0, records=()))
+    body = m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", b""),),
+    )
+    first = session.feed(ev.Request(5, id=1, version=9, client_id="c", client_host="/h", body=body))
     pending = ev.TimerKey(ev.TimerKind.SESSION, "g", f"c-{MemberIds()('').removeprefix('-')}")
     assert first.timers[pending] == 10_005
     assert set(first.groups) == {"g"}

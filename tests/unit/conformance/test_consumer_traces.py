@@ -30,19 +30,31 @@ from fencepost_conformance.trace.record_form import KINDS
 
 TOPIC = bytes(range(240, 256))
 CLASSIC = r.ClassicMemberMetadata(10_000, (Protocol("range", b"\x00\xff"),))
-ASSIGNED = (r.AssignedPartitions(TOPIC, (0, 2), (3, 4)), r.AssignedPartitions(b"\xff" * 16, (1,)))
+ASSIGNED = (r.AssignedPartitions(TOPIC, (0, 2), assignment_epochs=(3, 4)), r.AssignedPartitions(b"\xff" * 16, (1,)))
 VALUES = {
-    "ConsumerGroupMetadata": r.ConsumerGroupMetadataValue(3, -(2**63)),
+    "ConsumerGroupMetadata": r.ConsumerGroupMetadataValue(3, metadata_hash=-(2**63)),
     "ConsumerGroupPartitionMetadata": r.ConsumerGroupPartitionMetadataValue((r.TopicMetadata(TOPIC, "t", 2),)),
     "ConsumerGroupMemberMetadata": r.ConsumerGroupMemberMetadataValue(
-        None, "r", "c", "/h", ("t",), "t.*", 5, None, CLASSIC
+        instance_id=None,
+        rack_id="r",
+        client_id="c",
+        client_host="/h",
+        subscribed_topic_names=("t",),
+        subscribed_topic_regex="t.*",
+        rebalance_timeout_ms=5,
+        server_assignor=None,
+        classic_member_metadata=CLASSIC,
     ),
-    "ConsumerGroupTargetAssignmentMetadata": r.ConsumerGroupTargetAssignmentMetadataValue(3, 2**40),
+    "ConsumerGroupTargetAssignmentMetadata": r.ConsumerGroupTargetAssignmentMetadataValue(
+        3, assignment_timestamp=2**40
+    ),
     "ConsumerGroupTargetAssignmentMember": r.ConsumerGroupTargetAssignmentMemberValue(
         (c.TopicPartitions(TOPIC, (0, 1)),)
     ),
-    "ConsumerGroupCurrentMemberAssignment": r.ConsumerGroupCurrentMemberAssignmentValue(3, -1, 1, ASSIGNED, ()),
-    "ConsumerGroupRegularExpression": r.ConsumerGroupRegularExpressionValue(("t",), 9, 11),
+    "ConsumerGroupCurrentMemberAssignment": r.ConsumerGroupCurrentMemberAssignmentValue(
+        3, previous_member_epoch=-1, state=1, assigned_partitions=ASSIGNED, partitions_pending_revocation=()
+    ),
+    "ConsumerGroupRegularExpression": r.ConsumerGroupRegularExpressionValue(("t",), version=9, timestamp=11),
 }
 
 
@@ -56,40 +68,109 @@ RECORDS = tuple(Record(keyed(name), value) for name, value in VALUES.items()) + 
     for name in KINDS
 )
 MEMBER = ConsumerMemberView(
-    "m", "i", None, "c", "/h", 5, ("t",), "", None, 3, 2, MemberState.UNREVOKED_PARTITIONS, ASSIGNED, (), CLASSIC
+    "m",
+    instance_id="i",
+    rack_id=None,
+    client_id="c",
+    client_host="/h",
+    rebalance_timeout_ms=5,
+    subscribed_topic_names=("t",),
+    subscribed_topic_regex="",
+    server_assignor=None,
+    member_epoch=3,
+    previous_member_epoch=2,
+    state=MemberState.UNREVOKED_PARTITIONS,
+    assigned=ASSIGNED,
+    pending_revocation=(),
+    classic=CLASSIC,
 )
 VIEW = ConsumerGroupView(
-    "g", ConsumerGroupState.RECONCILING, 3, -7, 2, 50, SubscriptionType.HETEROGENEOUS, (MEMBER,), (("i", "m"),),
-    (("m", (c.TopicPartitions(TOPIC, (0,)),)),), ((TOPIC, 0, 3),), (ResolvedRegex("t.*", ("t",), 9, 11),),
-    (99, 3), True,
-)  # fmt: skip
+    "g",
+    state=ConsumerGroupState.RECONCILING,
+    group_epoch=3,
+    metadata_hash=-7,
+    assignment_epoch=2,
+    assignment_timestamp=50,
+    subscription_type=SubscriptionType.HETEROGENEOUS,
+    members=(MEMBER,),
+    static_members=(("i", "m"),),
+    target=(("m", (c.TopicPartitions(TOPIC, (0,)),)),),
+    partition_epochs=((TOPIC, 0, 3),),
+    regexes=(ResolvedRegex("t.*", ("t",), version=9, timestamp=11),),
+    refresh_deadline=(99, 3),
+    legacy_metadata=True,
+)
 HEARTBEAT = c.ConsumerGroupHeartbeatRequest(
-    "g", "m", 0, None, "r", 5, ("t",), "t.*", "uniform", (c.TopicPartitions(TOPIC, (0,)),)
+    "g",
+    member_id="m",
+    member_epoch=0,
+    rack_id="r",
+    rebalance_timeout_ms=5,
+    subscribed_topic_names=("t",),
+    subscribed_topic_regex="t.*",
+    server_assignor="uniform",
+    topic_partitions=(c.TopicPartitions(TOPIC, (0,)),),
 )
 TASK = ev.TaskKey(ev.TaskKind.REGEX, "g")
 EVENTS: tuple[ev.Event, ...] = (
-    ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2, (frozenset({"b", "a", "c"}), frozenset())),), 2**40),
-    ev.Load(1, 1, RECORDS),
-    ev.Request(2, 1, 1, "c", "/h", HEARTBEAT, frozenset(), frozenset({"z", "y"})),
-    ev.Request(2, 2, 1, "c", "/h", c.ConsumerGroupDescribeRequest(("g",))),
+    ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2, (frozenset({"b", "a", "c"}), frozenset())),), version=2**40),
+    ev.Load(1, leader_epoch=1, records=RECORDS),
+    ev.Request(
+        2,
+        id=1,
+        version=1,
+        client_id="c",
+        client_host="/h",
+        body=HEARTBEAT,
+        denied=frozenset(),
+        denied_topics=frozenset({"z", "y"}),
+    ),
+    ev.Request(2, id=2, version=1, client_id="c", client_host="/h", body=c.ConsumerGroupDescribeRequest(("g",))),
     ev.TaskDone(3, TASK, failed=True),
-    ev.GroupConfigChanged(4, "g", ev.GroupConfig(1, None, 3)),
+    ev.GroupConfigChanged(4, "g", ev.GroupConfig(consumer_session_timeout_ms=1, consumer_assignment_interval_ms=3)),
     ev.GroupConfigChanged(4, "g", None),
     ev.TimerFired(5, ev.TimerKey(ev.TimerKind.CONSUMER_REBALANCE, "g", "m")),
 )
 DESCRIBED = c.DescribedConsumerMember(
-    "m", None, None, 3, "c", "/h", ("t",), None, (c.NamedTopicPartitions(TOPIC, "t", (0,)),), (), 1
+    "m",
+    instance_id=None,
+    rack_id=None,
+    member_epoch=3,
+    client_id="c",
+    client_host="/h",
+    subscribed_topic_names=("t",),
+    subscribed_topic_regex=None,
+    assignment=(c.NamedTopicPartitions(TOPIC, "t", (0,)),),
+    target_assignment=(),
+    member_type=1,
 )
 OBSERVATION = Observation(
     RECORDS,
     (
         ev.Reply(
-            1, c.ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m", 3, 5, (c.TopicPartitions(TOPIC, (0,)),))
+            1,
+            c.ConsumerGroupHeartbeatResponse(
+                ErrorCode.NONE,
+                member_id="m",
+                member_epoch=3,
+                heartbeat_interval_ms=5,
+                assignment=(c.TopicPartitions(TOPIC, (0,)),),
+            ),
         ),
         ev.Reply(
             2,
             c.ConsumerGroupDescribeResponse(
-                (c.DescribedConsumerGroup(ErrorCode.NONE, "g", "Stable", 3, 3, "range", (DESCRIBED,)),)
+                (
+                    c.DescribedConsumerGroup(
+                        ErrorCode.NONE,
+                        group_id="g",
+                        group_state="Stable",
+                        group_epoch=3,
+                        assignment_epoch=3,
+                        assignor_name="range",
+                        members=(DESCRIBED,),
+                    ),
+                )
             ),
         ),
     ),
@@ -125,7 +206,7 @@ def test_a_trace_has_one_text(tmp_path: Path) -> None:
 
 
 def test_records_of_one_shape_are_told_apart() -> None:
-    told = json.loads(convert.text_of(convert.line_of_event(ev.Load(0, 1, RECORDS))))["records"]
+    told = json.loads(convert.text_of(convert.line_of_event(ev.Load(0, leader_epoch=1, records=RECORDS))))["records"]
     tombstones = [one for one in told if one["value"] is None]
     assert [one.get("type", "GroupMetadata") for one in tombstones] == list(KINDS)
     assert convert.event_of_line(ln.parse_line(convert.text_of(convert.line_of_event(EVENTS[1])))) == EVENTS[1]
@@ -135,7 +216,7 @@ def test_a_record_without_a_type_is_group_metadata() -> None:
     line = ln.parse_line(
         '{"type": "load", "at_ms": 0, "leader_epoch": 1, "records": [{"key": {"group": "g"}, "value": null}]}'
     )
-    assert convert.event_of_line(line) == ev.Load(0, 1, (Record(GroupMetadataKey("g"), None),))
+    assert convert.event_of_line(line) == ev.Load(0, leader_epoch=1, records=(Record(GroupMetadataKey("g"), None),))
 
 
 @pytest.mark.parametrize(

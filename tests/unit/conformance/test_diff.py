@@ -293,18 +293,26 @@ def test_what_was_done_until_it_was_interrupted_is_told(
 def counting_apart() -> Pair:
     """Kafka 4.2 counts a new group from 0, 4.3 from 1 (V-30): m1 is at epoch 1 on one side, at 2 on the other."""
     pair = Pair(CoreLive(Settings(), KAFKA_4_2), CoreLive(Settings(), KAFKA_4_3))
-    body = ConsumerGroupHeartbeatRequest("g", "m1", 0, None, None, 30_000, ("t",), None, "range", ())
-    pair.feed(TopicsChanged(0, (Topic("t", bytes(15) + b"t", 1),), 1))
-    pair.feed(Load(0, 1, ()))
-    pair.feed(Request(0, 1, 1, "c", "/127.0.0.1", body))
-    pair.feed(Appended(0, len(pair.one.log)))
+    body = ConsumerGroupHeartbeatRequest(
+        "g",
+        member_id="m1",
+        member_epoch=0,
+        rebalance_timeout_ms=30_000,
+        subscribed_topic_names=("t",),
+        server_assignor="range",
+        topic_partitions=(),
+    )
+    pair.feed(TopicsChanged(0, (Topic("t", bytes(15) + b"t", 1),), version=1))
+    pair.feed(Load(0, leader_epoch=1, records=()))
+    pair.feed(Request(0, id=1, version=1, client_id="c", client_host="/127.0.0.1", body=body))
+    pair.feed(Appended(0, offset=len(pair.one.log)))
     epochs = [side.live.consumer_groups["g"].members[0].member_epoch for side in (pair.one, pair.other)]
     assert epochs == [1, 2]
     return pair
 
 
 def told_to_the_other(pair: Pair, version: int, body: RequestBody) -> Any:
-    pair.feed(Request(1, 50, version, "c", "/127.0.0.1", body))
+    pair.feed(Request(1, id=50, version=version, client_id="c", client_host="/127.0.0.1", body=body))
     event, _ = pair.theirs[-1]
     assert isinstance(event, Request)
     return event.body
@@ -313,9 +321,12 @@ def told_to_the_other(pair: Pair, version: int, body: RequestBody) -> Any:
 @pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (4, 5), (5, 5), (100, 100), (0, 0), (-1, -1)])
 def test_an_epoch_keeps_its_distance_from_the_members_own(told: int, theirs: int) -> None:
     """One that is far from it is meant as a number, and so are those that say what is wanted."""
-    beat = ConsumerGroupHeartbeatRequest("g", "m1", told)
+    beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=told)
     assert told_to_the_other(counting_apart(), 1, beat).member_epoch == theirs
-    assert told_to_the_other(counting_apart(), 4, HeartbeatRequest("g", told, "m1", None)).generation_id == theirs
+    assert (
+        told_to_the_other(counting_apart(), 4, HeartbeatRequest("g", generation_id=told, member_id="m1")).generation_id
+        == theirs
+    )
 
 
 @pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (100, 100), (-1, -1)])
@@ -324,7 +335,14 @@ def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int,
     """X-JOIN-12: what is owned counts by the generation that is told with it. Bytes that say nothing stay."""
     said = Subscription(("t",), None, (TopicPartition("t", 0),), told)
     protocols = (Protocol("range", encode_subscription(said, version)), Protocol("other", b"\x00"))
-    join = JoinGroupRequest("g", 10_000, 30_000, "m1", None, "consumer", protocols)
+    join = JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=30_000,
+        member_id="m1",
+        protocol_type="consumer",
+        protocols=protocols,
+    )
     one, other = told_to_the_other(counting_apart(), 9, join).protocols
     assert decode_subscription(one.metadata) == replace(said, generation_id=theirs)
     assert (version_of(one.metadata), other) == (version, protocols[1])
@@ -333,7 +351,7 @@ def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int,
 def test_a_member_that_says_its_epoch_is_fenced_on_neither_side() -> None:
     """Told as it is, the first side's epoch would be one that the other has left behind, and be refused."""
     pair = counting_apart()
-    beat = ConsumerGroupHeartbeatRequest("g", "m1", 1, topic_partitions=())
-    pair.feed(Request(1, 2, 1, "c", "/127.0.0.1", beat))
+    beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=1, topic_partitions=())
+    pair.feed(Request(1, id=2, version=1, client_id="c", client_host="/127.0.0.1", body=beat))
     replies = [reply.body.error_code for seen in pair.seen[-1] for reply in seen.replies]
     assert replies == [ErrorCode.NONE] * 2

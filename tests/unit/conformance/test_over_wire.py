@@ -19,12 +19,29 @@ from fencepost_conformance.wire.convert import to_request
 from fencepost_conformance.wire.frames import RequestHeader, read_request, read_request_header, write_request
 
 REQUESTS = (
-    m.JoinGroupRequest("g", 9_000, 5_000, "m", "i", "consumer", (m.Protocol("range", b"\x00\xff"),), "why"),
-    m.SyncGroupRequest("g", 1, "m", "i", "consumer", "range", (m.SyncGroupAssignment("m", b"\xff"),)),
-    m.HeartbeatRequest("g", 7, "m", "i"),
-    m.LeaveGroupRequest("g", (m.LeaveGroupMember("m", "i", "bye"),)),
+    m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=9_000,
+        rebalance_timeout_ms=5_000,
+        member_id="m",
+        group_instance_id="i",
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", b"\x00\xff"),),
+        reason="why",
+    ),
+    m.SyncGroupRequest(
+        "g",
+        generation_id=1,
+        member_id="m",
+        group_instance_id="i",
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=(m.SyncGroupAssignment("m", b"\xff"),),
+    ),
+    m.HeartbeatRequest("g", generation_id=7, member_id="m", group_instance_id="i"),
+    m.LeaveGroupRequest("g", (m.LeaveGroupMember("m", group_instance_id="i", reason="bye"),)),
     m.DescribeGroupsRequest(("g", "")),
-    m.ListGroupsRequest(("Stable",), ("classic",)),
+    m.ListGroupsRequest(states_filter=("Stable",), types_filter=("classic",)),
     m.DeleteGroupsRequest(("g", "h")),
 )
 

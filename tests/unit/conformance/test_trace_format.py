@@ -25,45 +25,126 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORD = Record(
     GroupMetadataKey("g"),
     GroupMetadataValue(
-        "consumer", 2, "range", "m", 77, (GroupMetadataMember("m", "i", "c", "/h", 60000, 10000, b"\x00\xff", b"\xfb"),)
+        "consumer",
+        generation=2,
+        protocol="range",
+        leader="m",
+        current_state_timestamp=77,
+        members=(
+            GroupMetadataMember(
+                "m",
+                group_instance_id="i",
+                client_id="c",
+                client_host="/h",
+                rebalance_timeout=60000,
+                session_timeout=10000,
+                subscription=b"\x00\xff",
+                assignment=b"\xfb",
+            ),
+        ),
     ),
 )
 VIEW = GroupView(
-    "g", GroupState.STABLE, GroupState.COMPLETING_REBALANCE, 2, "consumer", "range", "m",
-    (MemberView("m", "i", "c", "/h", 60000, 10000, (m.Protocol("range", b"\x00"),), b"\xfb", False, True, False),),
-    (("i", "m"),), frozenset({"z", "a"}), frozenset({"m"}), True,
-)  # fmt: skip
+    "g",
+    state=GroupState.STABLE,
+    previous_state=GroupState.COMPLETING_REBALANCE,
+    generation_id=2,
+    protocol_type="consumer",
+    protocol_name="range",
+    leader="m",
+    members=(
+        MemberView(
+            "m",
+            group_instance_id="i",
+            client_id="c",
+            client_host="/h",
+            rebalance_timeout_ms=60000,
+            session_timeout_ms=10000,
+            protocols=(m.Protocol("range", b"\x00"),),
+            assignment=b"\xfb",
+            is_new=False,
+            awaiting_join=True,
+            awaiting_sync=False,
+        ),
+    ),
+    static_members=(("i", "m"),),
+    pending_join=frozenset({"z", "a"}),
+    pending_sync=frozenset({"m"}),
+    new_member_added=True,
+)
 REQUESTS = (
-    m.JoinGroupRequest("g", 1, -1, "", None, "consumer", (m.Protocol("range", bytes(range(256))),), "why"),
-    m.SyncGroupRequest("g", 1, "m", "i", None, None, (m.SyncGroupAssignment("m", b"\xff"),)),
-    m.HeartbeatRequest("g", 2**31 - 1, "m", None),
-    m.LeaveGroupRequest("g", (m.LeaveGroupMember("m"), m.LeaveGroupMember("", "i", "bye"))),
+    m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=1,
+        rebalance_timeout_ms=-1,
+        member_id="",
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", bytes(range(256))),),
+        reason="why",
+    ),
+    m.SyncGroupRequest(
+        "g", generation_id=1, member_id="m", group_instance_id="i", assignments=(m.SyncGroupAssignment("m", b"\xff"),)
+    ),
+    m.HeartbeatRequest("g", generation_id=2**31 - 1, member_id="m"),
+    m.LeaveGroupRequest("g", (m.LeaveGroupMember("m"), m.LeaveGroupMember("", group_instance_id="i", reason="bye"))),
     m.DescribeGroupsRequest(("g", "")),
-    m.ListGroupsRequest(("Stable",), ("classic",)),
+    m.ListGroupsRequest(states_filter=("Stable",), types_filter=("classic",)),
     m.DeleteGroupsRequest(("g", "g")),
 )
 RESPONSES = (
-    m.JoinGroupResponse(ErrorCode.NONE, 3, "consumer", None, "m", True, "m", (m.JoinGroupMember("m", "i", b"\x01"),)),
-    m.SyncGroupResponse(ErrorCode.NONE, "consumer", "range", b"\x00"),
-    m.HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS),
-    m.LeaveGroupResponse(ErrorCode.NONE, (m.LeaveGroupMemberResponse("m", None, ErrorCode.UNKNOWN_MEMBER_ID),)),
-    m.DescribeGroupsResponse(
-        (m.DescribedGroup(ErrorCode.NONE, "g", "Stable", "consumer", "range",
-                          (m.DescribedMember("m", None, "c", "/h", b"a", b"b"),), "no"),)
+    m.JoinGroupResponse(
+        ErrorCode.NONE,
+        generation_id=3,
+        protocol_type="consumer",
+        protocol_name=None,
+        leader="m",
+        skip_assignment=True,
+        member_id="m",
+        members=(m.JoinGroupMember("m", group_instance_id="i", metadata=b"\x01"),),
     ),
-    m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup("g", "consumer", "Stable", "classic"),)),
+    m.SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=b"\x00"),
+    m.HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS),
+    m.LeaveGroupResponse(ErrorCode.NONE, (m.LeaveGroupMemberResponse("m", error_code=ErrorCode.UNKNOWN_MEMBER_ID),)),
+    m.DescribeGroupsResponse(
+        (
+            m.DescribedGroup(
+                ErrorCode.NONE,
+                group_id="g",
+                group_state="Stable",
+                protocol_type="consumer",
+                protocol_data="range",
+                members=(
+                    m.DescribedMember(
+                        "m",
+                        group_instance_id=None,
+                        client_id="c",
+                        client_host="/h",
+                        member_metadata=b"a",
+                        member_assignment=b"b",
+                    ),
+                ),
+                error_message="no",
+            ),
+        )
+    ),
+    m.ListGroupsResponse(
+        ErrorCode.NONE, (m.ListedGroup("g", protocol_type="consumer", group_state="Stable", group_type="classic"),)
+    ),
     m.DeleteGroupsResponse((m.DeletedGroup("g", ErrorCode.NON_EMPTY_GROUP),)),
-)  # fmt: skip
+)
 EVENTS: tuple[ev.Event, ...] = (
-    *(ev.Request(5, n, 0, "c", "/h", body, frozenset({"y", "x"})) for n, body in enumerate(REQUESTS)),
+    *(
+        ev.Request(5, id=n, version=0, client_id="c", client_host="/h", body=body, denied=frozenset({"y", "x"}))
+        for n, body in enumerate(REQUESTS)
+    ),
     ev.TimerFired(6, ev.TimerKey(ev.TimerKind.OPERATION, operation=-3)),
-    ev.Appended(6, 2),
+    ev.Appended(6, offset=2),
     ev.AppendFailed(6, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
     ev.TopicsChanged(7, (ev.Topic("t", b"\x01" * 16, 2, (frozenset({"r2", "r1"}), frozenset())),)),
-    ev.LoadStarted(7, 4),
-    ev.Load(8, 4, (RECORD, Record(GroupMetadataKey("h"), None))),
-    ev.LoadFailed(8, 5),
-    ev.Unload(9, None),
+    ev.LoadStarted(7, leader_epoch=4),
+    ev.Load(8, leader_epoch=4, records=(RECORD, Record(GroupMetadataKey("h"), None))),
+    ev.LoadFailed(8, leader_epoch=5),
+    ev.Unload(9, leader_epoch=None),
 )
 OBSERVATION = Observation(
     (RECORD,),

@@ -56,7 +56,7 @@ class ConsumerScene(Scene):
 
     def topics(self, *topics: Topic) -> None:
         self.images += 1
-        self.feed(TopicsChanged(self.now, topics, self.images))
+        self.feed(TopicsChanged(self.now, topics, version=self.images))
 
     def beat(
         self,
@@ -78,7 +78,16 @@ class ConsumerScene(Scene):
         """Send a heartbeat; its answer, None if it waits for the log."""
         held = None if owned is None else rows(owned)
         body = c.ConsumerGroupHeartbeatRequest(
-            group, member, epoch, instance, rack, timeout, names, regex, assignor, held
+            group,
+            member_id=member,
+            member_epoch=epoch,
+            instance_id=instance,
+            rack_id=rack,
+            rebalance_timeout_ms=timeout,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=regex,
+            server_assignor=assignor,
+            topic_partitions=held,
         )
         answer = self.answers.get(self.ask(body, version, client, denied_topics=denied_topics))
         assert answer is None or isinstance(answer, c.ConsumerGroupHeartbeatResponse)
@@ -106,7 +115,7 @@ class ConsumerScene(Scene):
 
     def resolved(self, *, failed: bool = False) -> None:
         """The group's regex task has run."""
-        self.feed(TaskDone(self.now, TaskKey(TaskKind.REGEX, GROUP), failed))
+        self.feed(TaskDone(self.now, TaskKey(TaskKind.REGEX, GROUP), failed=failed))
 
     @property
     def seen(self) -> ConsumerGroupView:

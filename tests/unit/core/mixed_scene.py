@@ -94,9 +94,9 @@ class MixedScene(ConsumerScene):
 
     def load(self, records: Iterable[Record]) -> None:
         """Lose the partition and win it again, with these records."""
-        self.feed(Unload(self.now, None))
+        self.feed(Unload(self.now, leader_epoch=None))
         self.records = list(records)
-        self.feed(Load(self.now, 2, tuple(self.records)))
+        self.feed(Load(self.now, leader_epoch=2, records=tuple(self.records)))
 
     @property
     def is_classic(self) -> bool:

@@ -52,7 +52,7 @@ class FirstOf:
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
 
-    def shown(self, group_id: str, least: int, most: int) -> int:
+    def shown(self, group_id: str, *, least: int, most: int) -> int:
         return most
 
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
@@ -79,7 +79,7 @@ class Scene:
         self.timers: dict[TimerKey, int] = {}
         self.answers: dict[int, m.ResponseBody] = {}
         self.fed: list[Event] = []
-        self.feed(Load(0, 1, ()))
+        self.feed(Load(0, leader_epoch=1, records=()))
 
     def feed(self, event: Event) -> Outcome:
         self.state, outcome = coordinator.step(self.state, event, self.choices)
@@ -99,7 +99,7 @@ class Scene:
         return outcome
 
     def replicate(self) -> None:
-        self.feed(Appended(self.now, len(self.records)))
+        self.feed(Appended(self.now, offset=len(self.records)))
 
     def fail(self, error: ErrorCode, count: int = 1) -> None:
         del self.records[-count:]
@@ -109,7 +109,7 @@ class Scene:
         """Send a request of the newest version (or the one given); tells its id."""
         self.ids += 1
         newest = m.VERSIONS[type(body)][1] if version is None else version
-        event = Request(self.now, self.ids, newest, client, "/127.0.0.1", body)
+        event = Request(self.now, id=self.ids, version=newest, client_id=client, client_host="/127.0.0.1", body=body)
         self.feed(replace(event, **more))  # type: ignore[arg-type]
         return self.ids
 
@@ -144,16 +144,35 @@ class Scene:
         client: str = "c",
     ) -> int:
         protocols = tuple(m.Protocol(name, data or name.encode()) for name in names or ("range",))
-        body = m.JoinGroupRequest(group, session, rebalance, member_id, instance, kind, protocols)
+        body = m.JoinGroupRequest(
+            group,
+            session_timeout_ms=session,
+            rebalance_timeout_ms=rebalance,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=kind,
+            protocols=protocols,
+        )
         return self.ask(body, version, client)
 
     def sync(self, member_id: str, generation: int, shares: dict[str, bytes] | None = None, **more: object) -> int:
         rows = tuple(m.SyncGroupAssignment(member, share) for member, share in (shares or {}).items())
-        body = m.SyncGroupRequest(GROUP, generation, member_id, None, "consumer", "range", rows)
+        body = m.SyncGroupRequest(
+            GROUP,
+            generation_id=generation,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=rows,
+        )
         return self.ask(replace(body, **more))  # type: ignore[arg-type]
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> ErrorCode | None:
-        answer = self.answers.get(self.ask(m.HeartbeatRequest(GROUP, generation, member_id, instance)))
+        answer = self.answers.get(
+            self.ask(
+                m.HeartbeatRequest(GROUP, generation_id=generation, member_id=member_id, group_instance_id=instance)
+            )
+        )
         assert answer is None or isinstance(answer, m.HeartbeatResponse)
         return None if answer is None else answer.error_code
 

@@ -18,7 +18,7 @@ def describe(scene: Scene, *names: str, version: int | None = None, **more: obje
 
 
 def listed(scene: Scene, states: tuple[str, ...] = (), types: tuple[str, ...] = (), **more: object) -> list[str]:
-    answer = scene.answers[scene.ask(m.ListGroupsRequest(states, types), **more)]
+    answer = scene.answers[scene.ask(m.ListGroupsRequest(states_filter=states, types_filter=types), **more)]
     assert isinstance(answer, m.ListGroupsResponse)
     assert answer.error_code is ErrorCode.NONE
     return [row.group_id for row in answer.groups]
@@ -35,7 +35,16 @@ def test_describe_shows_metadata_only_in_stable() -> None:
     (name,) = scene.stable(1)
     (row,) = describe(scene, GROUP)
     assert (row.group_state, row.protocol_type, row.protocol_data) == ("Stable", "consumer", "range")
-    assert row.members == (m.DescribedMember(name, None, "c", "/127.0.0.1", b"range", name.encode()),)
+    assert row.members == (
+        m.DescribedMember(
+            name,
+            group_instance_id=None,
+            client_id="c",
+            client_host="/127.0.0.1",
+            member_metadata=b"range",
+            member_assignment=name.encode(),
+        ),
+    )
     scene.newcomer()
     (row,) = describe(scene, GROUP)
     assert (row.group_state, row.protocol_data) == ("PreparingRebalance", "")  # C-ADM-12
@@ -129,14 +138,14 @@ def test_a_deletion_that_failed_changes_nothing_but_kafkas_list() -> None:
 
 def test_while_loading_or_elsewhere() -> None:
     scene = Scene()
-    scene.feed(Unload(0, None))
+    scene.feed(Unload(0, leader_epoch=None))
     assert listed(scene) == []  # a partition just lost is skipped
     rows = describe(scene, GROUP, "secret", denied=frozenset({"secret"}))
     assert {row.group_id: row.error_code for row in rows} == {
         GROUP: ErrorCode.NOT_COORDINATOR,
         "secret": ErrorCode.GROUP_AUTHORIZATION_FAILED,
     }
-    scene.feed(LoadStarted(0, 5))
+    scene.feed(LoadStarted(0, leader_epoch=5))
     asked = scene.ask(m.ListGroupsRequest())
     assert scene.answers[asked] == m.ListGroupsResponse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # C-ADM-05
     assert deleted(scene, GROUP) == {GROUP: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}

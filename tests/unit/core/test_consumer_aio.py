@@ -27,7 +27,13 @@ def beat(
     names = ("a",) if joins and regex is None else None
     held = () if joins else None if owned is None else rows(owned)
     return c.ConsumerGroupHeartbeatRequest(
-        "g", member, epoch, None, None, 30_000 if joins else -1, names, regex, None, held
+        "g",
+        member_id=member,
+        member_epoch=epoch,
+        rebalance_timeout_ms=30_000 if joins else -1,
+        subscribed_topic_names=names,
+        subscribed_topic_regex=regex,
+        topic_partitions=held,
     )
 
 

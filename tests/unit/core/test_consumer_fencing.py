@@ -19,7 +19,9 @@ from fencepost.protocol.settings import Settings
 from .consumer_scene import LATER, A, B, ConsumerScene, plain, settled
 from .scene import GROUP, Scene
 
-JOIN = c.ConsumerGroupHeartbeatRequest("g", "m", 0, None, None, 1_000, ("a",), None, None, ())
+JOIN = c.ConsumerGroupHeartbeatRequest(
+    "g", member_id="m", member_epoch=0, rebalance_timeout_ms=1_000, subscribed_topic_names=("a",), topic_partitions=()
+)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +76,9 @@ def test_rights_come_before_everything_else() -> None:
 def test_only_4_0_asks_first_whether_it_owns_the_partition(profile: Profile, first: ErrorCode | None) -> None:
     """M-VAL-04, V-29."""
     scene = ConsumerScene(profile)
-    scene.feed(Unload(0, None))
+    scene.feed(Unload(0, leader_epoch=None))
     assert scene.error("", 0) is (first or ErrorCode.NOT_COORDINATOR)
-    scene.feed(LoadStarted(0, 5))
+    scene.feed(LoadStarted(0, leader_epoch=5))
     assert scene.error("", 0) is (first or ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
@@ -313,8 +315,8 @@ def test_a_member_in_an_unknown_state_must_give_everything_up() -> None:
     value = log[place].value
     assert isinstance(value, r.ConsumerGroupCurrentMemberAssignmentValue)
     log[place] = replace(log[place], value=replace(value, state=9))
-    scene.feed(Unload(scene.now, None))
-    scene.feed(Load(scene.now, 9, tuple(log)))
+    scene.feed(Unload(scene.now, leader_epoch=None))
+    scene.feed(Load(scene.now, leader_epoch=9, records=tuple(log)))
     epoch = scene.who("m1").member_epoch
     assert scene.who("m1").state is MemberState.UNKNOWN
     assert scene.error("m1", epoch) is ErrorCode.FENCED_MEMBER_EPOCH

@@ -26,7 +26,7 @@ def test_leaving_frees_the_partitions_and_bumps_once() -> None:
     """M-LEAVE-02, 03, M-TGT-07, M-EPOCH-04, M-RSP-04, F-ORD-07; whatever epoch the leaver has."""
     scene = settled()
     epoch, count = scene.seen.group_epoch, len(scene.records)
-    assert scene.ok("m2", -1) == c.ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m2", -1)
+    assert scene.ok("m2", -1) == c.ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id="m2", member_epoch=-1)
     assert scene.written(count) == GONE
     assert (scene.seen.group_epoch, scene.seen.state) == (epoch + 1, ConsumerGroupState.ASSIGNING)
     assert {number for _, number, _ in scene.seen.partition_epochs} == {0, 1}
@@ -163,8 +163,10 @@ def test_describe_and_list_see_what_is_replicated() -> None:
     assert (member.member_id, member.rack_id, member.member_type) == ("m1", "r", 1)
     assert [(row.topic_name, row.partitions) for row in member.assignment] == [("a", (0, 1, 2, 3))]
     assert scene.described(0)[0].members[0].member_type == -1
-    listed = scene.answers[scene.ask(m.ListGroupsRequest(("STABLE",), ("Consumer",)))]
-    assert listed == m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup(GROUP, "consumer", "Stable", "consumer"),))
+    listed = scene.answers[scene.ask(m.ListGroupsRequest(states_filter=("STABLE",), types_filter=("Consumer",)))]
+    assert listed == m.ListGroupsResponse(
+        ErrorCode.NONE, (m.ListedGroup(GROUP, protocol_type="consumer", group_state="Stable", group_type="consumer"),)
+    )
     scene.replicate()
     assert len(scene.described()[0].members) == 2
 
@@ -281,10 +283,10 @@ def test_loading_restores_what_the_records_say_and_starts_the_timers() -> None:
     scene.ok("m1", scene.who("m1").member_epoch, None, plain(scene.who("m1").assigned))
     before = scene.seen
     assert any(row.state is MemberState.UNREVOKED_PARTITIONS for row in before.members)
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     assert not scene.timers
     assert coordinator.consumer_view(scene.state, GROUP) is None
-    scene.feed(Load(scene.now, 5, tuple(scene.records)))
+    scene.feed(Load(scene.now, leader_epoch=5, records=tuple(scene.records)))
     assert scene.seen.refresh_deadline is None
     assert {**_fields(scene.seen), "refresh_deadline": 0} == {**_fields(before), "refresh_deadline": 0}
     for row in before.members:
@@ -307,12 +309,12 @@ def test_records_that_contradict_each_other_fail_the_load() -> None:
         ([of["MemberMetadata"], Record(of["MemberMetadata"].key, None)], KAFKA_4_3),
     ):
         fresh = ConsumerScene(profile)
-        fresh.feed(Unload(0, None))
-        fresh.feed(Load(0, 3, tuple(log)))
+        fresh.feed(Unload(0, leader_epoch=None))
+        fresh.feed(Load(0, leader_epoch=3, records=tuple(log)))
         assert fresh.error("m1", 0, ("a",), {}, timeout=5) is ErrorCode.NOT_COORDINATOR
     lone = ConsumerScene()
-    lone.feed(Unload(0, None))
-    lone.feed(Load(0, 3, tuple(Record(record.key, None) for record in of.values())))
+    lone.feed(Unload(0, leader_epoch=None))
+    lone.feed(Load(0, leader_epoch=3, records=tuple(Record(record.key, None) for record in of.values())))
     assert not lone.state.groups
 
 

@@ -133,7 +133,17 @@ def test_the_groups_own_settings_are_kept_within_bounds() -> None:
     """M-CFG-01, G-CFG-28, V-12."""
     for profile, session in ((KAFKA_4_3, 60_000), (KAFKA_4_2, 99_000)):
         scene = ConsumerScene(profile)
-        scene.feed(GroupConfigChanged(0, "g", GroupConfig(99_000, 7_000, 0)))
+        scene.feed(
+            GroupConfigChanged(
+                0,
+                "g",
+                GroupConfig(
+                    consumer_session_timeout_ms=99_000,
+                    consumer_heartbeat_interval_ms=7_000,
+                    consumer_assignment_interval_ms=0,
+                ),
+            )
+        )
         scene.pass_time(10)
         assert scene.come("m1", "a").heartbeat_interval_ms == 7_000
         assert scene.timer(TimerKind.CONSUMER_SESSION, "m1") == session
@@ -201,7 +211,7 @@ def test_a_partition_taken_back_before_it_was_given_up_has_a_new_assignment_epoc
     scene.pass_time(LATER)
     answer = scene.ok("m1", 2, None, {A: (0, 1)})
     assert (answer.member_epoch, plain(answer.assignment or ())) == (4, ALL)
-    assert scene.who("m1").assigned == (r.AssignedPartitions(A, (0, 1, 2, 3), (2, 2, 4, 4)),)
+    assert scene.who("m1").assigned == (r.AssignedPartitions(A, (0, 1, 2, 3), assignment_epochs=(2, 2, 4, 4)),)
 
 
 def test_topics_that_change_bump_with_the_next_heartbeat() -> None:
@@ -272,8 +282,8 @@ def test_an_assignor_of_other_days(profile: Profile) -> None:
     before = ConsumerScene(profile, group_consumer_assignors=("range",))
     before.come("m1", "a", assignor="range")
     scene = ConsumerScene(profile, group_consumer_assignors=("uniform",))
-    scene.feed(Unload(0, None))
-    scene.feed(Load(0, 7, tuple(before.records)))
+    scene.feed(Unload(0, leader_epoch=None))
+    scene.feed(Load(0, leader_epoch=7, records=tuple(before.records)))
     scene.topics(Topic("a", A, 8))
     scene.records = list(before.records)
     scene.pass_time(9_000)

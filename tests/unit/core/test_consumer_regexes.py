@@ -176,7 +176,7 @@ def test_a_result_for_nobody_is_dropped() -> None:
     assert len(scene.records) == count
     lost = ConsumerScene()
     lost.ok("m1", 0, None, {}, regex="a", timeout=5)
-    lost.feed(Unload(0, None))
+    lost.feed(Unload(0, leader_epoch=None))
     assert not running(lost)
     with pytest.raises(ValueError, match="no regex task"):
         scene.feed(TaskDone(scene.now, KEY))
@@ -211,13 +211,20 @@ def test_topics_that_do_not_exist_any_more_are_nothing_to_lose(left: tuple[Topic
 def test_before_the_first_image(profile: Profile, version: int) -> None:
     """M-RX-03, M-RX-04, V-43: Kafka's own classes are asked for the same in the tests that need them."""
     scene = Scene(profile)
-    body = ConsumerGroupHeartbeatRequest(GROUP, "m1", 0, None, None, 30_000, None, "a", None, ())
+    body = ConsumerGroupHeartbeatRequest(
+        GROUP,
+        member_id="m1",
+        member_epoch=0,
+        rebalance_timeout_ms=30_000,
+        subscribed_topic_regex="a",
+        topic_partitions=(),
+    )
     scene.ask(body, 1)
     scene.feed(TaskDone(scene.now, KEY))
     (found,) = [record.value for record in scene.records if isinstance(record.value, Resolved)]
     assert (found.topics, found.version) == ((), version)
     scene.pass_time(20_000)
-    scene.feed(TopicsChanged(scene.now, (), 5))
+    scene.feed(TopicsChanged(scene.now, (), version=5))
     scene.ask(replace(body, member_epoch=1), 1)
     assert (GROUP in scene.state.tasks) is (version < 0)
 

@@ -23,8 +23,8 @@ DENIED, DOWN, NO_GROUP = (
 
 def bodies(group: str) -> tuple[m.SyncGroupRequest, m.HeartbeatRequest, m.LeaveGroupRequest]:
     return (
-        m.SyncGroupRequest(group, 1, "m", None, "consumer", "range", ()),
-        m.HeartbeatRequest(group, 1, "m", None),
+        m.SyncGroupRequest(group, generation_id=1, member_id="m", protocol_type="consumer", protocol_name="range"),
+        m.HeartbeatRequest(group, generation_id=1, member_id="m"),
         m.LeaveGroupRequest(group, (m.LeaveGroupMember("m"),)),
     )
 
@@ -195,10 +195,23 @@ def test_a_leave_may_be_what_the_others_wait_for() -> None:
 def test_a_simple_group() -> None:
     """C-ADM-10, C-ADM-13, C-ADM-04, G-VOC-01, F-ORD-13."""
     scene = Scene()
-    scene.feed(Unload(0, None))
-    scene.feed(Load(0, 2, (Record(GroupMetadataKey(GROUP), GroupMetadataValue("", 0, None, None, -1)),)))
+    scene.feed(Unload(0, leader_epoch=None))
+    scene.feed(
+        Load(
+            0,
+            leader_epoch=2,
+            records=(
+                Record(
+                    GroupMetadataKey(GROUP),
+                    GroupMetadataValue("", generation=0, protocol=None, leader=None, current_state_timestamp=-1),
+                ),
+            ),
+        )
+    )
     listed = scene.answers[scene.ask(m.ListGroupsRequest())]
-    assert listed == m.ListGroupsResponse(ErrorCode.NONE, (m.ListedGroup(GROUP, "", "Empty", "classic"),))
+    assert listed == m.ListGroupsResponse(
+        ErrorCode.NONE, (m.ListedGroup(GROUP, protocol_type="", group_state="Empty", group_type="classic"),)
+    )
     scene.records = [Record(GroupMetadataKey(GROUP), None)]
     scene.log = "never"
     scene.ask(m.DeleteGroupsRequest((GROUP,)))

@@ -15,10 +15,10 @@ from .scene import GROUP, Scene
 
 def fail_over(scene: Scene) -> None:
     """The partition is lost and won again; the new coordinator reads what the log holds."""
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     scene.timers.clear()
-    scene.feed(LoadStarted(scene.now, 2))
-    scene.feed(Load(scene.now, 2, tuple(scene.records)))
+    scene.feed(LoadStarted(scene.now, leader_epoch=2))
+    scene.feed(Load(scene.now, leader_epoch=2, records=tuple(scene.records)))
 
 
 def rebalancing() -> tuple[Scene, list[str], str]:
@@ -52,7 +52,7 @@ def test_a_parked_sync_of_a_replaced_member_is_sent_to_the_new_coordinator() -> 
     for profile, code in ((KAFKA_4_3, ErrorCode.FENCED_INSTANCE_ID), (INTENDED, ErrorCode.NOT_COORDINATOR)):
         scene, member_id, _ = replaced(profile)
         waits = scene.sync(member_id, 2, {member_id: b"all"}, group_instance_id="i")
-        scene.feed(Unload(scene.now, None))
+        scene.feed(Unload(scene.now, leader_epoch=None))
         assert scene.synced(waits).error_code is code
 
 
@@ -63,7 +63,7 @@ def test_a_later_join_of_a_replaced_member_is_answered_when_the_partition_goes()
         scene.sync(newcomer, 2)
         waits = scene.join(member_id, "range", data=b"changed", instance="i")
         assert scene.now_in is GroupState.PREPARING_REBALANCE
-        scene.feed(Unload(scene.now, None))
+        scene.feed(Unload(scene.now, leader_epoch=None))
         assert scene.joined(waits).error_code is ErrorCode.NOT_COORDINATOR
 
 
@@ -82,7 +82,7 @@ def test_a_replacement_that_still_waits_is_told_once_when_the_partition_goes() -
                 scene.newcomer()
             assert scene.now_in is (GroupState.PREPARING_REBALANCE if rebalances else GroupState.STABLE)
             assert back not in scene.answers
-            scene.feed(Unload(scene.now, None))
+            scene.feed(Unload(scene.now, leader_epoch=None))
             assert scene.joined(back).error_code is ErrorCode.NOT_COORDINATOR
 
 
@@ -123,12 +123,12 @@ def test_members_learn_of_a_fail_over_only_by_refusals() -> None:
     """F-CONS-06: NOT_COORDINATOR, then loading, when a heartbeat says NONE whatever the truth (C-HB-03)."""
     scene = Scene()
     member_id = scene.stable(1)[0]
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     scene.timers.clear()
     assert scene.heartbeat(member_id, 1) is ErrorCode.NOT_COORDINATOR
-    scene.feed(LoadStarted(scene.now, 2))
+    scene.feed(LoadStarted(scene.now, leader_epoch=2))
     assert scene.heartbeat("nobody", 77) is ErrorCode.NONE
-    scene.feed(Load(scene.now, 2, tuple(scene.records)))
+    scene.feed(Load(scene.now, leader_epoch=2, records=tuple(scene.records)))
     assert scene.heartbeat(member_id, 1) is ErrorCode.NONE
 
 

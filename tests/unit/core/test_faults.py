@@ -44,7 +44,14 @@ def test_a_name_listed_twice() -> None:
         scene = Scene(profile)
         name = scene.joined(scene.join()).member_id
         protocols = (m.Protocol("a", b""), m.Protocol("a", b""))
-        body = m.JoinGroupRequest(GROUP, 10_000, 30_000, name, None, "consumer", protocols)
+        body = m.JoinGroupRequest(
+            GROUP,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=30_000,
+            member_id=name,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
         asked = scene.ask(body)
         scene.pass_time(3_000)
         if profile is INTENDED:
@@ -94,8 +101,8 @@ def test_a_log_that_is_compacted_while_it_is_read() -> None:
         live, end = scene.seen, len(scene.records)
         for place in (0, read, end):
             scene.records = scene.records[:end]
-            scene.feed(Unload(scene.now, None))
-            scene.feed(Load(scene.now, 2, while_read(scene.records, place, end)))
+            scene.feed(Unload(scene.now, leader_epoch=None))
+            scene.feed(Load(scene.now, leader_epoch=2, records=while_read(scene.records, place, end)))
             if profile is KAFKA_4_3 and place == read:
                 assert not scene.state.groups
             else:

@@ -23,8 +23,22 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Rec
 from .consumer_scene import TOPICS, ConsumerScene
 from .scene import GROUP, FirstOf, Scene
 
-JOIN = m.JoinGroupRequest(GROUP, 10_000, 30_000, "", None, "consumer", (m.Protocol("range", b""),))
-BEAT = c.ConsumerGroupHeartbeatRequest(GROUP, "m9", 0, None, None, 30_000, ("a",), None, None, ())
+JOIN = m.JoinGroupRequest(
+    GROUP,
+    session_timeout_ms=10_000,
+    rebalance_timeout_ms=30_000,
+    member_id="",
+    protocol_type="consumer",
+    protocols=(m.Protocol("range", b""),),
+)
+BEAT = c.ConsumerGroupHeartbeatRequest(
+    GROUP,
+    member_id="m9",
+    member_epoch=0,
+    rebalance_timeout_ms=30_000,
+    subscribed_topic_names=("a",),
+    topic_partitions=(),
+)
 SESSION, SYNC = ev.TimerKind.SESSION, ev.TimerKind.SYNC
 TASK = ev.TaskKey(ev.TaskKind.REGEX, GROUP)
 
@@ -68,13 +82,13 @@ def resolving() -> Scene:
 
 def unloaded() -> Scene:
     scene = stable()
-    scene.feed(ev.Unload(scene.now, None))
+    scene.feed(ev.Unload(scene.now, leader_epoch=None))
     return scene
 
 
 def loading() -> Scene:
     scene = unloaded()
-    scene.feed(ev.LoadStarted(scene.now, 7))
+    scene.feed(ev.LoadStarted(scene.now, leader_epoch=7))
     return scene
 
 
@@ -87,17 +101,20 @@ def fresh() -> Scene:
 
 def request(body: Any, *, number: Any = 99, version: Any = 1, **more: Any) -> Callable[[Scene], ev.Event]:
     def make(scene: Scene) -> ev.Event:
-        return replace(ev.Request(scene.now, number, version, "c", "/127.0.0.1", body), **more)
+        return replace(
+            ev.Request(scene.now, id=number, version=version, client_id="c", client_host="/127.0.0.1", body=body),
+            **more,
+        )
 
     return make
 
 
 def topics(*rows: ev.Topic, version: int = 50) -> Callable[[Scene], ev.Event]:
-    return lambda scene: ev.TopicsChanged(scene.now, rows, version)
+    return lambda scene: ev.TopicsChanged(scene.now, rows, version=version)
 
 
 def loads(*records: Record) -> Callable[[Scene], ev.Event]:
-    return lambda scene: ev.Load(scene.now, 9, records)
+    return lambda scene: ev.Load(scene.now, leader_epoch=9, records=records)
 
 
 def config(**fields: Any) -> Callable[[Scene], ev.Event]:
@@ -121,7 +138,13 @@ class Bad:
 
 MEMBER = Record(
     r.ConsumerGroupCurrentMemberAssignmentKey(GROUP, "m"),
-    r.ConsumerGroupCurrentMemberAssignmentValue(1, 0, 0, (r.AssignedPartitions(b"short", (0,)),), ()),
+    r.ConsumerGroupCurrentMemberAssignmentValue(
+        1,
+        previous_member_epoch=0,
+        state=0,
+        assigned_partitions=(r.AssignedPartitions(b"short", (0,)),),
+        partitions_pending_revocation=(),
+    ),
 )
 ALL = (
     # --- timers
@@ -155,25 +178,29 @@ ALL = (
     Bad(
         "an append beyond the log",
         writing(2),
-        lambda s: ev.Appended(s.now, len(s.records) + 1),
+        lambda s: ev.Appended(s.now, offset=len(s.records) + 1),
         "the log ends at",
         "OffsetBeyondLog",
     ),
     Bad(
         "an append inside an outcome",
         writing(2),
-        lambda s: ev.Appended(s.now, len(s.records) - 1),
+        lambda s: ev.Appended(s.now, offset=len(s.records) - 1),
         "are replicated together",
         "OffsetInsideBatch",
     ),
     Bad(
         "an append of what is replicated",
         writing(0),
-        lambda s: ev.Appended(s.now, len(s.records) - 1),
+        lambda s: ev.Appended(s.now, offset=len(s.records) - 1),
         "does not go back to",
     ),
     Bad(
-        "an append after the unload", unloaded, lambda s: ev.Appended(s.now, 1), "the log ends at 0", "OffsetBeyondLog"
+        "an append after the unload",
+        unloaded,
+        lambda s: ev.Appended(s.now, offset=1),
+        "the log ends at 0",
+        "OffsetBeyondLog",
     ),
     Bad(
         "nothing was appended",
@@ -192,7 +219,7 @@ ALL = (
     Bad(
         "the id of a parked request",
         parked,
-        request(m.HeartbeatRequest(GROUP, 1, "x", None), number=2),
+        request(m.HeartbeatRequest(GROUP, generation_id=1, member_id="x"), number=2),
         "request 2 is open",
     ),
     Bad("the id of a request that waits for the log", parked, request(JOIN, number=1), "request 1 is open"),
@@ -243,7 +270,7 @@ ALL = (
     Bad(
         "nothing for a text",
         stable,
-        request(m.HeartbeatRequest(GROUP, 1, None, None)),
+        request(m.HeartbeatRequest(GROUP, generation_id=1, member_id=None)),
         "Request.body.member_id must be str, not NoneType",
     ),
     Bad(
@@ -268,11 +295,11 @@ ALL = (
     ),
     # --- time
     Bad("time runs backwards", stable, request(JOIN, at_ms=5_999), "time has come to 6000 ms"),
-    Bad("time before time", fresh, lambda _: ev.Load(-1, 1, ()), "at_ms is -1"),
+    Bad("time before time", fresh, lambda _: ev.Load(-1, leader_epoch=1, records=()), "at_ms is -1"),
     Bad("a time that is no number", stable, request(JOIN, at_ms=6_000.5), "Request.at_ms must be int, not float"),
     # --- the partition
-    Bad("no epoch", fresh, lambda _: ev.Load(0, -1, ()), "leader_epoch must not be negative"),
-    Bad("no epoch to unload", stable, lambda s: ev.Unload(s.now, -1), "leader_epoch must not be negative"),
+    Bad("no epoch", fresh, lambda _: ev.Load(0, leader_epoch=-1, records=()), "leader_epoch must not be negative"),
+    Bad("no epoch to unload", stable, lambda s: ev.Unload(s.now, leader_epoch=-1), "leader_epoch must not be negative"),
     Bad("a record that is none", loading, loads("record"), "Load.records[0] must be Record"),
     Bad(
         "a record of another key",
@@ -289,7 +316,12 @@ ALL = (
     Bad(
         "a record with a text for a number",
         loading,
-        loads(Record(GroupMetadataKey(GROUP), GroupMetadataValue("", "0", None, None, -1))),
+        loads(
+            Record(
+                GroupMetadataKey(GROUP),
+                GroupMetadataValue("", generation="0", protocol=None, leader=None, current_state_timestamp=-1),
+            )
+        ),
         "value.generation must be int",
     ),
     # --- topics and settings of groups
@@ -363,19 +395,19 @@ def test_it_is_refused_and_changes_nothing(bad: Bad) -> None:
 def test_what_a_driver_may_do_although_it_changes_little() -> None:
     scene = ConsumerScene()
     scene.come("m1", "a")
-    scene.feed(ev.Appended(scene.now, len(scene.records)))  # the same high watermark again
-    scene.feed(ev.Unload(scene.now, 1))  # late: F-LOAD-03
-    scene.feed(ev.Load(scene.now, 1, ()))  # it leads already
-    scene.feed(ev.LoadFailed(scene.now, 1))
-    scene.feed(ev.TopicsChanged(scene.now, TOPICS, 1))
+    scene.feed(ev.Appended(scene.now, offset=len(scene.records)))  # the same high watermark again
+    scene.feed(ev.Unload(scene.now, leader_epoch=1))  # late: F-LOAD-03
+    scene.feed(ev.Load(scene.now, leader_epoch=1, records=()))  # it leads already
+    scene.feed(ev.LoadFailed(scene.now, leader_epoch=1))
+    scene.feed(ev.TopicsChanged(scene.now, TOPICS, version=1))
     assert scene.seen.members
-    scene.feed(ev.Unload(scene.now, None))
-    scene.feed(ev.Unload(scene.now, None))
-    scene.feed(ev.LoadFailed(scene.now, 1))
+    scene.feed(ev.Unload(scene.now, leader_epoch=None))
+    scene.feed(ev.Unload(scene.now, leader_epoch=None))
+    scene.feed(ev.LoadFailed(scene.now, leader_epoch=1))
     scene.feed(ev.TaskDone(scene.now, TASK))  # of before
-    scene.feed(ev.LoadStarted(scene.now, 4))
-    scene.feed(ev.LoadStarted(scene.now, 6))
-    scene.feed(ev.Load(scene.now, 4, ()))  # the one that was started first
+    scene.feed(ev.LoadStarted(scene.now, leader_epoch=4))
+    scene.feed(ev.LoadStarted(scene.now, leader_epoch=6))
+    scene.feed(ev.Load(scene.now, leader_epoch=4, records=()))  # the one that was started first
 
 
 def test_an_id_is_free_again_when_nothing_waits_for_it() -> None:
@@ -390,7 +422,7 @@ def test_an_id_is_free_again_when_nothing_waits_for_it() -> None:
     assert again in scene.answers
     assert not scene.state.parked
     scene.answers.clear()
-    scene.feed(request(m.HeartbeatRequest(GROUP, 1, name, None), number=waits)(scene))
+    scene.feed(request(m.HeartbeatRequest(GROUP, generation_id=1, member_id=name), number=waits)(scene))
     assert scene.answers[waits] == m.HeartbeatResponse(ErrorCode.NONE)
 
 

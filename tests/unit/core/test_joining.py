@@ -21,7 +21,14 @@ def error(scene: Scene, request_id: int) -> tuple[ErrorCode, str]:
 
 def test_checks_before_the_group() -> None:
     scene = Scene()
-    body = m.JoinGroupRequest(GROUP, 10_000, 30_000, "m", None, "consumer", (m.Protocol("range", b""),))
+    body = m.JoinGroupRequest(
+        GROUP,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=30_000,
+        member_id="m",
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", b""),),
+    )
     denied = scene.ask(body, denied=frozenset({GROUP}))
     assert error(scene, denied) == (ErrorCode.GROUP_AUTHORIZATION_FAILED, "")  # C-JOIN-02
     assert error(scene, scene.join("m", group="")) == (ErrorCode.INVALID_GROUP_ID, "m")  # C-JOIN-04
@@ -30,7 +37,7 @@ def test_checks_before_the_group() -> None:
     assert error(scene, scene.join("m")) == (ErrorCode.UNKNOWN_MEMBER_ID, "m")  # C-JOIN-11
     stopped = Scene(running=False)
     assert error(stopped, stopped.join("m")) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "m")  # C-JOIN-03
-    scene.feed(Unload(0, None))
+    scene.feed(Unload(0, leader_epoch=None))
     assert error(scene, scene.join("m")) == (ErrorCode.NOT_COORDINATOR, "")  # C-JOIN-06
 
 

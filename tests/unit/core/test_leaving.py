@@ -17,7 +17,9 @@ def test_a_batch_is_one_rebalance_with_one_row_each() -> None:
     scene = Scene()
     first, second, third = scene.stable(3)
     pending = scene.joined(scene.join()).member_id
-    left = scene.left(scene.leave(first, "who", first, pending, m.LeaveGroupMember("", "i"), m.LeaveGroupMember("")))
+    left = scene.left(
+        scene.leave(first, "who", first, pending, m.LeaveGroupMember("", group_instance_id="i"), m.LeaveGroupMember(""))
+    )
     assert [row.error_code for row in left.members] == [NONE, UNKNOWN, UNKNOWN, NONE, UNKNOWN, UNKNOWN]
     assert scene.now_in is GroupState.PREPARING_REBALANCE
     assert scene.group().pending_join == frozenset()
@@ -36,7 +38,7 @@ def test_a_pending_id_that_leaves_rebalances_a_stable_group() -> None:
     scene = Scene()
     scene.stable(1)
     pending = scene.joined(scene.join()).member_id
-    scene.leave(m.LeaveGroupMember(pending, "whatever"))
+    scene.leave(m.LeaveGroupMember(pending, group_instance_id="whatever"))
     assert scene.now_in is GroupState.PREPARING_REBALANCE  # C-LEAVE-21, C-LEAVE-27
     assert scene.timer(TimerKind.SESSION, pending) is None
 

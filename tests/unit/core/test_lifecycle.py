@@ -22,31 +22,31 @@ def owned(scene: Scene) -> bool:
 
 def test_epochs() -> None:
     scene = Scene()  # loaded at epoch 1
-    scene.feed(Unload(scene.now, 1))
+    scene.feed(Unload(scene.now, leader_epoch=1))
     assert owned(scene)  # F-LOAD-03: not above the loaded one
-    scene.feed(LoadStarted(scene.now, 3))  # it leads already; only the epoch moves
+    scene.feed(LoadStarted(scene.now, leader_epoch=3))  # it leads already; only the epoch moves
     assert owned(scene)
-    scene.feed(Unload(scene.now, 3))
+    scene.feed(Unload(scene.now, leader_epoch=3))
     assert owned(scene)
-    scene.feed(Unload(scene.now, 4))
+    scene.feed(Unload(scene.now, leader_epoch=4))
     assert not owned(scene)
-    scene.feed(Load(scene.now, 1, ()))  # F-LOAD-08: the epoch was forgotten
+    scene.feed(Load(scene.now, leader_epoch=1, records=()))  # F-LOAD-08: the epoch was forgotten
     assert owned(scene)
 
 
 def test_while_loading_a_heartbeat_is_answered_none() -> None:
     scene = Scene()
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     assert scene.heartbeat("m", 1) is ErrorCode.NOT_COORDINATOR
-    scene.feed(LoadStarted(scene.now, 2))
+    scene.feed(LoadStarted(scene.now, leader_epoch=2))
     assert scene.heartbeat("m", 1) is ErrorCode.NONE  # C-HB-03
     assert scene.synced(scene.sync("m", 1)).error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert scene.joined(scene.join("m")).error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    scene.feed(LoadFailed(scene.now, 2))
+    scene.feed(LoadFailed(scene.now, leader_epoch=2))
     assert scene.heartbeat("m", 1) is ErrorCode.NOT_COORDINATOR
-    scene.feed(Load(scene.now, 2, ()))
+    scene.feed(Load(scene.now, leader_epoch=2, records=()))
     assert not owned(scene)  # F-LOAD-08: the same epoch is not tried again
-    scene.feed(Load(scene.now, 3, ()))
+    scene.feed(Load(scene.now, leader_epoch=3, records=()))
     assert owned(scene)
 
 
@@ -55,9 +55,9 @@ def test_loading_restores_what_was_written() -> None:
     first, second = scene.stable(2)
     scene.join("", instance="i", version=9)
     records = tuple(scene.records)
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     assert scene.timers == {}
-    scene.feed(Load(scene.now, 2, records))
+    scene.feed(Load(scene.now, leader_epoch=2, records=records))
     group = scene.group()
     assert (group.state, group.previous_state, group.generation_id) == (GroupState.STABLE, GroupState.DEAD, 1)
     assert group.leader == first
@@ -75,31 +75,70 @@ def test_a_loaded_member_offers_one_protocol_only() -> None:
     scene.pass_time(3_000)
     name = scene.joined(joined).member_id
     scene.sync(name, 1, {})
-    scene.feed(Unload(scene.now, None))
-    scene.feed(Load(scene.now, 2, tuple(scene.records)))
+    scene.feed(Unload(scene.now, leader_epoch=None))
+    scene.feed(Load(scene.now, leader_epoch=2, records=tuple(scene.records)))
     assert [protocol.name for protocol in scene.member(name).protocols] == ["range"]  # C-TMR-13
     assert scene.joined(scene.join("", "sticky")).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_tombstones_and_old_records() -> None:
     key = GroupMetadataKey(GROUP)
-    member = GroupMetadataMember("m", None, "c", "/h", -1, 7_000, b"s", b"a")
-    old = Record(key, GroupMetadataValue("consumer", 4, "range", "m", -1, (member,)))
+    member = GroupMetadataMember(
+        "m",
+        group_instance_id=None,
+        client_id="c",
+        client_host="/h",
+        rebalance_timeout=-1,
+        session_timeout=7_000,
+        subscription=b"s",
+        assignment=b"a",
+    )
+    old = Record(
+        key,
+        GroupMetadataValue(
+            "consumer", generation=4, protocol="range", leader="m", current_state_timestamp=-1, members=(member,)
+        ),
+    )
     scene = Scene()
-    scene.feed(Unload(scene.now, None))
-    scene.feed(Load(scene.now, 2, (old, Record(GroupMetadataKey("gone"), None))))
+    scene.feed(Unload(scene.now, leader_epoch=None))
+    scene.feed(Load(scene.now, leader_epoch=2, records=(old, Record(GroupMetadataKey("gone"), None))))
     assert scene.member("m").rebalance_timeout_ms == 7_000  # F-REPLAY-01
-    scene.feed(Unload(scene.now, None))
-    scene.feed(Load(scene.now, 2, (old, Record(key, None))))
+    scene.feed(Unload(scene.now, leader_epoch=None))
+    scene.feed(Load(scene.now, leader_epoch=2, records=(old, Record(key, None))))
     assert coordinator.view(scene.state, GROUP) is None
 
 
 def test_a_group_over_capacity_shrinks_after_loading() -> None:
     key = GroupMetadataKey(GROUP)
-    rows = tuple(GroupMetadataMember(name, None, "c", "/h", 5, 7_000, b"", b"") for name in "ab")
+    rows = tuple(
+        GroupMetadataMember(
+            name,
+            group_instance_id=None,
+            client_id="c",
+            client_host="/h",
+            rebalance_timeout=5,
+            session_timeout=7_000,
+            subscription=b"",
+            assignment=b"",
+        )
+        for name in "ab"
+    )
     scene = Scene(group_max_size=1)
-    scene.feed(Unload(scene.now, None))
-    scene.feed(Load(scene.now, 2, (Record(key, GroupMetadataValue("consumer", 4, "range", "a", 0, rows)),)))
+    scene.feed(Unload(scene.now, leader_epoch=None))
+    scene.feed(
+        Load(
+            scene.now,
+            leader_epoch=2,
+            records=(
+                Record(
+                    key,
+                    GroupMetadataValue(
+                        "consumer", generation=4, protocol="range", leader="a", current_state_timestamp=0, members=rows
+                    ),
+                ),
+            ),
+        )
+    )
     assert scene.now_in is GroupState.PREPARING_REBALANCE
     assert scene.timer(TimerKind.JOIN) == 5
 
@@ -114,8 +153,8 @@ def test_a_subscription_that_kafka_cannot_read_costs_it_the_partition() -> None:
         scene.sync(name, 1, {})
         back = scene.join("", "range", instance="i", data=poison)
         assert scene.joined(back).error_code is ErrorCode.NONE  # C-STATIC-07: nobody reads it
-        scene.feed(Unload(scene.now, None))
-        scene.feed(Load(scene.now, 2, tuple(scene.records)))
+        scene.feed(Unload(scene.now, leader_epoch=None))
+        scene.feed(Load(scene.now, leader_epoch=2, records=tuple(scene.records)))
         assert owned(scene) is (profile is INTENDED)  # G-DATA-10, F-LOAD-02
 
 
@@ -123,11 +162,34 @@ def test_a_subscription_that_kafka_cannot_read_costs_it_the_partition() -> None:
 def test_the_first_subscription_that_kafka_cannot_read_decides(broken: str, short: str, loads: bool) -> None:
     """G-DATA-10: in the order of its map, here that of the ids."""
     bytes_of = {broken: b"\x00\x00\x7f\xff\xff\xff", short: b"\x00"}
-    rows = tuple(GroupMetadataMember(name, None, "c", "/h", 5, 7_000, bytes_of[name], b"") for name in (short, broken))
+    rows = tuple(
+        GroupMetadataMember(
+            name,
+            group_instance_id=None,
+            client_id="c",
+            client_host="/h",
+            rebalance_timeout=5,
+            session_timeout=7_000,
+            subscription=bytes_of[name],
+            assignment=b"",
+        )
+        for name in (short, broken)
+    )
     scene = Scene(KAFKA_4_3)
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     scene.feed(
-        Load(scene.now, 2, (Record(GroupMetadataKey(GROUP), GroupMetadataValue("consumer", 4, "range", "a", 0, rows)),))
+        Load(
+            scene.now,
+            leader_epoch=2,
+            records=(
+                Record(
+                    GroupMetadataKey(GROUP),
+                    GroupMetadataValue(
+                        "consumer", generation=4, protocol="range", leader="a", current_state_timestamp=0, members=rows
+                    ),
+                ),
+            ),
+        )
     )
     assert owned(scene) is loads
 
@@ -160,7 +222,7 @@ def test_readable_and_too_short_subscriptions_are_fine() -> None:
 def test_unloading_answers_everybody() -> None:
     scene = Scene()
     name, waits = scene.newcomer()
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     answer = scene.joined(waits)
     assert (answer.error_code, answer.member_id) == (ErrorCode.NOT_COORDINATOR, name)
     assert scene.timers == {}
@@ -171,7 +233,7 @@ def test_unloading_answers_everybody() -> None:
     second, _ = scene.newcomer()
     scene.pass_time(6_000)
     waits = scene.sync(second, 1)
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     assert scene.synced(waits).error_code is ErrorCode.NOT_COORDINATOR
 
 
@@ -184,7 +246,7 @@ def test_unloading_fails_open_operations_first() -> None:
         waits = scene.join(first)
         scene.heartbeat(second, 1)
         beat = scene.ids
-        scene.feed(Unload(scene.now, None))
+        scene.feed(Unload(scene.now, leader_epoch=None))
         assert scene.answers[beat] == m.HeartbeatResponse(ErrorCode.NOT_COORDINATOR)
         assert scene.joined(waits).member_id == ("" if profile is KAFKA_4_3 else first)  # F-UNLOAD-01
         assert scene.timers == {}

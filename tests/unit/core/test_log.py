@@ -123,8 +123,8 @@ def test_a_creation_that_is_late_undoes_nothing() -> None:
 def test_answers_of_one_replication_come_in_log_order() -> None:
     scene = with_open_write()
     (name,) = (member.member_id for member in scene.group().members)
-    asked = [scene.ask(m.HeartbeatRequest(GROUP, 1, name, None)) for _ in range(3)]
-    outcome = scene.feed(Appended(scene.now, len(scene.records)))
+    asked = [scene.ask(m.HeartbeatRequest(GROUP, generation_id=1, member_id=name)) for _ in range(3)]
+    outcome = scene.feed(Appended(scene.now, offset=len(scene.records)))
     assert [reply.request_id for reply in outcome.replies] == asked  # F-RT-14
 
 
@@ -132,7 +132,7 @@ def test_the_high_watermark_stays_within_the_log() -> None:
     scene = with_open_write()
     for offset, why in ((0, "was replicated before"), (len(scene.records) + 1, "the log ends at")):
         with pytest.raises(IllegalEvent, match=why):
-            scene.feed(Appended(scene.now, offset))
+            scene.feed(Appended(scene.now, offset=offset))
 
 
 def test_a_write_that_a_timer_caused_waits_like_any_other() -> None:

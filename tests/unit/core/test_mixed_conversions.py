@@ -84,7 +84,7 @@ def test_the_join_timer_of_a_group_that_all_have_left_runs_on() -> None:
     scene.come("m1", "a")
     assert not scene.is_classic
     assert scene.timer(TimerKind.JOIN) is not None
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     assert scene.timers == {}
 
 

@@ -78,7 +78,7 @@ def test_it_may_be_forbidden(policy: MigrationPolicy, size: int) -> None:
         scene.join("", instance=instance, data=wants("a"))
     scene.ok("m1", -1)
     assert not scene.is_classic
-    scene.removed(m.LeaveGroupMember("", "i1"))
+    scene.removed(m.LeaveGroupMember("", group_instance_id="i1"))
     assert scene.is_classic is (size == 1)
 
 
@@ -88,13 +88,25 @@ def test_only_what_was_read_can_be_relied_on(profile: Profile) -> None:
     scene = MixedScene(profile)
     scene.come("m1", "a")
     body = m.JoinGroupRequest(
-        "g", 300_000, 300_000, "x", None, "consumer", (m.Protocol("one", wants("a")), m.Protocol("two", b""))
+        "g",
+        session_timeout_ms=300_000,
+        rebalance_timeout_ms=300_000,
+        member_id="x",
+        protocol_type="consumer",
+        protocols=(m.Protocol("one", wants("a")), m.Protocol("two", b"")),
     )
     joined = scene.joined(scene.ask(body))
     if profile is INTENDED:
         assert joined.error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return
-    second = m.JoinGroupRequest("g", 300_000, 300_000, "y", None, "consumer", (m.Protocol("two", wants("a")),))
+    second = m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=300_000,
+        rebalance_timeout_ms=300_000,
+        member_id="y",
+        protocol_type="consumer",
+        protocols=(m.Protocol("two", wants("a")),),
+    )
     assert scene.joined(scene.ask(second)).error_code is ErrorCode.NONE
     scene.come("m2", "a")
     scene.ok("m2", -1)

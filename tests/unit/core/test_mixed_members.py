@@ -169,9 +169,9 @@ def test_leave_removes_members_of_both_protocols_in_one_change() -> None:
     scene, first, second = mixed()
     scene.come("m2", "a")
     count, epoch = len(scene.records), scene.seen.group_epoch
-    gone = m.LeaveGroupMember("", "i1")
-    fenced = m.LeaveGroupMember("x", "i2")
-    rows = scene.removed("nobody", fenced, m.LeaveGroupMember("", "i9"))
+    gone = m.LeaveGroupMember("", group_instance_id="i1")
+    fenced = m.LeaveGroupMember("x", group_instance_id="i2")
+    rows = scene.removed("nobody", fenced, m.LeaveGroupMember("", group_instance_id="i9"))
     assert rows == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNKNOWN_MEMBER_ID]
     assert len(scene.records) == count
     answer = scene.left(scene.leave("m1", "m1", gone))
@@ -399,7 +399,16 @@ def test_the_checks_before_come_first() -> None:
     scene, member, _ = ahead(INTENDED)
     protocols = (m.Protocol("range", wants("a", generation=9)), m.Protocol("two", b""))
     scene.come("m9", "a")
-    asked = scene.ask(m.JoinGroupRequest(GROUP, 9_000, 9_000, member, None, "consumer", protocols))
+    asked = scene.ask(
+        m.JoinGroupRequest(
+            GROUP,
+            session_timeout_ms=9_000,
+            rebalance_timeout_ms=9_000,
+            member_id=member,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
+    )
     assert scene.joined(asked).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     fenced = scene.rejoin("x", "a", instance="i1", generation=9)
     assert fenced.error_code is ErrorCode.FENCED_INSTANCE_ID

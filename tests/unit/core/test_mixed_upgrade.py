@@ -160,7 +160,17 @@ def test_what_was_not_read_may_leave_a_sync_without_answer(profile: Profile, err
     """X-SYNC-07: Kafka reads the selected protocol at the upgrade, and the first one at SyncGroup."""
     scene = MixedScene(profile)
     protocols = (m.Protocol("own", b"\0"), m.Protocol("range", wants("a")))
-    one = scene.ask(m.JoinGroupRequest(GROUP, 10_000, 30_000, "", "i1", "consumer", protocols))
+    one = scene.ask(
+        m.JoinGroupRequest(
+            GROUP,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=30_000,
+            member_id="",
+            group_instance_id="i1",
+            protocol_type="consumer",
+            protocols=protocols,
+        )
+    )
     other = scene.join("", instance="i2", data=wants("a"))
     scene.pass_time(10_000)
     first, second = scene.joined(one).member_id, scene.joined(other).member_id
@@ -222,7 +232,7 @@ def test_the_timers_of_the_classic_group_run_on() -> None:
     scene.come("m1", "a")
     assert scene.timer(TimerKind.JOIN) == 30_000
     assert scene.timer(TimerKind.SESSION, first) is not None
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     assert scene.timers == {}
 
 
@@ -231,7 +241,7 @@ def test_the_join_timer_of_a_group_before_the_last_ends_with_the_next(profile: P
     """C-TMR-12 mended: else it fires on a group that is Empty, which uses up a generation (C-ST-27)."""
     scene = MixedScene(profile)
     member = scene.join("", instance="i1", data=wants("a"))
-    assert scene.removed(m.LeaveGroupMember("", "i1")) == [ErrorCode.NONE]
+    assert scene.removed(m.LeaveGroupMember("", group_instance_id="i1")) == [ErrorCode.NONE]
     assert scene.joined(member).error_code is ErrorCode.UNKNOWN_MEMBER_ID
     scene.come("m1", "a")
     scene.ok("m1", -1)
@@ -349,7 +359,17 @@ def test_only_the_selected_protocol_counts(profile: Profile) -> None:
     """X-UP-05: what another protocol's subscription claims was not told to the leader of this one."""
     scene = MixedScene(profile)
     protocols = (m.Protocol("range", wants("a")), m.Protocol("other", wants("a", owned={"a": [3]}, generation=1)))
-    asked = scene.ask(m.JoinGroupRequest(GROUP, 10_000, 30_000, "", "i0", "consumer", protocols))
+    asked = scene.ask(
+        m.JoinGroupRequest(
+            GROUP,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=30_000,
+            member_id="",
+            group_instance_id="i0",
+            protocol_type="consumer",
+            protocols=protocols,
+        )
+    )
     scene.pass_time(10_000)
     member = scene.joined(asked).member_id
     scene.sync(member, 1, {member: gets({"a": [0]})})

@@ -27,7 +27,7 @@ def test_a_partition_that_does_not_exist_is_an_error_of_the_assignor(number: int
 def test_who_may_see_a_group_is_asked_before_who_coordinates_it() -> None:
     """M-DESC-01, C-ADM-06."""
     scene = ConsumerScene()
-    scene.feed(Unload(scene.now, None))
+    scene.feed(Unload(scene.now, leader_epoch=None))
     rows = scene.described(1, "open", GROUP, "", denied=frozenset({GROUP}))
     assert [(row.group_id, row.error_code) for row in rows] == [
         (GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),

@@ -44,7 +44,7 @@ def staged(bad: Bad) -> tuple[ev.Event, ...]:
     ids = MemberIds()
     drawn = {f"c-{number}": ids("c") for number in range(1, scene.choices.count + 1)}
     after = [
-        ev.Request(event.at_ms, 1_000 + version, version, "c", "/127.0.0.1", body)
+        ev.Request(event.at_ms, id=1_000 + version, version=version, client_id="c", client_host="/127.0.0.1", body=body)
         for version, body in ((4, ListGroupsRequest()), (5, DescribeGroupsRequest((GROUP,))))
     ]
     return tuple(renamed(each, drawn) for each in (*scene.fed, event, *after))

@@ -241,7 +241,9 @@ def test_undoing_a_chain_of_replacements_mixes_members_up_in_kafka() -> None:
 def test_administrative_removal_by_instance_id() -> None:
     scene = Scene()
     leader, _ = stable(scene)
-    left = scene.left(scene.leave(m.LeaveGroupMember("", "i")))
-    assert left.members[0] == m.LeaveGroupMemberResponse("", "i", ErrorCode.NONE)  # C-LEAVE-10
+    left = scene.left(scene.leave(m.LeaveGroupMember("", group_instance_id="i")))
+    assert left.members[0] == m.LeaveGroupMemberResponse(
+        "", group_instance_id="i", error_code=ErrorCode.NONE
+    )  # C-LEAVE-10
     assert leader not in {member.member_id for member in scene.group().members}
     assert scene.group().static_members == ()

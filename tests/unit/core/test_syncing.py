@@ -44,7 +44,7 @@ def test_order_of_checks() -> None:
 def test_old_versions_need_not_name_the_protocol() -> None:
     scene = Scene()
     first, _ = completing(scene)
-    body = m.SyncGroupRequest("g", 1, first, None, None, None, (m.SyncGroupAssignment(first, b"A"),))
+    body = m.SyncGroupRequest("g", generation_id=1, member_id=first, assignments=(m.SyncGroupAssignment(first, b"A"),))
     assert scene.synced(scene.ask(body, version=4)).assignment == b"A"
 
 

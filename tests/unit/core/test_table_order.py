@@ -32,13 +32,24 @@ class LastOf(FirstOf):
 
 
 def member(group: str, name: str, regex: str = "") -> Record:
-    value = r.ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", (), regex, 5_000, None)
+    value = r.ConsumerGroupMemberMetadataValue(
+        instance_id=None,
+        rack_id=None,
+        client_id="client",
+        client_host="/127.0.0.1",
+        subscribed_topic_names=(),
+        subscribed_topic_regex=regex,
+        rebalance_timeout_ms=5_000,
+        server_assignor=None,
+    )
     return Record(r.ConsumerGroupMemberMetadataKey(group, name), value)
 
 
 def loaded(profile: Profile, choices: FirstOf, *records: Record) -> tuple[coordinator.CoordinatorState, set[TimerKey]]:
     """The state after a load, and the timers that are left."""
-    state, outcome = coordinator.step(coordinator.initial_state(Settings(), profile), Load(0, 1, records), choices)
+    state, outcome = coordinator.step(
+        coordinator.initial_state(Settings(), profile), Load(0, leader_epoch=1, records=records), choices
+    )
     left: set[TimerKey] = set()
     for command in outcome.timers:
         (left.add if isinstance(command, SetTimer) else left.discard)(command.key)
@@ -72,13 +83,22 @@ def test_one_resolution_tells_the_time_for_all(turned: bool, starts: bool) -> No
     """M-RX-03: they differ where a request that failed had asked for fewer. Ten seconds are over for the one only."""
 
     def resolved(regex: str, at_ms: int) -> Record:
-        value = r.ConsumerGroupRegularExpressionValue((), 0, at_ms)
+        value = r.ConsumerGroupRegularExpressionValue((), version=0, timestamp=at_ms)
         return Record(r.ConsumerGroupRegularExpressionKey("g", regex), value)
 
     choices = LastOf(turned=turned)
     records = (member("g", "m", "a.*"), member("g", "n", "b.*"), resolved("a.*", 0), resolved("b.*", 9_000))
     state, _ = loaded(INTENDED, choices, *records)
-    body = ConsumerGroupHeartbeatRequest("g", "k", 0, None, None, 5_000, None, "c.*", None, ())
-    _, outcome = coordinator.step(state, Request(10_001, 1, 1, "client", "/127.0.0.1", body), choices)
+    body = ConsumerGroupHeartbeatRequest(
+        "g",
+        member_id="k",
+        member_epoch=0,
+        rebalance_timeout_ms=5_000,
+        subscribed_topic_regex="c.*",
+        topic_partitions=(),
+    )
+    _, outcome = coordinator.step(
+        state, Request(10_001, id=1, version=1, client_id="client", client_host="/127.0.0.1", body=body), choices
+    )
     assert outcome.tasks == ((TaskKey(TaskKind.REGEX, "g"),) if starts else ())
     assert choices.asked == [("g", ("a.*", "b.*"))]

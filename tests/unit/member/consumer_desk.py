@@ -118,14 +118,16 @@ class ConsumerDesk:
         """Answer the last heartbeat, or the ``request``-th of those without answer."""
         number = self.member.sent[request].request_id
         assignment = (topics or rows(*partitions)) if assigns else None
-        body = ConsumerGroupHeartbeatResponse(error, None, "other", epoch, INTERVAL, assignment)
-        return self.do(ev.Answered(self.now, number, body), jitter)
+        body = ConsumerGroupHeartbeatResponse(
+            error, member_id="other", member_epoch=epoch, heartbeat_interval_ms=INTERVAL, assignment=assignment
+        )
+        return self.do(ev.Answered(self.now, request_id=number, body=body), jitter)
 
     def refuse(self, error: ErrorCode, jitter: float = 1.0) -> tuple[ev.Command, ...]:
         return self.answer(error=error, assigns=False, epoch=0, jitter=jitter)
 
     def found(self) -> tuple[ev.Command, ...]:
-        return self.do(ev.CoordinatorFound(self.now, 1))
+        return self.do(ev.CoordinatorFound(self.now, node=1))
 
     def start(self, *topics: str) -> None:
         """Subscribed, coordinator and metadata known, the first heartbeat sent."""

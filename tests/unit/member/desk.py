@@ -115,7 +115,7 @@ class Desk:
     def answer(self, body: Any, request_id: int | None = None) -> tuple[Command, ...]:
         """Answer a request, the last one by default."""
         sent = self.member.sent[-1].request_id if request_id is None else request_id
-        return self.do(Answered(self.now, sent, body))
+        return self.do(Answered(self.now, request_id=sent, body=body))
 
     def start(self, *topics: str) -> None:
         """Subscribed, coordinator and metadata known, the first JoinGroup sent."""
@@ -123,20 +123,42 @@ class Desk:
         self.metadata()
         self.poll()
         self.only(FindCoordinator)
-        self.do(CoordinatorFound(self.now, 1))
+        self.do(CoordinatorFound(self.now, node=1))
         self.poll()
         self.only(Send)
 
     def follow(self, generation: int = 1, member_id: str = "m", protocol: str | None = None) -> None:
         """JoinGroup is answered: another member leads."""
         name = protocol or self.member.assignors[0].name
-        self.answer(JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "other", False, member_id))
+        self.answer(
+            JoinGroupResponse(
+                ErrorCode.NONE,
+                generation_id=generation,
+                protocol_type="consumer",
+                protocol_name=name,
+                leader="other",
+                member_id=member_id,
+            )
+        )
 
     def lead(self, *others: tuple[str, bytes], generation: int = 1, skip: bool = False) -> None:
         """JoinGroup is answered: this member leads itself and ``others``."""
         name = self.member.assignors[0].name
-        rows = tuple(JoinGroupMember(member_id, None, data) for member_id, data in (("m", subscription("t")), *others))
-        self.answer(JoinGroupResponse(ErrorCode.NONE, generation, "consumer", name, "m", skip, "m", rows))
+        rows = tuple(
+            JoinGroupMember(member_id, metadata=data) for member_id, data in (("m", subscription("t")), *others)
+        )
+        self.answer(
+            JoinGroupResponse(
+                ErrorCode.NONE,
+                generation_id=generation,
+                protocol_type="consumer",
+                protocol_name=name,
+                leader="m",
+                skip_assignment=skip,
+                member_id="m",
+                members=rows,
+            )
+        )
 
     def metadata(self, cluster: tuple[Topic, ...] = CLUSTER) -> None:
         self.only(RequestMetadata)
@@ -145,7 +167,7 @@ class Desk:
     def sync(self, *partitions: TopicPartition) -> None:
         name = self.member.generation.protocol_name
         data = encode_assignment(Assignment(partitions))
-        self.answer(SyncGroupResponse(ErrorCode.NONE, "consumer", name, data))
+        self.answer(SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name=name, assignment=data))
 
     def settle(self, *partitions: TopicPartition, generation: int = 1) -> None:
         """A follower in a stable generation that owns ``partitions``."""

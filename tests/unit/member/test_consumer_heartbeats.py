@@ -73,7 +73,7 @@ def test_n_hb_04_after_a_failure_everything_is_told_again_but_the_rack(lost):
     desk.settle(T0)
     desk.wait(INTERVAL)
     if lost:
-        desk.do(ev.RequestLost(desk.now, desk.member.sent[-1].request_id))
+        desk.do(ev.RequestLost(desk.now, request_id=desk.member.sent[-1].request_id))
         desk.found()
     else:
         desk.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -262,7 +262,9 @@ def test_an_answer_to_something_else_is_refused():
     desk = ConsumerDesk()
     desk.start()
     with pytest.raises(IllegalEvent):
-        desk.do(ev.Answered(desk.now, desk.member.sent[0].request_id, HeartbeatResponse(ErrorCode.NONE)))
+        desk.do(
+            ev.Answered(desk.now, request_id=desk.member.sent[0].request_id, body=HeartbeatResponse(ErrorCode.NONE))
+        )
 
 
 def test_n_hb_05_what_the_application_has_is_reported_before_it_is_reconciled_except_in_kafka():

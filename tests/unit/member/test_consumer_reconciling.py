@@ -133,7 +133,7 @@ def committing() -> ConsumerDesk:
 
 def commit_ended(desk: ConsumerDesk, result: ev.CommitResult) -> None:
     (commit,) = desk.all(ev.Commit)
-    desk.do(ev.CommitFinished(desk.now, commit.commit_id, result))
+    desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=result))
 
 
 def test_n_rec_04_everything_is_committed_first_and_what_goes_is_fetched_no_more():
@@ -170,7 +170,9 @@ def test_n_rec_05_a_reconciliation_of_a_member_that_was_fenced_comes_to_nothing(
     desk.wait(INTERVAL)
     desk.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
     if when == "commit":
-        desk.do(ev.CommitFinished(desk.now, desk.member.reconciliation.commit_id, ev.CommitResult.DONE))
+        desk.do(
+            ev.CommitFinished(desk.now, commit_id=desk.member.reconciliation.commit_id, result=ev.CommitResult.DONE)
+        )
         desk.poll()
     else:
         desk.done()

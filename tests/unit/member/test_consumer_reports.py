@@ -37,7 +37,11 @@ class ModelDesk:
 
     def answer(self, *partitions: TopicPartition, epoch: int = 1, error: ErrorCode = ErrorCode.NONE) -> None:
         body = ConsumerGroupHeartbeatResponse(
-            error, None, "m", epoch, INTERVAL, None if error is not ErrorCode.NONE else rows(*partitions)
+            error,
+            member_id="m",
+            member_epoch=epoch,
+            heartbeat_interval_ms=INTERVAL,
+            assignment=None if error is not ErrorCode.NONE else rows(*partitions),
         )
         assert self._state.flying is not None
         self.do(ci.Heard(self._state.flying, body))
@@ -152,7 +156,7 @@ def test_n_rec_12_what_an_older_target_will_still_bring_is_reported(profile, rep
     desk.wait(INTERVAL)
     desk.answer(T0, epoch=3)
     assert tell_everything(desk) == reported
-    desk.do(ev.CommitFinished(desk.now, commit.commit_id, ev.CommitResult.DONE))
+    desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
     desk.poll()
     assert desk.member.assignment == {T0, T1}
 
@@ -178,7 +182,7 @@ def test_n_rec_09_what_a_callback_failed_to_take_is_reported_until_it_is_revoked
     desk.answer(T0, T1, epoch=2)
     desk.poll()
     (commit,) = desk.all(ev.Commit)
-    desk.do(ev.CommitFinished(desk.now, commit.commit_id, ev.CommitResult.DONE))
+    desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
     desk.poll(error="thrown")
     desk.wait(INTERVAL)
     desk.answer(T0, epoch=3)

@@ -271,7 +271,7 @@ def test_n_close_01_commits_then_tells_then_leaves():
     desk.do(ev.Close(desk.now))
     (commit,) = desk.all(ev.Commit)
     assert (commit.partitions, desk.calls()) == ({T0}, [])
-    desk.do(ev.CommitFinished(desk.now, commit.commit_id, ev.CommitResult.FAILED))
+    desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=ev.CommitResult.FAILED))
     assert desk.calls() == [("revoked", (T0,))]
     desk.done()
     assert desk.beat.member_epoch == -1
@@ -289,7 +289,7 @@ def test_inv_cl_01_a_revocation_that_waits_is_not_told_twice_except_in_kafka():
         desk.answer(T0, epoch=2)
         desk.poll()
         (commit,) = desk.all(ev.Commit)
-        desk.do(ev.CommitFinished(desk.now, commit.commit_id, ev.CommitResult.DONE))
+        desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
         desk.calls()
         desk.wait(INTERVAL)
         desk.refuse(ErrorCode.FENCED_MEMBER_EPOCH)

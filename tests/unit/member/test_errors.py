@@ -73,7 +73,7 @@ def react(desk, expected, old_id):
     assert desk.poll() is None
     if expected == "forget":
         assert desk.member.coordinator.node is None
-        desk.do(CoordinatorFound(desk.now, 2))
+        desk.do(CoordinatorFound(desk.now, node=2))
         desk.poll()
     if expected in ("back off", "forget"):
         desk.poll()
@@ -123,9 +123,13 @@ def test_foreign_protocol_type_is_refused(answer):
     desk.start()
     if answer is SyncGroupResponse:
         desk.follow()
-        desk.answer(SyncGroupResponse(E.NONE, "connect", "range", b""))
+        desk.answer(SyncGroupResponse(E.NONE, protocol_type="connect", protocol_name="range"))
     else:
-        desk.answer(JoinGroupResponse(E.NONE, 1, "connect", "range", "x", False, "m"))
+        desk.answer(
+            JoinGroupResponse(
+                E.NONE, generation_id=1, protocol_type="connect", protocol_name="range", leader="x", member_id="m"
+            )
+        )
     assert desk.poll().error is E.INCONSISTENT_GROUP_PROTOCOL  # K-ERR-12
 
 
@@ -133,7 +137,7 @@ def test_foreign_protocol_name_in_sync_is_refused():
     desk = Desk()
     desk.start()
     desk.follow()
-    desk.answer(SyncGroupResponse(E.NONE, "consumer", "roundrobin", b""))
+    desk.answer(SyncGroupResponse(E.NONE, protocol_type="consumer", protocol_name="roundrobin"))
     assert desk.poll().error is E.INCONSISTENT_GROUP_PROTOCOL  # K-ST-12
 
 
@@ -180,7 +184,7 @@ def test_heartbeat_forgets_the_coordinator_but_not_the_generation(error):
     assert desk.member.coordinator.looking_up
     assert desk.member.state is MemberState.STABLE
     assert not desk.timers
-    desk.do(CoordinatorFound(desk.now, 2))
+    desk.do(CoordinatorFound(desk.now, node=2))
     assert set(desk.timers) == {MemberTimer.HEARTBEAT, MemberTimer.SESSION, MemberTimer.POLL}
 
 
@@ -212,7 +216,7 @@ def test_answers_of_an_older_generation_change_nothing():
     desk.settle(T0)
     desk.wait(3_000)
     old = desk.member.sent[-1].request_id
-    desk.do(Answered(desk.now, 999, HeartbeatResponse(E.UNKNOWN_MEMBER_ID)))  # never sent
+    desk.do(Answered(desk.now, request_id=999, body=HeartbeatResponse(E.UNKNOWN_MEMBER_ID)))  # never sent
     desk.wait(3_000)
     desk.answer(HeartbeatResponse(E.REBALANCE_IN_PROGRESS))
     desk.poll()
@@ -236,7 +240,12 @@ def test_rebalance_told_while_completing_is_ignored():
     desk.follow(2)
     sync = desk.member.sent[-1].request_id
     desk.answer(HeartbeatResponse(E.REBALANCE_IN_PROGRESS), late)
-    desk.answer(SyncGroupResponse(E.NONE, "consumer", "range", b"\0\3\0\0\0\0\xff\xff\xff\xff"), sync)
+    desk.answer(
+        SyncGroupResponse(
+            E.NONE, protocol_type="consumer", protocol_name="range", assignment=b"\0\3\0\0\0\0\xff\xff\xff\xff"
+        ),
+        sync,
+    )
     desk.poll()
     desk.none(Send)
     assert not desk.member.rejoin_needed  # K-ERR-06
@@ -253,7 +262,12 @@ def test_reset_while_sync_is_open_makes_its_answer_a_local_illegal_generation():
     desk.wait(3_000)
     desk.answer(HeartbeatResponse(E.ILLEGAL_GENERATION))
     assert desk.member.state is MemberState.UNJOINED
-    desk.answer(SyncGroupResponse(E.NONE, "consumer", "range", b"\0\3\0\0\0\0\xff\xff\xff\xff"), sync)
+    desk.answer(
+        SyncGroupResponse(
+            E.NONE, protocol_type="consumer", protocol_name="range", assignment=b"\0\3\0\0\0\0\xff\xff\xff\xff"
+        ),
+        sync,
+    )
     assert desk.member.state is MemberState.UNJOINED  # K-ST-12
     desk.poll()
     assert desk.only(Send).body.member_id == "m"
@@ -266,7 +280,12 @@ def test_reset_between_sync_and_join_complete_drops_the_assignment_and_the_id():
     sync = desk.member.sent[-1].request_id
     desk.wait(3_000)
     beat = desk.member.sent[-1].request_id
-    desk.answer(SyncGroupResponse(E.NONE, "consumer", "range", b"\0\3\0\0\0\0\xff\xff\xff\xff"), sync)
+    desk.answer(
+        SyncGroupResponse(
+            E.NONE, protocol_type="consumer", protocol_name="range", assignment=b"\0\3\0\0\0\0\xff\xff\xff\xff"
+        ),
+        sync,
+    )
     desk.answer(HeartbeatResponse(E.ILLEGAL_GENERATION), beat)
     desk.poll()
     assert desk.only(Send).body.member_id == ""  # K-ST-16
@@ -281,7 +300,12 @@ def test_join_answer_after_a_leave_is_dropped():
     join = desk.member.sent[-1].request_id
     desk.do(Unsubscribe(desk.now))
     desk.do(Subscribe(desk.now, frozenset({"t"})))
-    desk.answer(JoinGroupResponse(E.NONE, 2, "consumer", "range", "other", False, "m"), join)
+    desk.answer(
+        JoinGroupResponse(
+            E.NONE, generation_id=2, protocol_type="consumer", protocol_name="range", leader="other", member_id="m"
+        ),
+        join,
+    )
     assert desk.member.state is MemberState.UNJOINED  # K-ST-11
     desk.none(Send)
     desk.poll()
@@ -300,12 +324,12 @@ def test_lost_request_forgets_the_coordinator(lost):
         desk.sync(T0)
         desk.poll()
         desk.wait(3_000)
-    desk.do(RequestLost(desk.now, desk.member.sent[-1].request_id))
+    desk.do(RequestLost(desk.now, request_id=desk.member.sent[-1].request_id))
     assert desk.member.coordinator.node is None  # K-ERR-13
     assert desk.member.sent == ()
     desk.none(Disconnect)
     desk.poll()
-    desk.do(CoordinatorFound(desk.now, 2))
+    desk.do(CoordinatorFound(desk.now, node=2))
     desk.poll()
     desk.wait(100)
     desk.poll()

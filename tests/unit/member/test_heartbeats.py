@@ -184,7 +184,7 @@ def test_close_commits_first():
     desk.none(Returned, Send)
     with pytest.raises(IllegalEvent):
         desk.do(ListenerDone(desk.now))
-    desk.do(CommitFinished(desk.now, commit.commit_id, CommitResult.FAILED))
+    desk.do(CommitFinished(desk.now, commit_id=commit.commit_id, result=CommitResult.FAILED))
     assert desk.calls() == [("revoked", (T0,))]  # K-LEAVE-04
     desk.done()
     assert leaves(desk)
@@ -221,5 +221,5 @@ def test_an_answer_of_the_wrong_kind_is_refused():
     desk.start()
     before = desk.member
     with pytest.raises(IllegalEvent):
-        desk.do(Answered(desk.now, desk.member.sent[0].request_id, HeartbeatResponse(ErrorCode.NONE)))
+        desk.do(Answered(desk.now, request_id=desk.member.sent[0].request_id, body=HeartbeatResponse(ErrorCode.NONE)))
     assert desk.member is before

@@ -113,7 +113,7 @@ def test_unusable_assignment_is_thrown_by_every_poll(data):
     desk = Desk()
     desk.start()
     desk.follow()
-    desk.answer(SyncGroupResponse(ErrorCode.NONE, "consumer", "range", data))
+    desk.answer(SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=data))
     for _ in range(2):
         failure = desk.poll()
         assert failure is not None
@@ -255,7 +255,7 @@ def test_pattern_matches_whole_names_at_each_metadata_update():
     desk = Desk()
     desk.do(SubscribePattern(desk.now, "t.?"))
     desk.only(RequestMetadata)
-    desk.do(CoordinatorFound(desk.now, 1))
+    desk.do(CoordinatorFound(desk.now, node=1))
     desk.poll()
     desk.none(Send)  # not before the pattern was matched once
     desk.do(MetadataChanged(desk.now, (*CLUSTER, Topic("tall", b"\3" * 16, 1))))
@@ -273,7 +273,7 @@ def test_pattern_subscriber_adopts_a_topic_that_its_leader_saw_first():
     desk = Desk()
     desk.do(MetadataChanged(desk.now, CLUSTER))
     desk.do(SubscribePattern(desk.now, "t.?"))
-    desk.do(CoordinatorFound(desk.now, 1))
+    desk.do(CoordinatorFound(desk.now, node=1))
     desk.poll()
     desk.follow()
     desk.sync(T0, TopicPartition("t2", 0))
@@ -308,11 +308,13 @@ def test_commit_before_rejoin_delays_the_join_and_marks_partitions():
     assert desk.member.subscription.pending_revocation == {T0}  # K-CB-01: eager
     desk.poll()
     desk.none(Commit, Send, Listener)
-    desk.do(CommitFinished(desk.now, commit.commit_id, CommitResult.RETRIABLE))
+    desk.do(CommitFinished(desk.now, commit_id=commit.commit_id, result=CommitResult.RETRIABLE))
     desk.wait(100)
     desk.poll()
     commit = desk.only(Commit)
-    desk.do(CommitFinished(desk.now, commit.commit_id, CommitResult.FAILED))  # a failure does not stop it
+    desk.do(
+        CommitFinished(desk.now, commit_id=commit.commit_id, result=CommitResult.FAILED)
+    )  # a failure does not stop it
     desk.poll()
     assert isinstance(desk.only(Send).body, JoinGroupRequest)
     assert desk.calls() == [("revoked", (T0,))]

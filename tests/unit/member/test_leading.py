@@ -145,8 +145,18 @@ def test_a_subscription_that_cannot_be_read_is_thrown_and_nothing_is_sent():
 def test_an_assignor_that_the_leader_does_not_have_is_thrown():
     desk = Desk()
     desk.start()
-    rows = (JoinGroupMember("m", None, subscription("t")),)
-    desk.answer(JoinGroupResponse(ErrorCode.NONE, 1, "consumer", "other", "m", False, "m", rows))
+    rows = (JoinGroupMember("m", metadata=subscription("t")),)
+    desk.answer(
+        JoinGroupResponse(
+            ErrorCode.NONE,
+            generation_id=1,
+            protocol_type="consumer",
+            protocol_name="other",
+            leader="m",
+            member_id="m",
+            members=rows,
+        )
+    )
     desk.none(Send)
     failure = desk.poll()
     assert (failure.kind, failure.text) == (
@@ -190,7 +200,7 @@ def test_a_leader_whose_coordinator_is_lost_while_it_waits_for_metadata_tells_no
     desk.do(CoordinatorLost(desk.now))
     desk.do(MetadataChanged(desk.now, CLUSTER))
     desk.none(Send)
-    desk.do(CoordinatorFound(desk.now, 2))
+    desk.do(CoordinatorFound(desk.now, node=2))
     desk.poll()  # the join has failed; K-ERR-14: after the back-off
     desk.none(Send)
     desk.wait(desk.member.settings.retry_backoff_ms)
@@ -207,7 +217,7 @@ def test_a_coordinator_that_is_lost_while_the_listener_runs_is_looked_up_before_
     desk.done()
     desk.none(Send)
     assert desk.only(Returned).failure is None
-    desk.do(CoordinatorFound(desk.now, 2))
+    desk.do(CoordinatorFound(desk.now, node=2))
     desk.poll()
     desk.wait(desk.member.settings.retry_backoff_ms)
     desk.poll()

@@ -52,14 +52,14 @@ def test_every_event_without_a_sender_has_words_of_its_own() -> None:
     made: dict[type, ev.Event] = {
         ev.TimerFired: ev.TimerFired(0, ev.TimerKey(ev.TimerKind.CONSUMER_JOIN, "g", "m")),
         ev.TaskDone: ev.TaskDone(0, ev.TaskKey(ev.TaskKind.REGEX, "g"), failed=True),
-        ev.Appended: ev.Appended(0, 3),
+        ev.Appended: ev.Appended(0, offset=3),
         ev.AppendFailed: ev.AppendFailed(0, ErrorCode.NOT_ENOUGH_REPLICAS),
-        ev.TopicsChanged: ev.TopicsChanged(0, (ev.Topic("t", bytes(16), 2),), 4),
+        ev.TopicsChanged: ev.TopicsChanged(0, (ev.Topic("t", bytes(16), 2),), version=4),
         ev.GroupConfigChanged: ev.GroupConfigChanged(0, "g", None),
-        ev.LoadStarted: ev.LoadStarted(0, 1),
-        ev.Load: ev.Load(0, 1, ()),
-        ev.LoadFailed: ev.LoadFailed(0, 1),
-        ev.Unload: ev.Unload(0, None),
+        ev.LoadStarted: ev.LoadStarted(0, leader_epoch=1),
+        ev.Load: ev.Load(0, leader_epoch=1, records=()),
+        ev.LoadFailed: ev.LoadFailed(0, leader_epoch=1),
+        ev.Unload: ev.Unload(0, leader_epoch=None),
     }
     assert set(made) == set(get_args(ev.Event)) - {ev.Request}
     told = [event_words(event) for event in made.values()]
@@ -71,10 +71,21 @@ def test_every_event_without_a_sender_has_words_of_its_own() -> None:
 def test_a_load_that_is_none_settles_nothing() -> None:
     """F-LOAD-03: it comes at an epoch that is known, and the log goes on."""
     wrote = Observation(records=(Record(GroupMetadataKey("g"), None),))
-    events = [ev.Load(0, 1, ()), ev.Unload(0, None), ev.Load(0, 2, ()), ev.TopicsChanged(1, (), 1)]
-    late = [ev.Load(2, 2, ()), ev.Unload(2, 1), ev.LoadFailed(2, 1), ev.Appended(3, 1), ev.TopicsChanged(4, (), 2)]
+    events = [
+        ev.Load(0, leader_epoch=1, records=()),
+        ev.Unload(0, leader_epoch=None),
+        ev.Load(0, leader_epoch=2, records=()),
+        ev.TopicsChanged(1, (), version=1),
+    ]
+    late = [
+        ev.Load(2, leader_epoch=2, records=()),
+        ev.Unload(2, leader_epoch=1),
+        ev.LoadFailed(2, leader_epoch=1),
+        ev.Appended(3, offset=1),
+        ev.TopicsChanged(4, (), version=2),
+    ]
     seen = [Observation()] * 3 + [wrote] + [Observation()] * 4 + [wrote, Observation()]
-    told = Teller([*events, *late, ev.Unload(5, None)], seen).steps()
+    told = Teller([*events, *late, ev.Unload(5, leader_epoch=None)], seen).steps()
     first, second = told[3].append, told[8].append
     assert first is not None
     assert second is not None
@@ -97,8 +108,22 @@ def test_assignments_are_told_as_partitions_as_text_or_by_their_length() -> None
     assert assignment_words(written) == "t:0-1"
     assert assignment_words(b"mine") == "'mine'"
     assert assignment_words(b"\xff\x00") == "2 B"
-    row = GroupMetadataMember("m", None, "c", "h", 1, 1, b"", written)
-    record = Record(GroupMetadataKey("g"), GroupMetadataValue("consumer", 3, "range", "m", 0, (row,)))
+    row = GroupMetadataMember(
+        "m",
+        group_instance_id=None,
+        client_id="c",
+        client_host="h",
+        rebalance_timeout=1,
+        session_timeout=1,
+        subscription=b"",
+        assignment=written,
+    )
+    record = Record(
+        GroupMetadataKey("g"),
+        GroupMetadataValue(
+            "consumer", generation=3, protocol="range", leader="m", current_state_timestamp=0, members=(row,)
+        ),
+    )
     assert record_words(record, learn((), ())) == "Group g: generation 3 protocol range leader m [m=t:0-1]"
 
 
@@ -144,8 +169,33 @@ def test_an_error_is_told_as_one() -> None:
 def test_a_classic_assignment_counts_while_its_generation_is_stable() -> None:
     def seen(state: GroupState) -> Observation:
         written = encode_assignment(Assignment((TopicPartition("t", 0),)))
-        row = MemberView("m", None, "c", "h", 1, 1, (), written, False, False, False)
-        view = GroupView("g", state, state, 2, "consumer", "range", "m", (row,), (), frozenset(), frozenset(), False)
+        row = MemberView(
+            "m",
+            group_instance_id=None,
+            client_id="c",
+            client_host="h",
+            rebalance_timeout_ms=1,
+            session_timeout_ms=1,
+            protocols=(),
+            assignment=written,
+            is_new=False,
+            awaiting_join=False,
+            awaiting_sync=False,
+        )
+        view = GroupView(
+            "g",
+            state=state,
+            previous_state=state,
+            generation_id=2,
+            protocol_type="consumer",
+            protocol_name="range",
+            leader="m",
+            members=(row,),
+            static_members=(),
+            pending_join=frozenset(),
+            pending_sync=frozenset(),
+            new_member_added=False,
+        )
         return Observation(groups={"g": view})
 
     names = learn((), ())

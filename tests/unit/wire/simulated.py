@@ -195,12 +195,25 @@ class Simulation:
         client.beating += 1
         metadata = subscription("topic", f"{client.name}:{client.generation}".encode())
         protocols = (Protocol("range", metadata), Protocol("sticky", metadata))
-        body = JoinGroupRequest("g", 6_000, 8_000, client.member_id, client.instance, "consumer", protocols)
+        body = JoinGroupRequest(
+            "g",
+            session_timeout_ms=6_000,
+            rebalance_timeout_ms=8_000,
+            member_id=client.member_id,
+            group_instance_id=client.instance,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
         self.send(client, body)
 
     def beat(self, client: Client, loop: int) -> None:
         if client.alive and client.beating == loop:
-            self.send(client, HeartbeatRequest("g", client.generation, client.member_id, client.instance))
+            self.send(
+                client,
+                HeartbeatRequest(
+                    "g", generation_id=client.generation, member_id=client.member_id, group_instance_id=client.instance
+                ),
+            )
             self.at(self.random.randint(300, 700), lambda: self.beat(client, loop))
 
     def react(self, client: Client, asked: RequestBody, body: ResponseBody) -> None:
@@ -228,7 +241,15 @@ class Simulation:
             name = body.protocol_name
             self.send(
                 client,
-                SyncGroupRequest("g", client.generation, client.member_id, client.instance, "consumer", name, rows),
+                SyncGroupRequest(
+                    "g",
+                    generation_id=client.generation,
+                    member_id=client.member_id,
+                    group_instance_id=client.instance,
+                    protocol_type="consumer",
+                    protocol_name=name,
+                    assignments=rows,
+                ),
             )
         elif isinstance(body, SyncGroupResponse):
             client.beating += 1

@@ -39,7 +39,9 @@ def test_a_request() -> None:
     header = RequestHeader(68, 1, 1, "c")
     made = to_request("consumer_group_heartbeat", read_request(header, write_request(header, entity)))
     owned = (TopicPartitions(TOPIC.bytes, (1, 2)),)
-    wanted = ConsumerGroupHeartbeatRequest("g", "m", 3, None, None, -1, ("t",), None, None, owned)
+    wanted = ConsumerGroupHeartbeatRequest(
+        "g", member_id="m", member_epoch=3, subscribed_topic_names=("t",), topic_partitions=owned
+    )
     assert made == wanted
 
 
@@ -52,7 +54,7 @@ def test_the_first_version_has_no_regex() -> None:
         subscribed_topic_names=None,
         topic_partitions=(),
     )
-    wanted = ConsumerGroupHeartbeatRequest("g", "m", 0, topic_partitions=())
+    wanted = ConsumerGroupHeartbeatRequest("g", member_id="m", member_epoch=0, topic_partitions=())
     assert to_request("consumer_group_heartbeat", entity) == wanted
 
 
@@ -75,7 +77,9 @@ def test_an_answer() -> None:
     rows = (response.TopicPartitions(topic_id=TOPIC, partitions=(i32(0),)),)
     given = (TopicPartitions(TOPIC.bytes, (0,)),)
     told = _answered(response.Assignment(topic_partitions=rows))
-    assert told == ConsumerGroupHeartbeatResponse(ErrorCode.NONE, None, "m", 4, 500, given)
+    assert told == ConsumerGroupHeartbeatResponse(
+        ErrorCode.NONE, member_id="m", member_epoch=4, heartbeat_interval_ms=500, assignment=given
+    )
 
 
 def test_no_assignment_is_not_an_empty_one() -> None:

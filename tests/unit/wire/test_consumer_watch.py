@@ -65,7 +65,7 @@ class Wire:
             fields = {
                 "rebalance_timeout_ms": 5_000, "subscribed_topic_names": ("t",), "topic_partitions": (), **fields
             }  # fmt: skip
-        body = ConsumerGroupHeartbeatRequest("g", member, epoch, **fields)
+        body = ConsumerGroupHeartbeatRequest("g", member_id=member, member_epoch=epoch, **fields)
         connection = ord(member[-1])
         self._line(SentLine, at, connection, 68, 1, wire_body(body))
         return self.asked, connection, member
@@ -74,7 +74,9 @@ class Wire:
         number, connection, member = request
         if error is E.NONE:
             interval = 500 if epoch >= 0 else 0
-            answer = ConsumerGroupHeartbeatResponse(E.NONE, None, member, epoch, interval, held)
+            answer = ConsumerGroupHeartbeatResponse(
+                E.NONE, member_id=member, member_epoch=epoch, heartbeat_interval_ms=interval, assignment=held
+            )
         else:
             answer = ConsumerGroupHeartbeatResponse(error)
         last, self.asked = self.asked, number

@@ -113,7 +113,7 @@ def test_a_request_that_is_never_answered_ends_its_trace() -> None:
         async with FakeBroker(mute=("heartbeat",)) as broker:
             connection = await Connection.open(notes, HOST, broker.port)
             with pytest.raises(NoAnswer, match=r"no answer to Heartbeat v4 on connection 1 within 0\.2 s"):
-                await connection.ask(4, HeartbeatRequest("g", 1, "m", None), "c")
+                await connection.ask(4, HeartbeatRequest("g", generation_id=1, member_id="m"), "c")
             connection.close()
         return notes
 

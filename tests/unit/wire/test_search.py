@@ -66,7 +66,7 @@ def stranger(at_ms: int, connection: int, error: ErrorCode) -> tuple[ConnectedLi
         "api_key": 12,
         "api_version": 4,
     }
-    beat = HeartbeatRequest("g", 3, "stranger", None)
+    beat = HeartbeatRequest("g", generation_id=3, member_id="stranger")
     return (
         ConnectedLine(at_ms=at_ms, connection=connection),
         SentLine(**common, client_id="stranger", body=wire_body(beat)),

@@ -102,7 +102,7 @@ class Both:
 
     def loaded(self) -> Both:
         """After the topics are known and an empty log was read."""
-        return self.after(self._topics(0)).after(Load(self.now, 1, ()))
+        return self.after(self._topics(0)).after(Load(self.now, leader_epoch=1, records=()))
 
     def after(self, event: Event) -> Both:
         """Both take the event; raises ``Broken`` where they part or a property does not hold."""
@@ -175,7 +175,7 @@ class Both:
         self.tasks += seen.tasks
 
     def _topics(self, image: int) -> TopicsChanged:
-        return TopicsChanged(self.now, self.bounds.images[image], image + 1)
+        return TopicsChanged(self.now, self.bounds.images[image], version=image + 1)
 
     def events(self) -> Iterator[Happening]:
         """Everything that may happen now."""
@@ -183,18 +183,27 @@ class Both:
             yield Happening("", "append fails", AppendFailed(self.now, ErrorCode.NOT_ENOUGH_REPLICAS))
         if not self.owned:
             kept = self.log[: self.replicated]
-            yield Happening("", "loads", Load(self.now, 1 + len(self.log), kept))
+            yield Happening("", "loads", Load(self.now, leader_epoch=1 + len(self.log), records=kept))
             if (less := _compacted(kept)) != kept:
-                yield Happening("", "loads what a cleaner left", Load(self.now, 1 + len(self.log), less))
+                yield Happening(
+                    "", "loads what a cleaner left", Load(self.now, leader_epoch=1 + len(self.log), records=less)
+                )
             return
         if self.replicated < len(self.log):
-            yield Happening("", "replicated", Appended(self.now, len(self.log)))
+            yield Happening("", "replicated", Appended(self.now, offset=len(self.log)))
             if self.bounds.prompt:
                 return
         scene = Scene(self.classic, self.consumer, self.choices.made, self.now)
         for moves in self.moves:
             for who, what, body, wait_ms in moves(self.bounds, scene):
-                request = Request(self.now + wait_ms, self.requests + 1, VERSIONS[type(body)], "c", "/h", body)
+                request = Request(
+                    self.now + wait_ms,
+                    id=self.requests + 1,
+                    version=VERSIONS[type(body)],
+                    client_id="c",
+                    client_host="/h",
+                    body=body,
+                )
                 yield Happening(who, what, request)
         for key, at in sorted(self.core.armed.items(), key=lambda row: str(row[0])):
             yield Happening(key.member_id, f"timer {key.kind.value}", TimerFired(max(self.now, at), key))
@@ -203,7 +212,7 @@ class Both:
             yield Happening("", "task fails", TaskDone(self.now, task, failed=True))
         if self.image + 1 < len(self.bounds.images):
             yield Happening("", "topics change", self._topics(self.image + 1))
-        yield Happening("", "moves", Unload(self.now, None))
+        yield Happening("", "moves", Unload(self.now, leader_epoch=None))
 
 
 def _compacted(log: tuple[Record, ...]) -> tuple[Record, ...]:

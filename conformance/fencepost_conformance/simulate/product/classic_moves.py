@@ -47,17 +47,37 @@ def classic_moves(bounds: Bounds, scene: Scene) -> Iterator[Move]:
         yield Move(name, "syncs", _sync(generation, name, instance, shares))
         if generation > 0:
             yield Move(name, "syncs late", _sync(generation - 1, name, instance, shares))
-        yield Move(name, "heartbeats", HeartbeatRequest(GROUP, generation, name, instance))
+        yield Move(
+            name,
+            "heartbeats",
+            HeartbeatRequest(GROUP, generation_id=generation, member_id=name, group_instance_id=instance),
+        )
         yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name),)))
     if group.state is GroupState.EMPTY:
         yield Move("", "is deleted", DeleteGroupsRequest((GROUP,)))
 
 
 def _join(member_id: str, instance: str | None, protocols: tuple[Protocol, ...]) -> JoinGroupRequest:
-    return JoinGroupRequest(GROUP, 100, 1_000, member_id, instance, "consumer", protocols)
+    return JoinGroupRequest(
+        GROUP,
+        session_timeout_ms=100,
+        rebalance_timeout_ms=1_000,
+        member_id=member_id,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=protocols,
+    )
 
 
 def _sync(
     generation: int, member_id: str, instance: str | None, shares: tuple[SyncGroupAssignment, ...]
 ) -> SyncGroupRequest:
-    return SyncGroupRequest(GROUP, generation, member_id, instance, "consumer", "range", shares)
+    return SyncGroupRequest(
+        GROUP,
+        generation_id=generation,
+        member_id=member_id,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=shares,
+    )

@@ -84,7 +84,14 @@ def put_off_ms(bounds: Bounds, group: ConsumerGroupView, now: int) -> int:
 def _join(client: Client, subscription: tuple[str, ...] | str) -> ConsumerGroupHeartbeatRequest:
     names, regex = _fields(subscription)
     return ConsumerGroupHeartbeatRequest(
-        GROUP, client.member_id, JOIN_EPOCH, client.instance_id, None, REBALANCE_TIMEOUT_MS, names, regex, None, ()
+        GROUP,
+        member_id=client.member_id,
+        member_epoch=JOIN_EPOCH,
+        instance_id=client.instance_id,
+        rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+        subscribed_topic_names=names,
+        subscribed_topic_regex=regex,
+        topic_partitions=(),
     )
 
 
@@ -97,7 +104,13 @@ def _beat(
     regex: str | None = None,
 ) -> ConsumerGroupHeartbeatRequest:
     return ConsumerGroupHeartbeatRequest(
-        GROUP, client.member_id, epoch, client.instance_id, None, -1, names, regex, None, owned
+        GROUP,
+        member_id=client.member_id,
+        member_epoch=epoch,
+        instance_id=client.instance_id,
+        subscribed_topic_names=names,
+        subscribed_topic_regex=regex,
+        topic_partitions=owned,
     )
 
 

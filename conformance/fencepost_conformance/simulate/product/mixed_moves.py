@@ -68,13 +68,37 @@ def _in_classic(group: GroupView, topics: Sequence[Topic]) -> Iterator[Move]:
         yield Move(name, "rejoins", _join(name, instance, ()))
         yield Move(name, "rejoins at its epoch", _join(name, instance, has, generation))
         yield Move(name, "rejoins and claims all", _join(name, instance, _every(topics), generation))
-        yield Move(name, "syncs", SyncGroupRequest(GROUP, generation, name, instance, "consumer", "range", shares))
+        yield Move(
+            name,
+            "syncs",
+            SyncGroupRequest(
+                GROUP,
+                generation_id=generation,
+                member_id=name,
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=shares,
+            ),
+        )
         if shares:  # the first round of a cooperative rebalance
             less = (replace(shares[0], assignment=b""), *shares[1:])
-            withholds = SyncGroupRequest(GROUP, generation, name, instance, "consumer", "range", less)
+            withholds = SyncGroupRequest(
+                GROUP,
+                generation_id=generation,
+                member_id=name,
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=less,
+            )
             yield Move(name, "withholds", withholds)
-        yield Move(name, "heartbeats", HeartbeatRequest(GROUP, generation, name, instance))
-        yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, instance),)))
+        yield Move(
+            name,
+            "heartbeats",
+            HeartbeatRequest(GROUP, generation_id=generation, member_id=name, group_instance_id=instance),
+        )
+        yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, group_instance_id=instance),)))
 
 
 def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[Move]:
@@ -83,7 +107,7 @@ def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[
         name, instance, epoch = member.member_id, member.instance_id, member.member_epoch
         keeps = _partitions(member.assigned, names)
         holds = keeps + _partitions(member.pending_revocation, names)
-        yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, instance),)))
+        yield Move(name, "leaves", LeaveGroupRequest(GROUP, (LeaveGroupMember(name, group_instance_id=instance),)))
         yield Move(name, "rejoins", _join(name, instance, ()))
         yield Move(name, "rejoins at its epoch", _join(name, instance, holds, epoch))
         if member.classic is None:
@@ -99,16 +123,41 @@ def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[
             yield Move(name, "rejoins with what it may keep", _join(name, instance, keeps))
         if holds != keeps:
             yield Move(name, "rejoins with what it has", _join(name, instance, holds))
-        yield Move(name, "syncs", SyncGroupRequest(GROUP, epoch, name, instance, "consumer", "range", ()))
-        yield Move(name, "heartbeats", HeartbeatRequest(GROUP, epoch, name, instance))
-        yield Move(name, "heartbeats late", HeartbeatRequest(GROUP, epoch - 1, name, instance))
+        yield Move(
+            name,
+            "syncs",
+            SyncGroupRequest(
+                GROUP,
+                generation_id=epoch,
+                member_id=name,
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocol_name="range",
+            ),
+        )
+        yield Move(
+            name, "heartbeats", HeartbeatRequest(GROUP, generation_id=epoch, member_id=name, group_instance_id=instance)
+        )
+        yield Move(
+            name,
+            "heartbeats late",
+            HeartbeatRequest(GROUP, generation_id=epoch - 1, member_id=name, group_instance_id=instance),
+        )
 
 
 def _join(
     member_id: str, instance: str | None, owned: tuple[TopicPartition, ...], generation: int = NO_GENERATION
 ) -> JoinGroupRequest:
     protocols = (Protocol("range", encode_subscription(Subscription(("t",), None, owned, generation))),)
-    return JoinGroupRequest(GROUP, TIMEOUT_MS, 2 * TIMEOUT_MS, member_id, instance, "consumer", protocols)
+    return JoinGroupRequest(
+        GROUP,
+        session_timeout_ms=TIMEOUT_MS,
+        rebalance_timeout_ms=2 * TIMEOUT_MS,
+        member_id=member_id,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=protocols,
+    )
 
 
 def _shares(ids: Sequence[str], topics: Sequence[Topic]) -> tuple[SyncGroupAssignment, ...]:

@@ -37,20 +37,29 @@ def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
 def _described(version: int, name: str, group: Group | None) -> DescribedGroup:
     if not isinstance(group, ClassicGroup):
         if version < GROUP_ID_NOT_FOUND_SINCE:
-            return DescribedGroup(ErrorCode.NONE, name, GroupState.DEAD.value)
+            return DescribedGroup(ErrorCode.NONE, group_id=name, group_state=GroupState.DEAD.value)
         message = f"Group {name} not found."
-        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, name, GroupState.DEAD.value, error_message=message)
+        return DescribedGroup(
+            ErrorCode.GROUP_ID_NOT_FOUND, group_id=name, group_state=GroupState.DEAD.value, error_message=message
+        )
     stable = group.state is GroupState.STABLE
     members = tuple(
         DescribedMember(
             member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.client_host,
-            (member.metadata(group.protocol_name) or b"") if stable else b"",
-            member.assignment,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=(member.metadata(group.protocol_name) or b"") if stable else b"",
+            member_assignment=member.assignment,
         )
         for member in group.members.values()
     )
     data = (group.protocol_name or "") if stable else ""
-    return DescribedGroup(ErrorCode.NONE, name, group.state.value, group.protocol_type or "", data, members)
+    return DescribedGroup(
+        ErrorCode.NONE,
+        group_id=name,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=data,
+        members=members,
+    )

@@ -74,4 +74,4 @@ def answer_parked_sync(step: Step, group: GroupDraft, member: Member) -> None:
 
 
 def _row(entry: LeaveGroupMember, error: ErrorCode) -> LeaveGroupMemberResponse:
-    return LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error)
+    return LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)

@@ -75,7 +75,7 @@ def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
         metadata = member.metadata(group.protocol_name)
         if metadata is None:
             raise InternalError  # C-JOIN-72
-        rows.append(JoinGroupMember(member.member_id, member.instance_id, metadata))
+        rows.append(JoinGroupMember(member.member_id, group_instance_id=member.instance_id, metadata=metadata))
     return tuple(rows)
 
 
@@ -84,13 +84,12 @@ def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
     leads = group.leader == member_id
     return JoinGroupResponse(
         ErrorCode.NONE,
-        group.generation,
-        group.protocol_type,
-        group.protocol_name,
-        group.leader or "",
-        False,
-        member_id,
-        members_for_leader(group) if leads else (),
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader or "",
+        member_id=member_id,
+        members=members_for_leader(group) if leads else (),
     )
 
 

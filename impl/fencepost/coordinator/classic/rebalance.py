@@ -162,7 +162,12 @@ def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str
         if member.sync is not None:
             step.reply(
                 member.sync,
-                SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, assignment),
+                SyncGroupResponse(
+                    ErrorCode.NONE,
+                    protocol_type=group.protocol_type,
+                    protocol_name=group.protocol_name,
+                    assignment=assignment,
+                ),
             )
             access.arm_session(step, group, member)
         group.put(member._replace(assignment=assignment, sync=None))

@@ -15,7 +15,12 @@ NO_TIMESTAMP = -1
 
 def created_record(group: GroupDraft, generation: int) -> Record:
     """F-ORD-01; no protocol type, whatever the first member brought (C-JOIN-16). ``generation``: before the first."""
-    return Record(GroupMetadataKey(group.group_id), GroupMetadataValue("", generation, None, None, _timestamp(group)))
+    return Record(
+        GroupMetadataKey(group.group_id),
+        GroupMetadataValue(
+            "", generation=generation, protocol=None, leader=None, current_state_timestamp=_timestamp(group)
+        ),
+    )
 
 
 def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
@@ -28,24 +33,24 @@ def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
         members.append(
             GroupMetadataMember(
                 member.member_id,
-                member.instance_id,
-                member.client_id,
-                member.client_host,
-                member.rebalance_timeout,
-                member.session_timeout,
-                subscription,
-                assignments.get(member.member_id, b""),
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout,
+                session_timeout=member.session_timeout,
+                subscription=subscription,
+                assignment=assignments.get(member.member_id, b""),
             )
         )
     return Record(
         GroupMetadataKey(group.group_id),
         GroupMetadataValue(
             group.protocol_type or "",
-            group.generation,
-            group.protocol_name,
-            group.leader,
-            _timestamp(group),
-            tuple(members),
+            generation=group.generation,
+            protocol=group.protocol_name,
+            leader=group.leader,
+            current_state_timestamp=_timestamp(group),
+            members=tuple(members),
         ),
     )
 

@@ -150,13 +150,13 @@ def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request)
         rows, leader, skip = (), done.leader_before, False  # C-STATIC-05
     body = JoinGroupResponse(
         ErrorCode.NONE,
-        group.generation,
-        group.protocol_type,
-        group.protocol_name,
-        leader or "",
-        skip,
-        done.new_id,
-        rows,
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=leader or "",
+        skip_assignment=skip,
+        member_id=done.new_id,
+        members=rows,
     )
     membership.answer_join(step, group, member, body)
 
@@ -192,9 +192,9 @@ def _refuse(step: Step, group: GroupDraft, done: MemberReplaced, request: Reques
         request.id,
         JoinGroupResponse(
             append_error(error),
-            group.generation,
-            group.protocol_type,
-            group.protocol_name,
-            done.leader_before or "",
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader=done.leader_before or "",
         ),
     )

@@ -71,7 +71,12 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
         _seen(step, group, member_id)
         step.reply(
             request.id,
-            SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment),
+            SyncGroupResponse(
+                ErrorCode.NONE,
+                protocol_type=group.protocol_type,
+                protocol_name=group.protocol_name,
+                assignment=member.assignment,
+            ),
         )  # C-SYNC-18
     access.keep(step, group)
     operations.done(step, request, callback=step.callback)

@@ -28,7 +28,7 @@ _CLASSIC, _CONSUMER = 0, 1
 def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -> None:
     """M-DESC-01, C-ADM-06; groups that the caller may not see come first, as Kafka's handler has it."""
     denied = [
-        DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name)
+        DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name)
         for name in body.group_ids
         if name in request.denied
     ]
@@ -42,10 +42,12 @@ def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -
 
 def _row(step: Step, request: Request, name: str, group: object) -> DescribedConsumerGroup:
     if not name:
-        return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID, "")
+        return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID, group_id="")
     if not isinstance(group, ConsumerGroup):
         return DescribedConsumerGroup(
-            ErrorCode.GROUP_ID_NOT_FOUND, name, error_message=f"Group {name} is no consumer group that is known."
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            group_id=name,
+            error_message=f"Group {name} is no consumer group that is known.",
         )
     with_type = request.version >= MEMBER_TYPE_SINCE
     rows = {
@@ -56,16 +58,18 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
     shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
     if not request.denied_topics.isdisjoint(shown):
         return DescribedConsumerGroup(
-            ErrorCode.TOPIC_AUTHORIZATION_FAILED, name, error_message="The group has topics that you may not describe."
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            group_id=name,
+            error_message="The group has topics that you may not describe.",
         )
     return DescribedConsumerGroup(
         ErrorCode.NONE,
-        name,
-        group.state.value,
-        group.epoch,
-        group.assignment_epoch,
-        target.preferred(step, name, group.members.values()),
-        members,
+        group_id=name,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=target.preferred(step, name, group.members.values()),
+        members=members,
     )
 
 
@@ -73,16 +77,16 @@ def _member(step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_ty
     kind = _CONSUMER if member.classic is None else _CLASSIC
     return DescribedConsumerMember(
         member.member_id,
-        member.instance_id,
-        member.rack_id,
-        member.epoch,
-        member.client_id,
-        member.client_host,
-        tuple(sorted(member.topic_names)),
-        member.regex,
-        _named(step, shown_as_assigned(step, member)),
-        _named(step, group.target.get(member.member_id, NO_SHARE)),
-        kind if with_type else -1,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=tuple(sorted(member.topic_names)),
+        subscribed_topic_regex=member.regex,
+        assignment=_named(step, shown_as_assigned(step, member)),
+        target_assignment=_named(step, group.target.get(member.member_id, NO_SHARE)),
+        member_type=kind if with_type else -1,
     )
 
 

@@ -34,7 +34,7 @@ NO_TIMESTAMP: Final = 0
 
 
 def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    return Record(ConsumerGroupMetadataKey(group_id), ConsumerGroupMetadataValue(epoch, metadata_hash))
+    return Record(ConsumerGroupMetadataKey(group_id), ConsumerGroupMetadataValue(epoch, metadata_hash=metadata_hash))
 
 
 def partition_metadata(group_id: str, topics: tuple[TopicMetadata, ...] | None) -> Record:
@@ -47,22 +47,23 @@ def member_metadata(group_id: str, member: ConsumerMember) -> Record:
     return Record(
         ConsumerGroupMemberMetadataKey(group_id, member.member_id),
         ConsumerGroupMemberMetadataValue(
-            member.instance_id,
-            member.rack_id,
-            member.client_id,
-            member.client_host,
-            tuple(sorted(member.topic_names)),
-            member.regex,
-            member.rebalance_timeout,
-            member.assignor,
-            member.classic,
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=tuple(sorted(member.topic_names)),
+            subscribed_topic_regex=member.regex,
+            rebalance_timeout_ms=member.rebalance_timeout,
+            server_assignor=member.assignor,
+            classic_member_metadata=member.classic,
         ),
     )
 
 
 def target_epoch(group_id: str, epoch: int, at_ms: int) -> Record:
     return Record(
-        ConsumerGroupTargetAssignmentMetadataKey(group_id), ConsumerGroupTargetAssignmentMetadataValue(epoch, at_ms)
+        ConsumerGroupTargetAssignmentMetadataKey(group_id),
+        ConsumerGroupTargetAssignmentMetadataValue(epoch, assignment_timestamp=at_ms),
     )
 
 
@@ -78,10 +79,10 @@ def current_assignment(work: HasQuirks, group_id: str, member: ConsumerMember) -
         ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),
         ConsumerGroupCurrentMemberAssignmentValue(
             member.epoch,
-            member.previous_epoch,
-            member.state.value,
-            _written(work, member.assigned),
-            _written(work, member.revoking),
+            previous_member_epoch=member.previous_epoch,
+            state=member.state.value,
+            assigned_partitions=_written(work, member.assigned),
+            partitions_pending_revocation=_written(work, member.revoking),
         ),
     )
 
@@ -91,7 +92,7 @@ def regular_expression(group_id: str, regex: str, resolution: Resolution | None)
     value = None
     if resolution is not None:
         topics = tuple(sorted(resolution.topics))
-        value = ConsumerGroupRegularExpressionValue(topics, resolution.version, resolution.timestamp)
+        value = ConsumerGroupRegularExpressionValue(topics, version=resolution.version, timestamp=resolution.timestamp)
     return Record(ConsumerGroupRegularExpressionKey(group_id, regex), value)
 
 
@@ -134,5 +135,9 @@ def holding_rows(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions,
     rows = []
     for topic_id in sorted(holding):
         partitions = tuple(sorted(holding[topic_id]))
-        rows.append(AssignedPartitions(topic_id, partitions, tuple(holding[topic_id][each] for each in partitions)))
+        rows.append(
+            AssignedPartitions(
+                topic_id, partitions, assignment_epochs=tuple(holding[topic_id][each] for each in partitions)
+            )
+        )
     return tuple(rows)

@@ -29,7 +29,7 @@ def view(state: CoordinatorState, group: ConsumerGroup) -> ConsumerGroupView:
             for partition in sorted(epochs)
         ),
         regexes=tuple(
-            ResolvedRegex(regex, tuple(sorted(found.topics)), found.version, found.timestamp)
+            ResolvedRegex(regex, tuple(sorted(found.topics)), version=found.version, timestamp=found.timestamp)
             for regex, found in sorted(group.resolved.items())
         ),
         refresh_deadline=None if group.refresh is None else (group.refresh.deadline, group.refresh.epoch),
@@ -46,18 +46,18 @@ def has_partition_metadata(state: CoordinatorState, group: ConsumerGroup) -> boo
 def _member(state: CoordinatorState, member: ConsumerMember) -> ConsumerMemberView:
     return ConsumerMemberView(
         member.member_id,
-        member.instance_id,
-        member.rack_id,
-        member.client_id,
-        member.client_host,
-        member.rebalance_timeout,
-        tuple(sorted(member.topic_names)),
-        member.regex,
-        member.assignor,
-        member.epoch,
-        member.previous_epoch,
-        member.state,
-        holding_rows(state, member.assigned),
-        holding_rows(state, member.revoking),
-        member.classic,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout,
+        subscribed_topic_names=tuple(sorted(member.topic_names)),
+        subscribed_topic_regex=member.regex,
+        server_assignor=member.assignor,
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        assigned=holding_rows(state, member.assigned),
+        pending_revocation=holding_rows(state, member.revoking),
+        classic=member.classic,
     )

@@ -66,7 +66,11 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
             return DescribeGroupsResponse(
                 (
                     *(described_refusal(name) for name in body.groups if name in request.denied),
-                    *(DescribedGroup(error, name, "") for name in body.groups if name not in request.denied),
+                    *(
+                        DescribedGroup(error, group_id=name, group_state="")
+                        for name in body.groups
+                        if name not in request.denied
+                    ),
                 )
             )
         case ListGroupsRequest():
@@ -76,7 +80,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
         case DeleteGroupsRequest() as body:
             return deletion_response(request, dict.fromkeys(body.groups_names, error))
         case ConsumerGroupHeartbeatRequest():
-            return ConsumerGroupHeartbeatResponse(error, _WHY.get(error))
+            return ConsumerGroupHeartbeatResponse(error, error_message=_WHY.get(error))
         case ConsumerGroupDescribeRequest() as body:
             # M-DESC-01: who may see a group is asked before who coordinates it, but after whether there are such groups
             unseen = frozenset[str]() if error is ErrorCode.UNSUPPORTED_VERSION else request.denied
@@ -84,7 +88,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
             rest = [name for name in body.group_ids if name not in unseen]
             return ConsumerGroupDescribeResponse(
                 (
-                    *(DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name) for name in denied),
+                    *(DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name) for name in denied),
                     *(_undescribed(error, name) for name in rest),
                 )
             )
@@ -93,12 +97,12 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
 def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
     """An empty name belongs to no partition, so it is refused before one is asked for (C-ADM-06)."""
     asked = error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID if asked and not name else error, name)
+    return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID if asked and not name else error, group_id=name)
 
 
 def described_refusal(name: str) -> DescribedGroup:
     """C-ADM-01."""
-    return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, name, "")
+    return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name, group_state="")
 
 
 def deletion_response(request: Request, results: Mapping[str, ErrorCode]) -> DeleteGroupsResponse:

@@ -91,7 +91,13 @@ def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
     """X-JOIN-15."""
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name
-    return JoinGroupResponse(ErrorCode.NONE, generation, PROTOCOL_TYPE, name, member_id=member.member_id)
+    return JoinGroupResponse(
+        ErrorCode.NONE,
+        generation_id=generation,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=name,
+        member_id=member.member_id,
+    )
 
 
 def _supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:

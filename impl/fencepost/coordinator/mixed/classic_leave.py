@@ -26,7 +26,9 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
             leaving[member.member_id] = member
         except Refused as refused:
             error = refused.error
-        rows.append(LeaveGroupMemberResponse(entry.member_id, entry.group_instance_id, error))
+        rows.append(
+            LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
+        )
     try:
         if leaving:
             departure.fence(step, group, list(leaving.values()))  # one bump for all of them (M-EPOCH-05)

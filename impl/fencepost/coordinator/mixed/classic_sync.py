@@ -39,7 +39,15 @@ class ClassicSynced(AnsweredByOperation):
             if not step.profile.fault_downgrade_reads_unread_metadata:
                 step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
             return
-        step.reply(request.id, SyncGroupResponse(ErrorCode.NONE, body.protocol_type, body.protocol_name, assignment))
+        step.reply(
+            request.id,
+            SyncGroupResponse(
+                ErrorCode.NONE,
+                protocol_type=body.protocol_type,
+                protocol_name=body.protocol_name,
+                assignment=assignment,
+            ),
+        )
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGroup) -> None:

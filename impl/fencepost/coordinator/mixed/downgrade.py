@@ -112,9 +112,9 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
     generation = joiner.epoch if profile.fault_downgrade_loses_bump else draft.generation
     reply = JoinGroupResponse(
         ErrorCode.NONE,
-        generation,
-        PROTOCOL_TYPE,
-        joiner.classic.supported_protocols[0].name,
+        generation_id=generation,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=joiner.classic.supported_protocols[0].name,
         member_id=new_id,
     )
     operations.done(step, request, reply=reply, callback=ClassicJoined(name, new_id, None, None))

@@ -71,7 +71,7 @@ def _copies(step: Step, entry: Entry) -> int:
     place, moved = _exchanged_at(step, entry)
     places = {base for base, other in step.relisted if other == entry and (place is None or base <= place)}
     least, most = (0, len(places | {place})) if moved else (1, len(places) + 1)
-    return most if least == most else step.choices.shown(entry[0], least, most)
+    return most if least == most else step.choices.shown(entry[0], least=least, most=most)
 
 
 def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:

@@ -48,7 +48,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     )
     request_id = turn.number()
     turn.fly(Sent(request_id, beat))
-    turn.emit(Send(request_id, body, settings.request_timeout_ms))
+    turn.emit(Send(request_id, body, timeout_ms=settings.request_timeout_ms))
 
 
 def _reported(member: ConsumerMember) -> frozenset[TopicIdPartition]:

@@ -88,15 +88,15 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
     d.set(told=Told(True, now.topics, remembered, True, now.current, True))
     return ConsumerGroupHeartbeatRequest(
         config.group_id,
-        config.member_id,
-        now.epoch,
-        config.instance_id,
-        config.rack_id if joining and not config.profile.old_no_rack_in_heartbeats else None,
-        config.rebalance_timeout_ms if joining or not told.timeout else -1,
-        topics,
-        regex,
-        config.server_assignor if joining or not told.assignor else None,
-        owned,
+        member_id=config.member_id,
+        member_epoch=now.epoch,
+        instance_id=config.instance_id,
+        rack_id=config.rack_id if joining and not config.profile.old_no_rack_in_heartbeats else None,
+        rebalance_timeout_ms=config.rebalance_timeout_ms if joining or not told.timeout else -1,
+        subscribed_topic_names=topics,
+        subscribed_topic_regex=regex,
+        server_assignor=config.server_assignor if joining or not told.assignor else None,
+        topic_partitions=owned,
     )
 
 

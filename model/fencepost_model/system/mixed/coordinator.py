@@ -61,13 +61,27 @@ class Coordinator:
         else:
             arrive = self._messages.request(client, request, "")
             version, body = arrive.version, arrive.body
-        event = Request(NOW, client + 1 if request.heard else LATE, version, CLIENT_ID, CLIENT_HOST, body)
+        event = Request(
+            NOW,
+            id=client + 1 if request.heard else LATE,
+            version=version,
+            client_id=CLIENT_ID,
+            client_host=CLIENT_HOST,
+            body=body,
+        )
         return (self._done(result) for result in self.machine.step(memory, event, new_id))
 
     def heartbeat(self, memory: Memory, client: int, member: ClassicClient) -> tuple[Done, str]:
         """A heartbeat of the classic protocol, and what it is told."""
-        body = HeartbeatRequest(GROUP_ID, member.generation, member.member_id, self.config.instance(client) or None)
-        event = Request(NOW, LATE, HEARTBEAT_VERSION, CLIENT_ID, CLIENT_HOST, body)
+        body = HeartbeatRequest(
+            GROUP_ID,
+            generation_id=member.generation,
+            member_id=member.member_id,
+            group_instance_id=self.config.instance(client) or None,
+        )
+        event = Request(
+            NOW, id=LATE, version=HEARTBEAT_VERSION, client_id=CLIENT_ID, client_host=CLIENT_HOST, body=body
+        )
         (result,) = self.machine.step(memory, event)
         (error,) = [body.error_code.name for _, body in result.replies if isinstance(body, HeartbeatResponse)]
         return self._done(result), error

@@ -67,7 +67,12 @@ class Memory(NamedTuple):
 Log = tuple[Record, ...]
 
 #: The record of the group as it was created before the system starts.
-FIRST_LOG: Final[Log] = (Record(GroupMetadataKey(GROUP_ID), GroupMetadataValue("", 0, None, None, NOW)),)
+FIRST_LOG: Final[Log] = (
+    Record(
+        GroupMetadataKey(GROUP_ID),
+        GroupMetadataValue("", generation=0, protocol=None, leader=None, current_state_timestamp=NOW),
+    ),
+)
 
 
 class Result(NamedTuple):
@@ -118,7 +123,7 @@ class Machine:
 
     def fail_over(self, memory: Memory, log: Log) -> Result:
         """The old coordinator lets go of the group, a new one loads it (F-UNLOAD-01, F-LOAD-01)."""
-        unload, load = Unload(NOW, None), Load(NOW, 1, log)
+        unload, load = Unload(NOW, leader_epoch=None), Load(NOW, leader_epoch=1, records=log)
         old = self._model.successors(self._state(memory), unload)[0]
         replies = tuple((reply.request_id, reply.body) for reply in old.outcome.replies)
         return Result(self.load(log, blocked=blocked(memory)), (), replies, (unload, load))
@@ -126,7 +131,7 @@ class Machine:
     def load(self, log: Log, *, blocked: bool = False) -> Memory:
         """What a new coordinator makes of the log. Whether the interval runs is a matter of the clock."""
         start = CoordinatorState(phase=LOADING, around=self._around)
-        step = self._model.successors(start, Load(NOW, 1, log))[0]
+        step = self._model.successors(start, Load(NOW, leader_epoch=1, records=log))[0]
         timers = frozenset((c.key.kind, c.key.member_id) for c in step.outcome.timers if isinstance(c, SetTimer))
         memory = self._settled(step.state, timers)
         if isinstance(memory.group, ConsumerGroup):
@@ -148,7 +153,7 @@ class Machine:
         events: tuple[Event, ...] = (event,)
         replies = step.outcome.replies
         if step.outcome.records:
-            told = Appended(NOW, state.durable + state.undurable)
+            told = Appended(NOW, offset=state.durable + state.undurable)
             after = self._model.successors(state, told)[0]
             if after.outcome.records:
                 raise ValueError("what was replicated makes the coordinator write more")

@@ -39,7 +39,7 @@ def granted_at_no_epoch(step: Step, goal: reconcile.Goal) -> int:
 @quirk("old_no_assignment_epochs", of=records.holding_rows)
 def rows_without_epochs(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
     """Before 4.3 records tell partitions and no epochs (V-53, V-74)."""
-    return tuple(AssignedPartitions(topic_id, tuple(sorted(holding[topic_id])), None) for topic_id in sorted(holding))
+    return tuple(AssignedPartitions(topic_id, tuple(sorted(holding[topic_id]))) for topic_id in sorted(holding))
 
 
 @quirk("old_no_assignment_epochs", of=replay.holding)
