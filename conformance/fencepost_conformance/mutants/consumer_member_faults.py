@@ -49,8 +49,8 @@ FAULTS = (
         (
             Replacement(
                 HEARTBEATS, "_leave",
-                "_stays_silent(turn)",
-                "(turn.member.in_flight is not None or _stays_silent(turn))",
+                "stays_silent(turn)",
+                "(turn.member.in_flight is not None or stays_silent(turn))",
             ),
         ),
     ),
@@ -64,7 +64,7 @@ FAULTS = (
         "a second process of an instance id goes on asking",
         (
             Replacement(
-                ANSWERS, "answered",
+                ANSWERS, "heard",
                 "turn.fail(Failure(FailureKind.ANSWER, error))",
                 "if error is not ErrorCode.UNRELEASED_INSTANCE_ID:\n"
                 "    turn.fail(Failure(FailureKind.ANSWER, error))",
@@ -132,8 +132,8 @@ FAULTS = (
         "what the program was just given is not reported",
         (
             Replacement(
-                REQUESTS, "_reported",
-                " | member.taken | _partitions(under_way) | _partitions(member.target)",
+                REQUESTS, "reported",
+                " | member.taken | partitions_of(under_way) | partitions_of(member.target)",
                 "",
             ),
         ),
@@ -141,7 +141,7 @@ FAULTS = (
     Mutant(
         "late-answers-count", M, ("N-HB-11",), "",
         "an answer from before the leave is taken for the join's",
-        (Replacement(ANSWERS, "answered", "if sent.beat is Beat.LATE:", "if False:"),),
+        (Replacement(ANSWERS, "heard", "if sent.beat is Beat.LATE:", "if False:"),),
     ),
     Mutant(
         "revoked-before-committed", M, ("N-REC-04",), "",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.quirks import varies
 
 from . import heartbeats, leading, lookup, requests
 from .consumer_protocol import PROTOCOL_TYPE
@@ -45,7 +46,8 @@ def _fail(turn: Turn, error: ErrorCode, retry: Retry) -> None:
     turn.fail_join(exception_name(error), retry, failure, error)
 
 
-def _unexpected(turn: Turn, error: ErrorCode) -> None:
+def unexpected(turn: Turn, error: ErrorCode) -> None:
+    """No client expects this code here: the poll throws."""
     turn.fail_join("KafkaException", Retry.NEVER, Failure(FailureKind.UNEXPECTED, error), error)
 
 
@@ -74,7 +76,7 @@ def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
         case _ if error in _JOIN_FATAL:
             _fail(turn, error, Retry.NEVER)
         case _:  # among them K-ERR-05
-            _unexpected(turn, error)
+            unexpected(turn, error)
 
 
 def _accepted(turn: Turn, body: JoinGroupResponse) -> None:
@@ -100,9 +102,8 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
     match error:
         case ErrorCode.NONE:
             _assigned(turn, body)
-        case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if not member.settings.profile.fault_sync_load_is_thrown:
-            # K-ERR-02, as intended: a passing condition, so join again after the back-off
-            _fail(turn, error, Retry.BACK_OFF)
+        case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            still_loading(turn)
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             _fail(turn, error, Retry.BACK_OFF)
             lookup.forget(turn)
@@ -118,7 +119,13 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
         case _ if error in _SYNC_FATAL:
             _fail(turn, error, Retry.NEVER)
         case _:
-            _unexpected(turn, error)
+            unexpected(turn, error)
+
+
+@varies
+def still_loading(turn: Turn) -> None:
+    """The coordinator still reads its log, which passes: join again after the back-off (K-ERR-02)."""
+    _fail(turn, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, Retry.BACK_OFF)
 
 
 def _assigned(turn: Turn, body: SyncGroupResponse) -> None:

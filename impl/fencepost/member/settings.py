@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
+from fencepost.quirks import Quirks, quirks_of
 
 from .assignors.base import Assignor, RebalanceProtocol, common_protocol
 from .assignors.range import RangeAssignor
@@ -29,8 +30,10 @@ class ClientSettings:
     auto_commit: bool = False  # G-CFG-45
     rack: str | None = None
     profile: Profile = INTENDED
+    quirks: Quirks | None = field(init=False, repr=False, compare=False)  #: of the profile
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "quirks", quirks_of(self.profile))
         instance = self.group_instance_id
         if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
             raise ValueError(f"{instance!r} cannot be an instance id")  # G-WIRE-26

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Generic, Protocol, Self, TypeVar
 
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
+from fencepost.quirks import Quirks
 
 from .events import (
     Call,
@@ -101,6 +102,11 @@ class AnyTurn(Generic[M]):
         self.now = now
         self.jitter = jitter
         self.commands: list[Command] = []
+
+    @property
+    def quirks(self) -> Quirks | None:
+        """What the client of the profile does otherwise."""
+        return self.member.settings.quirks
 
     def emit(self, command: Command) -> None:
         self.commands.append(command)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
+from fencepost.quirks import varies
 
 from ..events import Call, Failure, FailureKind
 from . import heartbeats
@@ -17,17 +16,20 @@ _THROWN_OUT = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
-    profile = turn.member.settings.profile
-    if sent.beat is Beat.IGNORED:
-        return  # N-TR-09
-    if sent.beat is Beat.LATE:  # N-HB-11
-        if not profile.fault_late_heartbeat_counts:
-            return
-        # Kafka cannot tell it apart: it counts as the answer to whatever is in flight.
-        late = (replace(each, beat=Beat.LATE) if each.beat is not Beat.IGNORED else each for each in turn.member.sent)
-        ends_leave = turn.member.in_flight is not None and turn.member.in_flight.beat is Beat.LEAVE
-        turn.member = turn.member._replace(sent=tuple(late))
-        sent = replace(sent, beat=Beat.LEAVE if ends_leave else Beat.CURRENT)
+    """An answer to a heartbeat; one that left the group has nobody who waits for it (N-TR-09)."""
+    if sent.beat is Beat.LATE:
+        overtaken(turn, sent, body)
+    elif sent.beat is not Beat.IGNORED:
+        heard(turn, sent, body)
+
+
+@varies
+def overtaken(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+    """A leave was sent since: what the answer says is about a membership that is over (N-HB-11)."""
+
+
+def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+    """What an answer does that counts, by its code (8.10)."""
     if sent.beat is Beat.LEAVE:
         turn.left()  # N-TR-08: with any code
     error = body.error_code
@@ -42,7 +44,7 @@ def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatRespons
     elif error in _THROWN_OUT:  # N-ERR-02
         heartbeats.skip_backoff(turn)
         _thrown_out(turn)
-    elif (sent.beat is Beat.LEAVE and _harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+    elif (sent.beat is Beat.LEAVE and harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         pass
     elif error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # N-ERR-07
         turn.put(Failure(FailureKind.ANSWER, error))
@@ -50,20 +52,19 @@ def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatRespons
         turn.fail(Failure(FailureKind.ANSWER, error))
 
 
-def _harmless(turn: ConsumerTurn, error: ErrorCode) -> bool:
+@varies
+def harmless(turn: ConsumerTurn, error: ErrorCode) -> bool:
     """Whoever has left does not mind why the coordinator refuses it (N-TR-08)."""
-    profile = turn.member.settings.profile
-    if not profile.fault_leave_answer_is_fatal:
-        return True
-    return error is ErrorCode.GROUP_ID_NOT_FOUND and not profile.old_leave_without_group_is_fatal  # N-ERR-05
+    return True
 
 
 def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
-    """N-HB-10, N-TR-02, N-TR-03. That epochs grow is not checked."""
+    """The epoch and the target that the coordinator tells (N-HB-10, N-TR-02, N-TR-03). That epochs grow is not
+    checked."""
     state = turn.member.state
     if not state.heartbeats:
         return
-    if body.member_epoch < 0 and not turn.member.settings.profile.old_negative_epoch_adopted:
+    if not tells_epoch(turn, body.member_epoch):
         return
     turn.member = turn.member._replace(
         epoch=body.member_epoch, joined_once=turn.member.joined_once or body.member_epoch > 0
@@ -81,8 +82,15 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
         turn.move(ConsumerState.STABLE)
 
 
+@varies
+def tells_epoch(turn: ConsumerTurn, epoch: int) -> bool:
+    """A negative one is the echo of a leave, not an epoch of a member (N-HB-10)."""
+    return epoch >= 0
+
+
 def _thrown_out(turn: ConsumerTurn) -> None:
-    """N-TR-06. Whoever is leaving has left (N-ERR-02); who is not in the group does not mind."""
+    """Fenced, or not known any more (N-TR-06). Whoever is leaving has left (N-ERR-02); who is not in the group does not
+    mind."""
     state = turn.member.state
     if state is ConsumerState.PREPARE_LEAVING:
         turn.member = turn.member._replace(epoch=0)
@@ -94,5 +102,11 @@ def _thrown_out(turn: ConsumerTurn) -> None:
         if not turn.give_up(Call.LOST, Reason.FENCED):
             turn.release()
             turn.join()
-        elif not turn.member.settings.profile.old_fenced_member_fetches:
-            turn.member = turn.member._replace(subscription=turn.member.subscription.mark_all())
+        else:
+            stop_fetching(turn)
+
+
+@varies
+def stop_fetching(turn: ConsumerTurn) -> None:
+    """Until the application has heard that its partitions are lost they are its own, but not fetched (N-TR-06)."""
+    turn.member = turn.member._replace(subscription=turn.member.subscription.mark_all())

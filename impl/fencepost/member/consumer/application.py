@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencepost.quirks import varies
+
 from ..events import Call, CloseOption, Commit, Failure, FailureKind, MemberTimer, Returned
 from ..subscription import SubscriptionState
 from . import reconciling
@@ -125,9 +127,7 @@ def unsubscribe(turn: ConsumerTurn) -> None:
 def close(turn: ConsumerTurn, option: CloseOption) -> None:
     """N-CLOSE-01. Waiting no longer than the close's timeout is the driver's: it may drop the member when it likes."""
     member = turn.member
-    if member.settings.profile.old_no_close_options:
-        option = CloseOption.DEFAULT
-    turn.member = turn.member._replace(closed=True, option=option)
+    turn.member = turn.member._replace(closed=True, option=honoured(turn, option))
     turn.wait(Waiting(ApiCall.CLOSE))
     owned = member.subscription.owned
     if member.settings.auto_commit and owned and member.coordinator.node is not None:
@@ -136,6 +136,12 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
         turn.emit(Commit(commit_id, owned))
     else:
         committed(turn)
+
+
+@varies
+def honoured(turn: ConsumerTurn, option: CloseOption) -> CloseOption:
+    """What the application asks of a close, it gets (K-LEAVE-01)."""
+    return option
 
 
 def committed(turn: ConsumerTurn) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from fencepost.protocol.errors import ErrorCode
+from fencepost.quirks import varies
 
 from .. import lookup
 from ..events import Call, CloseOption, Failure, FailureKind, MemberTimer
@@ -47,15 +48,19 @@ def _work(turn: ConsumerTurn) -> bool:
 
 
 def _due(turn: ConsumerTurn) -> bool:
-    """N-HB-06, N-HB-07."""
+    """Whether a heartbeat is due: none is under way, and the interval or the back-off has passed (N-HB-06, N-HB-07)."""
     member = turn.member
     if not member.state.heartbeats or member.in_flight is not None:
         return False
-    held = turn.running(MemberTimer.BACKOFF)
     if member.state is ConsumerState.JOINING:
-        impatient = member.settings.profile.fault_joining_skips_backoff
-        return impatient or not held or not member.failed_attempts  # N-ERR-03
-    return member.state in _AT_ONCE or not (held or turn.running(MemberTimer.HEARTBEAT))
+        return may_join(turn)
+    return member.state in _AT_ONCE or not (turn.running(MemberTimer.BACKOFF) or turn.running(MemberTimer.HEARTBEAT))
+
+
+@varies
+def may_join(turn: ConsumerTurn) -> bool:
+    """A join does not wait for the interval, but after one that failed it waits for the back-off (N-ERR-03)."""
+    return not turn.running(MemberTimer.BACKOFF) or not turn.member.failed_attempts
 
 
 def _beat(turn: ConsumerTurn) -> None:
@@ -76,7 +81,7 @@ def good(turn: ConsumerTurn, interval_ms: int) -> None:
     """An answer without error: the interval starts anew, with a least gap (N-HB-07)."""
     turn.member = turn.member._replace(failed_attempts=0, interval_ms=interval_ms)
     turn.set_deadline(MemberTimer.HEARTBEAT, interval_ms)
-    turn.set_deadline(MemberTimer.BACKOFF, _backoff(turn, 0))
+    turn.set_deadline(MemberTimer.BACKOFF, backoff(turn, 0))
 
 
 def failed(turn: ConsumerTurn) -> None:
@@ -84,24 +89,20 @@ def failed(turn: ConsumerTurn) -> None:
     attempts = turn.member.failed_attempts
     turn.member = turn.member._replace(last_sent=LastSent(), failed_attempts=attempts + 1)
     turn.drop_deadline(MemberTimer.HEARTBEAT)
-    turn.set_deadline(MemberTimer.BACKOFF, _backoff(turn, attempts))
+    turn.set_deadline(MemberTimer.BACKOFF, backoff(turn, attempts))
 
 
 def skip_backoff(turn: ConsumerTurn) -> None:
-    """N-ERR-01, N-ERR-02."""
+    """The next heartbeat goes at once, to another coordinator or as somebody new (N-ERR-01, N-ERR-02)."""
     turn.member = turn.member._replace(failed_attempts=0)
     turn.drop_deadline(MemberTimer.HEARTBEAT)
     turn.drop_deadline(MemberTimer.BACKOFF)
 
 
-def _backoff(turn: ConsumerTurn, attempts: int) -> int:
-    settings = turn.member.settings
-    if not settings.profile.old_backoff_jitter:
-        return turn.backoff(attempts)
-    # N-HB-07 [4.0, 4.1]: the factor is drawn from 1 ± the poll interval in ms
-    factor = 1 + (turn.jitter - 1) / 0.2 * settings.max_poll_interval_ms
-    delay = settings.retry_backoff_ms * 2 ** min(attempts, 30) * factor
-    return max(0, int(min(delay, settings.retry_backoff_max_ms)))
+@varies
+def backoff(turn: ConsumerTurn, attempts: int) -> int:
+    """How long to wait after so many failed attempts, in ms (N-HB-07)."""
+    return turn.backoff(attempts)
 
 
 def forget_coordinator(turn: ConsumerTurn, *, disconnected: bool = False) -> None:
@@ -118,7 +119,7 @@ def forget_coordinator(turn: ConsumerTurn, *, disconnected: bool = False) -> Non
 
 
 def leave_epoch(turn: ConsumerTurn, option: CloseOption) -> int:
-    """N-HB-09."""
+    """The epoch that says how the member leaves: for good, or as a static one that will be back (N-HB-09)."""
     static = turn.member.settings.group_instance_id is not None
     return STATIC_LEAVE_EPOCH if static and option is not CloseOption.LEAVE_GROUP else LEAVE_EPOCH
 
@@ -132,7 +133,7 @@ def _expire(turn: ConsumerTurn) -> None:
 
 def _leave(turn: ConsumerTurn) -> None:
     """The leave heartbeat, regardless of what is in flight (N-HB-06); its answer is late for whatever was."""
-    if not turn.member.expired and _stays_silent(turn):
+    if not turn.member.expired and stays_silent(turn):
         turn.move(ConsumerState.UNSUBSCRIBED)
         turn.left()
         return
@@ -152,14 +153,10 @@ def _leave(turn: ConsumerTurn) -> None:
         turn.release()
 
 
-def _stays_silent(turn: ConsumerTurn) -> bool:
-    """REMAIN_IN_GROUP: a static member says that it will be back, a dynamic one nothing (N-HB-09)."""
-    settings = turn.member.settings
-    if turn.member.option is not CloseOption.REMAIN_IN_GROUP:
-        return False
-    if settings.group_instance_id is not None:
-        return settings.profile.old_static_remains_silently
-    return not settings.profile.fault_remaining_member_leaves
+@varies
+def stays_silent(turn: ConsumerTurn) -> bool:
+    """Who is to remain in the group: a static member says that it will be back, a dynamic one nothing (N-HB-09)."""
+    return turn.member.option is CloseOption.REMAIN_IN_GROUP and turn.member.settings.group_instance_id is None
 
 
 def in_flight(turn: ConsumerTurn, request_id: int) -> Sent | None:

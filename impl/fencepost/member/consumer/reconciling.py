@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencepost.quirks import varies
+
 from ..events import Call, Commit, CommitResult, MemberTimer, RequestMetadata
 from ..partitions import TopicPartition
 from ..subscription import SubscriptionState
@@ -37,18 +39,16 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
     names = _resolve(turn, target)
     resolved = LocalAssignment(target.epoch, frozenset(each for each in target.partitions if each.topic_id in names))
     partitions = frozenset(TopicPartition(names[each.topic_id], each.partition) for each in resolved.partitions)
-    if member.current is not None and member.current.partitions == resolved.partitions:
-        profile = member.settings.profile
-        if partitions == member.subscription.owned or profile.fault_failed_assignment_stays:
-            if resolved == member.current and not profile.fault_part_acknowledged_again:
-                return False  # the rest cannot be resolved yet
-            turn.member = turn.member._replace(current=resolved, subscription=_unmarked(turn))  # N-REC-03
-            turn.move(ConsumerState.ACKNOWLEDGING)
-            return True
+    same = member.current is not None and member.current.partitions == resolved.partitions
+    if same and owns_exactly(turn, partitions):
+        if not is_news(turn, resolved):
+            return False  # the rest cannot be resolved yet
+        turn.member = turn.member._replace(current=resolved, subscription=unmarked(turn))  # N-REC-03
+        turn.move(ConsumerState.ACKNOWLEDGING)
+        return True
     revoked = member.subscription.owned - partitions
     settings = member.settings
-    waits = settings.auto_commit or (revoked and not settings.profile.old_background_revokes)
-    if waits and not polled:
+    if needs_poll(turn, revoked) and not polled:
         return False
     deadline = turn.now + settings.max_poll_interval_ms
     turn.member = turn.member._replace(
@@ -64,6 +64,31 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
     return True
 
 
+@varies
+def owns_exactly(turn: ConsumerTurn, partitions: frozenset[TopicPartition]) -> bool:
+    """Whether the application has these; it may own more, that a callback which threw was to tell (N-REC-03,
+    N-REC-09)."""
+    return turn.member.subscription.owned == partitions
+
+
+@varies
+def is_news(turn: ConsumerTurn, resolved: LocalAssignment) -> bool:
+    """Whether an acknowledgement would tell the coordinator more than the last one (N-REC-03)."""
+    return resolved != turn.member.current
+
+
+@varies
+def needs_poll(turn: ConsumerTurn, revoked: frozenset[TopicPartition]) -> bool:
+    """A commit and a callback that revokes are for the application's thread (N-REC-01)."""
+    return turn.member.settings.auto_commit or bool(revoked)
+
+
+@varies
+def watched(turn: ConsumerTurn, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
+    """The topics of the target that metadata is asked for by their ids (N-REC-02)."""
+    return topic_ids
+
+
 def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
     """The names of the target's topics, as far as known; the others are asked for (N-REC-02)."""
     member = turn.member
@@ -74,12 +99,12 @@ def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
     turn.member = turn.member._replace(names=names)
     if len(names) < len(wanted) and not member.metadata_requested:
         turn.member = turn.member._replace(metadata_requested=True, metadata_arrived=False)
-        ids = frozenset() if member.settings.profile.old_target_topics_not_watched else frozenset(wanted)
-        turn.emit(RequestMetadata(member.subscription.topics, ids))
+        turn.emit(RequestMetadata(member.subscription.topics, watched(turn, frozenset(wanted))))
     return names
 
 
-def _working(turn: ConsumerTurn) -> Reconciliation:
+def working(turn: ConsumerTurn) -> Reconciliation:
+    """The reconciliation in progress; there must be one."""
     reconciliation = turn.member.reconciliation
     assert reconciliation is not None
     return reconciliation
@@ -102,7 +127,7 @@ def wanted(turn: ConsumerTurn) -> bool:
 def _commit(turn: ConsumerTurn) -> None:
     """Every position, also of what stays (N-REC-04)."""
     commit_id = turn.number()
-    turn.member = turn.member._replace(reconciliation=replace(_working(turn), stage=Stage.COMMIT, commit_id=commit_id))
+    turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.COMMIT, commit_id=commit_id))
     turn.emit(Commit(commit_id, turn.member.subscription.owned))
 
 
@@ -130,12 +155,12 @@ def commit_again(turn: ConsumerTurn) -> None:
 
 
 def _revoke(turn: ConsumerTurn) -> None:
-    reconciliation = replace(_working(turn), stage=Stage.REVOKE, commit_id=None)
+    reconciliation = replace(working(turn), stage=Stage.REVOKE, commit_id=None)
     turn.member = turn.member._replace(reconciliation=reconciliation)
     if reconciliation.revoked and turn.member.settings.listener:
         turn.put(ListenerCall(Call.REVOKED, reconciliation.revoked, Reason.REVOCATION))  # N-REC-06
     else:
-        _assign(turn)
+        assign(turn)
 
 
 def revoked(turn: ConsumerTurn, error: str | None) -> None:
@@ -143,24 +168,30 @@ def revoked(turn: ConsumerTurn, error: str | None) -> None:
     if error is not None:
         turn.member = turn.member._replace(reconciliation=None)
     elif wanted(turn):
-        _assign(turn)
+        assign(turn)
 
 
-def _assign(turn: ConsumerTurn) -> None:
-    """N-REC-07: the application's thread replaces the assignment when it gets there."""
-    reconciliation = replace(_working(turn), stage=Stage.ASSIGN)
-    turn.member = turn.member._replace(reconciliation=reconciliation)
-    added = reconciliation.partitions - turn.member.subscription.owned
-    if turn.member.settings.profile.old_background_replaces_assignment:
-        _replace_assignment(turn)
-        if not turn.member.settings.listener:
-            _adopt(turn)
-            return
+@varies
+def assign(turn: ConsumerTurn) -> None:
+    """The application's thread is asked to take over the new assignment when it gets there (N-REC-07)."""
+    enter_assign(turn)
+    tell_assigned(turn, working(turn).partitions - turn.member.subscription.owned)
+
+
+def enter_assign(turn: ConsumerTurn) -> None:
+    """The reconciliation is at its last stage."""
+    turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.ASSIGN))
+
+
+def tell_assigned(turn: ConsumerTurn, added: frozenset[TopicPartition]) -> None:
+    """The listener is to hear of these, and of an assignment that adds nothing too (N-REC-08)."""
     turn.put(ListenerCall(Call.ASSIGNED, added, Reason.ASSIGNMENT))
 
 
-def _replace_assignment(turn: ConsumerTurn) -> None:
-    reconciliation, subscription = _working(turn), turn.member.subscription
+@varies
+def replace_assignment(turn: ConsumerTurn) -> None:
+    """The application owns what was reconciled; what is new is not fetched before its callback has run (N-REC-08)."""
+    reconciliation, subscription = working(turn), turn.member.subscription
     pending = subscription.pending_callback | (reconciliation.partitions - subscription.owned)
     turn.member = turn.member._replace(
         subscription=replace(subscription, pending_callback=pending).assign(reconciliation.partitions),
@@ -172,11 +203,10 @@ def take_over(turn: ConsumerTurn) -> bool:
     """The application's thread has got there: replace the assignment. True if the listener is to be told."""
     if not wanted(turn):
         return False
-    if not turn.member.settings.profile.old_background_replaces_assignment:
-        _replace_assignment(turn)
+    replace_assignment(turn)
     if turn.member.settings.listener:
         return True
-    _adopt(turn)
+    adopt(turn)
     return False
 
 
@@ -185,21 +215,17 @@ def assigned(turn: ConsumerTurn, error: str | None) -> None:
     if error is not None:
         turn.member = turn.member._replace(reconciliation=None)
     elif wanted(turn):
-        _adopt(turn)
+        adopt(turn)
 
 
-def _adopt(turn: ConsumerTurn) -> None:
-    """N-REC-08: all that is assigned may be fetched."""
-    subscription = replace(_unmarked(turn), pending_callback=frozenset())
-    turn.member = turn.member._replace(
-        current=_working(turn).assignment, reconciliation=None, subscription=subscription
-    )
+def adopt(turn: ConsumerTurn) -> None:
+    """The application knows: all that is assigned may be fetched (N-REC-08)."""
+    subscription = replace(unmarked(turn), pending_callback=frozenset())
+    turn.member = turn.member._replace(current=working(turn).assignment, reconciliation=None, subscription=subscription)
     turn.move(ConsumerState.ACKNOWLEDGING)
 
 
-def _unmarked(turn: ConsumerTurn) -> SubscriptionState:
+@varies
+def unmarked(turn: ConsumerTurn) -> SubscriptionState:
     """What was to be taken away and was given back is fetched again (N-REC-11)."""
-    subscription = turn.member.subscription
-    if turn.member.settings.profile.fault_revocation_mark_stays:
-        return subscription
-    return replace(subscription, pending_revocation=frozenset())
+    return replace(turn.member.subscription, pending_revocation=frozenset())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.quirks import varies
 
 from ..events import Send
 from ..partitions import java_order
-from .state import Beat, ConsumerMember, ConsumerState, LastSent, LocalAssignment, Sent, TopicIdPartition
+from .state import Beat, ConsumerState, LastSent, LocalAssignment, Sent, TopicIdPartition
 from .turn import ConsumerTurn
 
 
@@ -25,7 +26,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
         member_id=member.member_id,
         member_epoch=member.epoch,
         instance_id=settings.group_instance_id,
-        rack_id=settings.rack if joining and not settings.profile.old_no_rack_in_heartbeats else None,
+        rack_id=rack(turn),
         rebalance_timeout_ms=(
             settings.max_poll_interval_ms  # G-CFG-53
             if joining or last.rebalance_timeout_ms != settings.max_poll_interval_ms
@@ -35,7 +36,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
         subscribed_topic_regex=told_regex,
         server_assignor=assignor if joining or assignor != last.server_assignor else None,
         # N-HB-03: also the same set, if it was reconciled anew
-        topic_partitions=(_by_topic(_reported(member)) if joining or last.assignment != (member.current,) else None),
+        topic_partitions=(_by_topic(reported(turn)) if joining or last.assignment != (member.current,) else None),
     )
     turn.member = turn.member._replace(
         last_sent=LastSent(
@@ -51,24 +52,31 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     turn.emit(Send(request_id, body, timeout_ms=settings.request_timeout_ms))
 
 
-def _reported(member: ConsumerMember) -> frozenset[TopicIdPartition]:
-    """N-HB-05: all that the member may own before it hears the answer: what was reconciled last, what the application
-    was given since, what the reconciliation under way brings, and the rest of the target, resolvable yet or not
-    (N-REC-02, N-REC-12). A leave reports nothing of the latter.
+@varies
+def rack(turn: ConsumerTurn) -> str | None:
+    """A member tells its rack when it joins (N-HB-01)."""
+    return turn.member.settings.rack if turn.member.state is ConsumerState.JOINING else None
 
-    Kafka tells only what was reconciled. A coordinator that wants something else back takes that as given up
-    (M-REC-23), gives it away, and the member takes it from the older target. What is told too much costs a round trip:
-    the answer names what the member is to have, and its acknowledgement omits the rest.
+
+@varies
+def reported(turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
+    """All that the member may own before it hears the answer: what was reconciled last, what the application was given
+    since, what the reconciliation under way brings, and the rest of the target, resolvable yet or not (N-HB-05,
+    N-REC-02, N-REC-12). A leave reports nothing of the latter.
+
+    What is told too much costs a round trip: the answer names what the member is to have, and its acknowledgement
+    omits the rest.
     """
-    reconciled = _partitions(member.current)
-    if member.epoch < 0 or member.settings.profile.fault_untold_partitions_unreported:
+    member = turn.member
+    reconciled = partitions_of(member.current)
+    if member.epoch < 0:
         return reconciled
     reconciliation = member.reconciliation
     under_way = None if reconciliation is None or reconciliation.outdated else reconciliation.assignment
-    return reconciled | member.taken | _partitions(under_way) | _partitions(member.target)
+    return reconciled | member.taken | partitions_of(under_way) | partitions_of(member.target)
 
 
-def _partitions(assignment: LocalAssignment | None) -> frozenset[TopicIdPartition]:
+def partitions_of(assignment: LocalAssignment | None) -> frozenset[TopicIdPartition]:
     return frozenset() if assignment is None else assignment.partitions
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
+from fencepost.quirks import varies
+
 from ..events import Call, Failure, MemberTimer
 from ..turn import AnyTurn
 from .state import ConsumerMember, ConsumerState, Errand, ListenerCall, Reason, Sent, Stage, Waiting
@@ -105,27 +107,12 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         A reconciliation that has not got to the application comes to nothing: what it would have revoked is told as
         gone once, not twice (INV-CL-01).
         """
-        if not self.member.settings.profile.fault_queued_callback_survives:
-            self._withdraw()
+        withdraw(self)
         owned = self.member.subscription.owned
         if not owned or not self.member.settings.listener:
             return False
         self.put(ListenerCall(call, owned, reason))
         return True
-
-    def _withdraw(self) -> None:
-        def reconciles(errand: Errand | None) -> bool:
-            return isinstance(errand, ListenerCall) and errand.reason.reconciles
-
-        member = self.member
-        waiting, reconciliation = member.waiting, member.reconciliation
-        self.member = self.member._replace(queue=tuple(each for each in member.queue if not reconciles(each)))
-        if waiting is not None:
-            errands = tuple(each for each in waiting.errands if not reconciles(each))
-            self.member = self.member._replace(waiting=replace(waiting, errands=errands))
-        runs = waiting is not None and reconciles(waiting.running)
-        if reconciliation is not None and reconciliation.stage in (Stage.REVOKE, Stage.ASSIGN) and not runs:
-            self.member = self.member._replace(reconciliation=None)
 
     def wait(self, waiting: Waiting) -> None:
         self.member = self.member._replace(waiting=waiting)
@@ -135,3 +122,21 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         waiting = self.member.waiting
         assert waiting is not None
         return waiting
+
+
+@varies
+def withdraw(turn: ConsumerTurn) -> None:
+    """A reconciliation that waits for the application is over, and its callbacks are not told any more (INV-CL-01)."""
+
+    def reconciles(errand: Errand | None) -> bool:
+        return isinstance(errand, ListenerCall) and errand.reason.reconciles
+
+    member = turn.member
+    waiting, reconciliation = member.waiting, member.reconciliation
+    turn.member = turn.member._replace(queue=tuple(each for each in member.queue if not reconciles(each)))
+    if waiting is not None:
+        errands = tuple(each for each in waiting.errands if not reconciles(each))
+        turn.member = turn.member._replace(waiting=replace(waiting, errands=errands))
+    runs = waiting is not None and reconciles(waiting.running)
+    if reconciliation is not None and reconciliation.stage in (Stage.REVOKE, Stage.ASSIGN) and not runs:
+        turn.member = turn.member._replace(reconciliation=None)
