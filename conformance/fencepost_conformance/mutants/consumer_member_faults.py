@@ -141,7 +141,7 @@ FAULTS = (
     Mutant(
         "late-answers-count", M, ("N-HB-11",), "",
         "an answer from before the leave is taken for the join's",
-        (Replacement(ANSWERS, "heard", "if sent.beat is Beat.LATE:", "if False:"),),
+        (Replacement(ANSWERS, "answered", "overtaken(turn, sent, body)", "heard(turn, sent, body)"),),
     ),
     Mutant(
         "revoked-before-committed", M, ("N-REC-04",), "",
