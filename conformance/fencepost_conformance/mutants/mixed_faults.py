@@ -48,7 +48,7 @@ CONVERSIONS = (
         "a downgrade assigns members their targets rather than what they hold",
         (
             Replacement(
-                DOWNGRADE, "_share",
+                DOWNGRADE, "share_of",
                 "held, going = member.assigned, member.revoking",
                 "held, going = group.target.get(heir_of, NO_SHARE), NO_SHARE",
             ),
@@ -78,19 +78,19 @@ CONVERSIONS = (
     Mutant(
         "parked-forgotten-by-the-upgrade", X, ("X-UP-03",), "",
         "who waits in a join or sync phase is not answered when the group is converted",
-        (Replacement(UPGRADE, "accepted", "_answer_parked(step, group)", "pass"),),
+        (Replacement(UPGRADE, "accepted", "answer_parked(step, group)", "pass"),),
     ),
     Mutant(
         "converted-are-not-watched", X, ("X-UP-08",), "",
         "converted members have no session timers",
-        (Replacement(UPGRADE, "accepted", "_watch(step, group)", "pass"),),
+        (Replacement(UPGRADE, "accepted", "watch(step, group)", "pass"),),
     ),
     Mutant(
         "upgrade-begins-at-the-first-epoch", X, ("X-UP-04",), "",
         "a converted group does not go on from its generation",
         (
             Replacement(
-                UPGRADE, "upgraded",
+                UPGRADE, "converted",
                 "in_order = texts(group.members)",
                 "group = group._replace(generation=1)\nin_order = texts(group.members)",
             ),

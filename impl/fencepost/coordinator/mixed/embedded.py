@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from fencepost.protocol.consumer_messages import TopicPartitions
-from fencepost.protocol.embedded import encode_topics, version_of
+from fencepost.protocol.embedded import decode_subscription, encode_topics, version_of
+from fencepost.protocol.messages import Protocol
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from ..consumer.group import Share
 from ..consumer.records import share_rows
+from ..kernel.step import Step
 from ..kernel.topics import TopicImage
 
 
 def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> Share:
-    """Of a topic that is listed twice the last row counts; one without partitions stays (X-UP-05)."""
+    """The share that an assignment names. Of a topic that is listed twice the last row counts; one without partitions
+    stays (X-UP-05)."""
     found: dict[bytes, tuple[int, ...]] = {}
     for name, numbers in rows:
         if name in topics.by_name:
@@ -25,7 +29,16 @@ def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> S
     return found
 
 
+@varies
+def require_readable(step: Step, protocols: Iterable[Protocol]) -> None:
+    """See that the metadata of each protocol of a member can be read: a downgrade may need any of it, a SyncGroup that
+    of the first one (X-DOWN-09, X-SYNC-07). Raises ``SchemaError``."""
+    for protocol in protocols:
+        decode_subscription(protocol.metadata)
+
+
 def owned_rows(partitions: Iterable[TopicPartition], topics: TopicImage) -> tuple[TopicPartitions, ...]:
+    """What a member says that it owns, as rows by topic id."""
     found: dict[str, list[int]] = {}
     for name, number in partitions:
         found.setdefault(name, []).append(number)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.hash_order import texts
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.embedded import (
     PROTOCOL_TYPE,
-    LengthError,
     SchemaError,
     Subscription,
     decode_subscription,
@@ -20,18 +19,19 @@ from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..classic import access, membership
 from ..classic import records as classic_records
 from ..classic.draft import GroupDraft
 from ..classic.group import ClassicGroup, Member
-from ..consumer import records, topics
+from ..consumer import metadata, records, topics
 from ..consumer.group import ConsumerGroup, ConsumerMember, Share, held
 from ..kernel.errors import InternalError, Refused
 from ..kernel.replay import Replay
 from ..kernel.step import Step
 from . import claims
-from .embedded import assigned
+from .embedded import assigned, require_readable
 
 
 def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
@@ -39,27 +39,36 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
 
     X-UP-01…08, F-ORD-08, INV-CONV-01. Raises ``Refused`` and ``InternalError``.
     """
-    settings, profile = step.settings, step.profile
+    settings = step.settings
     if (
         not settings.group_consumer_migration_policy.upgrades
         or group.protocol_type != PROTOCOL_TYPE
         or len(group.members) > settings.group_consumer_max_size
     ):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
-    if not profile.fault_upgrade_without_protocol and any(
-        member.metadata(group.protocol_name) is None for member in group.members.values()
-    ):
-        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # X-UP-07 mended
-    if profile.fault_upgrade_answers_before_checks:
-        _answer_parked(step, group)
+    require_protocol(step, group)
+    return converted(step, group, written)
+
+
+@varies
+def require_protocol(step: Step, group: ClassicGroup) -> None:
+    """In its first rebalance a group has no protocol by which to read what its members subscribe to: who wants in tries
+    again (X-UP-07). Raises ``Refused``."""
+    if any(member.metadata(group.protocol_name) is None for member in group.members.values()):
+        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+@varies
+def converted(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
+    """The group as records say it, made of what the members' bytes say (X-UP-04…06, X-UP-10).
+
+    Raises ``Refused``, ``InternalError``."""
     in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     said = _records(step, group, members)
     work = Replay({}, step.quirks, step.incarnations, step.appliers)
     for record in said:
         work.apply(record)
-    if profile.fault_upgrade_answers_before_checks:
-        _watch(step, group)
     written += [classic_records.tombstone(group.group_id), *said]
     result = work.groups()[group.group_id]
     assert isinstance(result, ConsumerGroup)
@@ -72,21 +81,25 @@ def _under_way(step: Step, group_id: str) -> ClassicGroup | None:
     return group if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY else None
 
 
+@varies
 def must_bump(step: Step, group_id: str) -> bool:
-    """X-UP-15, LIV-16 mended: who was in the middle of a rebalance gets one."""
-    return _under_way(step, group_id) is not None and not step.profile.fault_upgrade_without_bump
+    """Whether the request upgrades a group: it may have been in the middle of a rebalance, and gets one in its new kind
+    (X-UP-15, LIV-16)."""
+    return _under_way(step, group_id) is not None
 
 
+@varies
 def accepted(step: Step, group_id: str) -> None:
-    """No check is left: now tell those that wait (X-UP-03, X-UP-09 mended)."""
+    """No check is left: now those are told that wait (X-UP-03, X-UP-09)."""
     group = _under_way(step, group_id)
-    if group is not None and not step.profile.fault_upgrade_answers_before_checks:
-        _answer_parked(step, group)
-        _watch(step, group)
+    if group is not None:
+        answer_parked(step, group)
+        watch(step, group)
 
 
-def _answer_parked(step: Step, group: ClassicGroup) -> None:
-    """X-UP-03; a later failure does not take it back (M-HB-13)."""
+def answer_parked(step: Step, group: ClassicGroup) -> None:
+    """Whoever waits in the classic group is told to join again; a later failure does not take that back (X-UP-03,
+    M-HB-13)."""
     draft = GroupDraft(group)
     error = ErrorCode.REBALANCE_IN_PROGRESS
     for member in list(draft.members.values()):
@@ -95,8 +108,8 @@ def _answer_parked(step: Step, group: ClassicGroup) -> None:
     access.keep(step, draft)
 
 
-def _watch(step: Step, group: ClassicGroup) -> None:
-    """X-UP-08."""
+def watch(step: Step, group: ClassicGroup) -> None:
+    """The members have the session timers of a consumer group (X-UP-08)."""
     for member in group.members.values():
         step.set_timer(
             TimerKey(TimerKind.CONSUMER_SESSION, group.group_id, member.member_id),
@@ -104,7 +117,7 @@ def _watch(step: Step, group: ClassicGroup) -> None:
         )
 
 
-class _Read(NamedTuple):
+class ReadMember(NamedTuple):
     """A member, and what its bytes say: its assignment, and its subscription for the selected protocol."""
 
     member: Member
@@ -113,8 +126,8 @@ class _Read(NamedTuple):
 
 
 def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[ConsumerMember]:
-    """X-UP-05."""
-    found: list[_Read] = []
+    """The members as a consumer group has them. Raises ``Refused``, ``InternalError`` (X-UP-05, X-UP-06)."""
+    found: list[ReadMember] = []
     taken: set[tuple[bytes, int]] = set()
     for member in members:
         found.append(_read(step, group, member))
@@ -122,37 +135,47 @@ def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[Con
         if not taken.isdisjoint(share):
             raise InternalError  # two members have one partition (M-PE-02), told before what a later one is refused for
         taken |= share
-    shares: Mapping[str, Share] = {each.member.member_id: each.share for each in found}
-    if not step.profile.fault_upgrade_overlooks_owned:
-        subscriptions = {each.member.member_id: each.subscription for each in found}
-        shares = claims.taken_over(shares, subscriptions, step.topics)
+    shares = shares_of(step, found)
     return [_member(step, group, each, shares[each.member.member_id]) for each in found]
 
 
-def _read(step: Step, group: ClassicGroup, member: Member) -> _Read:
-    """X-UP-06; Kafka does not foresee a member without metadata (X-UP-07), nor before 4.4 such a length (V-124)."""
-    data = member.metadata(group.protocol_name)
+@varies
+def shares_of(step: Step, found: Sequence[ReadMember]) -> Mapping[str, Share]:
+    """What the members have, by member id: what they are assigned, and what cooperative ones still own (X-UP-05)."""
+    shares = {each.member.member_id: each.share for each in found}
+    return claims.taken_over(shares, {each.member.member_id: each.subscription for each in found}, step.topics)
+
+
+def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
+    """What the bytes of a member say. Raises ``Refused`` if they are unreadable or hold user data (X-UP-06)."""
     try:
         rows, user_data = decode_topics(member.assignment) if member.assignment else ([], None)
         if user_data:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
-        if data is None:
-            raise InternalError
-        subscription = decode_subscription(data)
-        if not step.profile.fault_downgrade_reads_unread_metadata:
-            for protocol in member.protocols:
-                decode_subscription(protocol.metadata)  # X-DOWN-09, X-SYNC-07 mended
+        subscription = decode_subscription(selected_metadata(step, group, member))
+        require_readable(step, member.protocols)
     except SchemaError as broken:
-        if isinstance(broken, LengthError) and step.profile.fault_bad_subscription_is_thrown:
-            raise InternalError from None
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None
-    return _Read(member, assigned(rows, step.topics), subscription)
+        raise unreadable(step, broken) from None
+    return ReadMember(member, assigned(rows, step.topics), subscription)
 
 
-def _member(step: Step, group: ClassicGroup, read: _Read, share: Share) -> ConsumerMember:
-    """X-UP-05."""
+@varies
+def selected_metadata(step: Step, group: ClassicGroup, member: Member) -> bytes:
+    """What the member says by the protocol of the group; there is one by now (X-UP-07)."""
+    said = member.metadata(group.protocol_name)
+    assert said is not None
+    return said
+
+
+@varies
+def unreadable(step: Step, broken: SchemaError) -> Refused | InternalError:
+    """How an upgrade fails on bytes that nobody can read (X-UP-06)."""
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> ConsumerMember:
+    """A classic member as a member of the consumer group: in step with it, at the generation that it had (X-UP-05)."""
     member, subscription = read.member, read.subscription
-    known = 0 if step.profile.old_no_assignment_epochs else group.generation
     return ConsumerMember(
         member.member_id,
         member.instance_id,
@@ -164,22 +187,25 @@ def _member(step: Step, group: ClassicGroup, read: _Read, share: Share) -> Consu
         classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
         epoch=group.generation,
         previous_epoch=group.generation,
-        assigned=held(share.items(), known),
+        assigned=held(share.items(), assigned_at(step, group)),
     )
 
 
+@varies
+def assigned_at(step: Step, group: ClassicGroup) -> int:
+    """The assignment epoch of what a converted member has (X-UP-05)."""
+    return group.generation
+
+
 def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> list[Record]:
-    """X-UP-10, without the tombstone of the classic group."""
+    """All that the log is to know of the group, but for the tombstone of the classic one (X-UP-10)."""
     name, generation = group.group_id, group.generation
     names = frozenset[str]().union(*(member.topic_names for member in members))
-    if step.profile.old_partition_metadata:
-        before, metadata_hash = [records.partition_metadata(name, topics.metadata_rows(step.topics, names))], 0
-    else:
-        before, metadata_hash = [], topics.metadata_hash(step.functions.hash64, step.topics, names)
+    facts = topics_as_known(step, name, names)
     return [
         *(records.member_metadata(name, member) for member in members),
-        *before,
-        records.group_epoch(name, generation, metadata_hash),
+        *facts.before,
+        records.group_epoch(name, generation, facts.hash),
         *(
             records.target_member(
                 name, member.member_id, {topic_id: tuple(each) for topic_id, each in member.assigned.items()}
@@ -189,3 +215,9 @@ def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> 
         records.target_epoch(name, generation, records.NO_TIMESTAMP),
         *(records.current_assignment(step, name, member) for member in members),
     ]
+
+
+@varies
+def topics_as_known(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
+    """What the group begins with knowing of its topics (X-UP-10, M-META-07)."""
+    return metadata.Facts(topics.metadata_hash(step.functions.hash64, step.topics, names), True, [])
