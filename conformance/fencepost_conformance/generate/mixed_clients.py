@@ -20,14 +20,13 @@ from fencepost.protocol.embedded import (
     Subscription,
     decode_assignment,
     encode_assignment,
-    encode_subscription,
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol, RequestBody, ResponseBody
 from fencepost.protocol.partitions import TopicPartition
 
 from .clients import Client
-from .plan import ClientPlan
+from .plan import ClientPlan, encoded
 
 _COOPERATIVE = "cooperative-sticky"
 _VERSIONS = (0, 1, 1, 2, 3, 3, 3)
@@ -92,9 +91,7 @@ class MixedClient(Client):
                 owned = owned[1:]
             case Told.MORE:
                 owned = tuple(dict.fromkeys((*owned, *self._all())))
-        return Protocol(
-            name, encode_subscription(Subscription(self.plan.topics, user_data, owned, generation), self.version)
-        )
+        return Protocol(name, encoded(Subscription(self.plan.topics, user_data, owned, generation), self.version))
 
     def _all(self) -> list[TopicPartition]:
         return [TopicPartition(topic, each) for topic in self.plan.topics for each in range(self.sizes.get(topic, 0))]

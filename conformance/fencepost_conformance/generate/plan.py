@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from random import Random
 
-from fencepost.member.consumer_protocol import Subscription, encode_subscription
+from fencepost.protocol.embedded import HIGHEST_VERSION, Subscription, encode_subscription
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.settings import Settings
 
@@ -183,5 +184,11 @@ def offered(plan: ClientPlan, round_: int, owned: bytes = b"") -> tuple[Protocol
     if plan.protocol_type != "consumer":
         return tuple(Protocol(name, b"%s %d" % (name.encode(), round_)) for name in plan.protocols)
     user_data = round_.to_bytes(4, "big") + owned if round_ else None
-    metadata = encode_subscription(Subscription(plan.topics, user_data))
-    return tuple(Protocol(name, metadata) for name in plan.protocols)
+    metadata = encoded(Subscription(plan.topics, user_data))
+    return tuple([Protocol(name, metadata) for name in plan.protocols])
+
+
+@lru_cache(maxsize=1 << 12)
+def encoded(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
+    """A client says the same at most of its joins."""
+    return encode_subscription(subscription, version)

@@ -49,14 +49,15 @@ class Examined:
 class Checker:
     """Checks traces for one job; holds the job's target (a JVM, if it is Kafka) until ``close``.
 
-    ``target``: what its name means, where this machine is not the one to look that up.
+    ``target``: what its name means, where this machine is not the one to look that up. ``kafka``: the JVM to use, if
+    one of that target is there already.
     """
 
-    def __init__(self, job: Job, target: TargetName | None = None) -> None:
+    def __init__(self, job: Job, target: TargetName | None = None, kafka: KafkaJvm | None = None) -> None:
         self._job = job
         self.profile = PROFILES[job.profile]
         target = target or parse_target(job.target)
-        self._kafka = KafkaJvm(target.build) if target.kind == "kafka" else None
+        self.kafka = kafka or (KafkaJvm(target.build) if target.kind == "kafka" else None)
         self._broken = 0  #: in a row
 
     def check(self, seeds: Sequence[int]) -> list[Row]:
@@ -80,17 +81,17 @@ class Checker:
 
     def examine(self, traces: Sequence[Generated]) -> list[Examined]:
         """What becomes of each trace, in order. Raises ``NoStart``."""
-        if self._kafka is None:
+        if self.kafka is None:
             return [self._examine(trace, None) for trace in traces]
-        others = self._kafka.run_each([(trace.settings, trace.events) for trace in traces])
+        others = self.kafka.run_each([(trace.settings, trace.events) for trace in traces])
         return [
             _not_run(other) if isinstance(other, ProcessFault) else self._examine(trace, other)
             for trace, other in zip(traces, others, strict=True)
         ]
 
     def close(self) -> None:
-        if self._kafka is not None:
-            self._kafka.close()
+        if self.kafka is not None:
+            self.kafka.close()
 
     def _examine(self, trace: Generated, other: Sequence[Observation] | None) -> Examined:
         ours: Sequence[Observation] = trace.observations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from ..cluster import needs
@@ -18,7 +19,7 @@ from ..jvm.process import ProcessFault, in_a_line
 from ..nearest import unknown
 from ..targets.registry import TargetName, parse_target
 from ..wire.settings import spelled
-from .local import run_local
+from .local import Crew, run_local
 from .plan import Plan
 from .summary import Summary
 
@@ -30,7 +31,9 @@ _DELAY_MS = 500
 Engine = Callable[[Plan, int, Path | None, Callable[[int], None]], Summary]
 
 
-def _local(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], None]) -> Summary:
+def _local(
+    plan: Plan, workers: int, out: Path | None, advance: Callable[[int], None], crew: Crew | None = None
+) -> Summary:
     target = parse_target(plan.job.target)
     if target.kind == "broker":
         return _broker(plan, target, advance)
@@ -39,7 +42,7 @@ def _local(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
     summary = Summary(plan.job)
     with interruptible() as cut:
         try:
-            for rows in run_local(plan, workers):
+            for rows in run_local(plan, workers) if crew is None else crew.run(plan, workers):
                 summary.add_all(rows)
                 advance(len(rows))
         except ProcessFault as fault:
@@ -120,4 +123,5 @@ def opened(name: str, target: TargetName, place: Place, rows: str | None) -> Ite
         return
     if rows is not None:
         raise CannotRun("--rows needs --engine spark; the local engine keeps none")
-    yield ENGINES[name]
+    with Crew() as crew:
+        yield partial(_local, crew=crew)

@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from functools import partial
+from types import TracebackType
+from typing import Self
 
 from ..processes import worker_processes
-from .check import Checker
 from .job import Job, Row
+from .kept import close_kept, kept_checker
 from .plan import Plan
 
-_checkers: dict[Job, Checker] = {}
+
+class Crew:
+    """The processes that run one plan after the other. What each of them holds, a JVM above all, it starts once."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._size = 0
+        self._open = ExitStack()
+
+    def run(self, plan: Plan, workers: int) -> Iterator[list[Row]]:
+        """The rows of each chunk, in order of seeds. Raises ``CannotRun`` if a worker was ended from outside."""
+        chunks = plan.chunks(range(plan.first, plan.first + plan.count))
+        size = min(workers, len(chunks))
+        if size < 2:
+            for chunk in chunks:
+                yield _check(plan.job, chunk)
+            return
+        try:
+            yield from self._of(size).map(partial(_check, plan.job), chunks)
+        except BaseException:  # nobody asks for more, too: whatever they are at, they are ended
+            self.__exit__(*sys.exc_info())
+            raise
+
+    def _of(self, size: int) -> ProcessPoolExecutor:
+        if self._pool is None or self._size != size:
+            self._open.close()
+            self._pool, self._size = self._open.enter_context(worker_processes(size)), size
+        return self._pool
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        close_kept()
+        self._pool = None
+        self._open.pop_all().__exit__(kind, value, at)
 
 
 def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
-    """The rows of each chunk, in order of seeds. Raises ``CannotRun`` if a worker was ended from outside."""
-    chunks = plan.chunks(range(plan.first, plan.first + plan.count))
-    if workers < 2 or len(chunks) < 2:
-        checker = Checker(plan.job)
-        try:
-            for chunk in chunks:
-                yield checker.check(chunk)
-        finally:
-            checker.close()
-        return
-    with worker_processes(min(workers, len(chunks))) as pool:
-        yield from pool.map(partial(_check, plan.job), chunks)
+    """One plan by a crew of its own; as ``Crew.run``."""
+    with Crew() as crew:
+        yield from crew.run(plan, workers)
 
 
 def _check(job: Job, chunk: range) -> list[Row]:
-    """In a worker, which keeps its checker (and with it its JVM) as long as it lives."""
-    if job not in _checkers:
-        _checkers[job] = Checker(job)
-    return _checkers[job].check(chunk)
+    return kept_checker(job).check(chunk)

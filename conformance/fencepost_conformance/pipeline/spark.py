@@ -24,8 +24,8 @@ from ..coverage import catalogue
 from ..interruption import INTERRUPTED, interruptible
 from ..jvm.process import NoStart, ProcessFault
 from ..targets.registry import TargetName, parse_target
-from .check import Checker
-from .job import Job, Row, Verdict
+from .job import Row, Verdict
+from .kept import kept_checker
 from .plan import Plan, claim
 from .summary import KEPT, FailureGroup, Summary
 
@@ -127,9 +127,6 @@ def _tasks(session: SparkSession, plan: Plan, seeds: range) -> int:
     return min(len(plan.chunks(seeds)), session.sparkContext.defaultParallelism * _TASKS)
 
 
-_checkers: dict[Job, Checker] = {}
-
-
 def _worker(
     plan: Plan, seeds: range, kit: Kit, target: TargetName
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -143,13 +140,6 @@ def _worker(
                 yield as_arrow(checker.check(plan.chunk_of(seeds, number)))
 
     return check
-
-
-def kept_checker(job: Job, target: TargetName) -> Checker:
-    """This process's checker of the job. It lives as long as the worker, which ends its JVM with it."""
-    if job not in _checkers:
-        _checkers[job] = Checker(job, target)
-    return _checkers[job]
 
 
 def as_arrow(rows: list[Row]) -> pa.RecordBatch:

@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[3]
         ("mutants nonsense", "see fencepost mutants --list"),
         ("rules ZZ", "no rule 'ZZ', nor one that starts so"),
         ("diagram nonsense", "no machine 'nonsense'; there are classic-group"),
-        ("bench nonsense", "no benchmark 'nonsense'; there are steps"),
+        ("bench nonsense", "no benchmark 'nonsense'; there are core"),
     ],
 )
 def test_it_is_told_in_the_last_line(words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from fencepost_conformance.cluster.folder import LocalFolder
 from fencepost_conformance.cluster.session import cause
 from fencepost_conformance.console import CannotRun
+from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.local import run_local
+from fencepost_conformance.pipeline.kept import close_kept, kept_checker
+from fencepost_conformance.pipeline.local import Crew, run_local
 from fencepost_conformance.pipeline.plan import Plan, claim
 
 JOB = Job("core", "kafka-4.3", 40)
@@ -56,3 +59,27 @@ def test_the_cause_of_a_spark_error_is_one_line() -> None:
     assert cause(Exception(of_java)) == "c.D: the root"
     assert cause(Exception(of_java.partition("Caused")[0])) == "org.apache.X: Job aborted"
     assert cause(Exception()) == "Exception"
+
+
+def test_the_processes_of_a_command_serve_one_plan_after_the_other() -> None:
+    plans = [Plan(Job("core", "kafka-4.3", 10, False, protocol), 0, 6, chunk=2) for protocol in GroupProtocol]
+    seen = []
+    with Crew() as crew:
+        for plan in plans:
+            rows = [row for rows in crew.run(plan, 2) for row in rows]
+            assert rows == [row for rows in run_local(plan, 1) for row in rows]
+            seen.append({child.pid for child in active_children()})
+    assert len(seen[0]) == 2
+    assert seen == [seen[0]] * 3
+    assert not {child.pid for child in active_children()} & seen[0]
+
+
+def test_one_jvm_serves_all_jobs_of_a_target() -> None:
+    of_one = [Job("kafka:4.3.1", profile, 10) for profile in ("kafka-4.3", "intended")]
+    try:
+        one, same, other = (kept_checker(job).kafka for job in (*of_one, Job("kafka:4.4.0", "kafka-4.4", 10)))
+        assert one is not None
+        assert one is same
+        assert one is not other
+    finally:
+        close_kept()
