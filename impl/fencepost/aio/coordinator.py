@@ -184,21 +184,27 @@ class GroupCoordinator:
         return await self._ask(m.JoinGroupResponse, body, client_id, client_host)
 
     async def sync(self, body: m.SyncGroupRequest) -> m.SyncGroupResponse:
+        """Answers with the member's share once the leader's assignment is in the log."""
         return await self._ask(m.SyncGroupResponse, body)
 
     async def heartbeat(self, body: m.HeartbeatRequest) -> m.HeartbeatResponse:
+        """Says whether the member is still in its generation, and keeps its session."""
         return await self._ask(m.HeartbeatResponse, body)
 
     async def leave(self, body: m.LeaveGroupRequest) -> m.LeaveGroupResponse:
+        """Takes members out of a classic group, with a code for each."""
         return await self._ask(m.LeaveGroupResponse, body)
 
     async def describe(self, body: m.DescribeGroupsRequest) -> m.DescribeGroupsResponse:
+        """What classic groups are like, and their members."""
         return await self._ask(m.DescribeGroupsResponse, body)
 
     async def list_groups(self, body: m.ListGroupsRequest) -> m.ListGroupsResponse:
+        """The groups of this coordinator, filtered by state, type and protocol type."""
         return await self._ask(m.ListGroupsResponse, body)
 
     async def delete(self, body: m.DeleteGroupsRequest) -> m.DeleteGroupsResponse:
+        """Deletes groups that are empty, with a code for each."""
         return await self._ask(m.DeleteGroupsResponse, body)
 
     async def consumer_heartbeat(
@@ -209,6 +215,7 @@ class GroupCoordinator:
         return await self._ask(c.ConsumerGroupHeartbeatResponse, body, client_id, client_host)
 
     async def consumer_describe(self, body: c.ConsumerGroupDescribeRequest) -> c.ConsumerGroupDescribeResponse:
+        """What consumer groups are like, by member: its assignment, and its target."""
         return await self._ask(c.ConsumerGroupDescribeResponse, body)
 
     async def _ask(

@@ -29,7 +29,8 @@ class Progress(Enum):
 
 
 def prepare(turn: Turn) -> Progress:
-    """K-CB-01…04."""
+    """Before a rejoin: commit if so configured, then have the application give up what the protocol says
+    (K-CB-01…04)."""
     if not _commit_over(turn):
         return Progress.LATER
     member = turn.member
@@ -110,7 +111,8 @@ def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
 
 
 def complete(turn: Turn, data: bytes) -> Progress:
-    """K-CB-05, K-CB-06, in the order of K-CB-13. The join counts as done when this ends with ``OVER``."""
+    """A join that succeeded: the new assignment is taken over and told to the application (K-CB-05, K-CB-06, in the
+    order of K-CB-13). The join counts as done when this ends with ``OVER``."""
     member = turn.member
     if leading.by_name(member.assignors, member.generation.protocol_name) is None:
         return _unusable(turn, f"the coordinator selected the unknown protocol {member.generation.protocol_name!r}")

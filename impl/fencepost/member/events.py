@@ -40,6 +40,8 @@ class CommitResult(Enum):
 
 
 class MemberTimer(Enum):
+    """What a member wants to be woken for."""
+
     HEARTBEAT = "heartbeat"  #: the next heartbeat is due
     SESSION = "session"  #: no good heartbeat for a session timeout (K-HB-02)
     POLL = "poll"  #: no poll for a poll interval (K-HB-03)
@@ -77,22 +79,30 @@ class SubscribeRegex:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
+    """The application subscribes to nothing any more."""
+
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class EnforceRebalance:
+    """The application asks for a rebalance."""
+
     at_ms: int
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
+    """The application polls."""
+
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
+    """The application closes its consumer; nothing comes after it."""
+
     at_ms: int
     option: CloseOption = CloseOption.DEFAULT
 
@@ -136,6 +146,8 @@ class CoordinatorLost:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorFound:
+    """The look-up has an answer: the node to ask from now on."""
+
     at_ms: int
     _: KW_ONLY
     node: int
@@ -256,6 +268,8 @@ class Listener:
 
 
 class FailureKind(Enum):
+    """Why a call throws."""
+
     ANSWER = "answer"  #: a fatal error code
     UNEXPECTED = "unexpected"  #: a code that the request does not know (Kafka's KafkaException)
     LISTENER = "listener"  #: the rebalance listener threw (K-CB-09)
@@ -289,6 +303,8 @@ class SetMemberTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelMemberTimer:
+    """Forget this timer."""
+
     timer: MemberTimer
 
 

@@ -30,7 +30,7 @@ def enable(turn: Turn) -> None:
 
 
 def have_turn(turn: Turn) -> None:
-    """K-HB-02: the first thing that applies, until nothing is due."""
+    """The heartbeat thread does the first thing that applies, until nothing is due (K-HB-02)."""
     if turn.member.thread.enabled and not thread_works(turn.member):
         turn.member = turn.member._replace(
             thread=replace(turn.member.thread, enabled=False)

@@ -19,6 +19,7 @@ from .turn import Turn
 
 
 def poll(turn: Turn) -> None:
+    """The application polls: join if need be, and tell it what has come of joins (K-POLL-01)."""
     leading.take_in_metadata(turn)  # K-POLL-01, 1
     if not turn.member.subscription.subscribed:
         turn.returns()
@@ -57,7 +58,8 @@ def _coordinator_known(turn: Turn) -> bool:
 
 
 def rejoin_needed_or_pending(turn: Turn) -> bool:
-    """K-JOIN-18: the order is that of K-JOIN-02, K-JOIN-03, K-JOIN-01; a reason that was given before stays."""
+    """Whether the member must join again (K-JOIN-18): the order is that of K-JOIN-02, K-JOIN-03, K-JOIN-01; a reason
+    that was given before stays."""
     member = turn.member
     if not member.subscription.subscribed:
         return False

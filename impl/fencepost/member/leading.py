@@ -126,6 +126,7 @@ def _fail(turn: Turn, cause: str, text: str) -> None:
 
 
 def by_name(assignors: tuple[Assignor, ...], name: str | None) -> Assignor | None:
+    """The assignor of this name, None if the member has none."""
     return next((assignor for assignor in assignors if assignor.name == name), None)
 
 

@@ -10,8 +10,8 @@ from .turn import Turn
 
 
 def leave(turn: Turn, option: CloseOption, reason: str) -> None:
-    """K-LEAVE-01: tell the coordinator if it is known and this kind of member does (C-LEAVE-26); forget the generation
-    anyway."""
+    """Tell the coordinator if it is known and this kind of member does (C-LEAVE-26, K-LEAVE-01), and forget the
+    generation."""
     member = turn.member
     dynamic = member.settings.group_instance_id is None
     asked = option is CloseOption.LEAVE_GROUP or (option is CloseOption.DEFAULT and dynamic)  # K-LEAVE-03, K-LEAVE-05
@@ -22,6 +22,7 @@ def leave(turn: Turn, option: CloseOption, reason: str) -> None:
 
 
 def unsubscribe(turn: Turn) -> None:
+    """The application wants nothing any more: its partitions are revoked, then the member leaves."""
     if not _give_up(turn, Waiting(Stage.UNSUBSCRIBE)):
         unsubscribed(turn, None)
 
@@ -38,7 +39,8 @@ def unsubscribed(turn: Turn, error: str | None) -> None:
 
 
 def close(turn: Turn, option: CloseOption) -> None:
-    """K-LEAVE-04. Step 6, waiting for the last answers, is the driver's: it may drop the member when it likes."""
+    """The last call: commit, revoke, leave (K-LEAVE-04). Step 6, waiting for the last answers, is the driver's: it may
+    drop the member when it likes."""
     member = turn.member
     turn.member = turn.member._replace(closed=True)
     owned = member.subscription.owned
@@ -63,6 +65,7 @@ def committed(turn: Turn, option: CloseOption) -> None:
 
 
 def closed(turn: Turn, option: CloseOption, error: str | None) -> None:
+    """The application was told; the member leaves, and its close returns."""
     turn.member = turn.member._replace(subscription=turn.member.subscription.assign(()))
     if error is not None:
         turn.returns(Failure(FailureKind.LISTENER, text=error))

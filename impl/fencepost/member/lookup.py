@@ -35,13 +35,15 @@ def start(turn: AnyTurn[M]) -> None:
 
 
 def found(turn: Turn, node: int) -> None:
+    """The coordinator is this node."""
     turn.member = turn.member._replace(coordinator=Coordinator(node=node))
     turn.drop_deadline(MemberTimer.LOOKUP)
     turn.set_deadline(MemberTimer.SESSION, turn.member.settings.session_timeout_ms)  # K-HB-02
 
 
 def failed(turn: Turn, error: ErrorCode | None) -> None:
-    """K-FIND-01: a retriable failure waits and refreshes metadata, a fatal one is thrown by the next poll."""
+    """The look-up failed: a retriable failure waits and refreshes metadata, a fatal one is thrown by the next poll
+    (K-FIND-01)."""
     coordinator = replace(turn.member.coordinator, looking_up=False)
     if error is not None and error not in RETRIABLE:
         turn.member = turn.member._replace(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))

@@ -31,7 +31,7 @@ def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None 
 
 
 def send_join(turn: Turn) -> None:
-    """K-ST-10: the first join (C-REJ-01) and every later one. The subscription told is remembered (K-JOIN-03)."""
+    """Ask to join, for the first time (K-ST-10, C-REJ-01) or again. The subscription told is remembered (K-JOIN-03)."""
     turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
     member = turn.member
     if member.coordinator.node is None:  # forgotten while the listener ran
@@ -92,6 +92,7 @@ def send_sync(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
 
 
 def send_heartbeat(turn: Turn) -> None:
+    """Tell the coordinator that the member is there, in its generation."""
     member = turn.member
     body = HeartbeatRequest(
         member.settings.group_id,
@@ -103,7 +104,7 @@ def send_heartbeat(turn: Turn) -> None:
 
 
 def send_leave(turn: Turn, reason: str) -> None:
-    """K-LEAVE-01: one entry, without instance id."""
+    """Tell the coordinator that the member goes: one entry, without instance id (K-LEAVE-01)."""
     member = turn.member
     entry = LeaveGroupMember(member.generation.member_id, reason=reason[:255])
     _send(turn, SentKind.LEAVE, LeaveGroupRequest(member.settings.group_id, (entry,)))

@@ -71,7 +71,8 @@ class MemberSettings(ClientSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings(ClientSettings):
-    """A KIP-848 member's; session timeout and heartbeat interval are the coordinator's (G-CFG-10, G-CFG-11).
+    """What a KIP-848 member configures; session timeout and heartbeat interval are the coordinator's (G-CFG-10,
+    G-CFG-11).
 
     ``listener``: the application has a rebalance listener. ``version``: of ConsumerGroupHeartbeat, the highest that the
     coordinator knows; 0 cannot carry a regular expression."""

@@ -21,7 +21,7 @@ from .subscription import Snapshot, SubscriptionState
 
 
 class MemberState(Enum):
-    """K-ST-01…04."""
+    """Where a classic member stands between joins (K-ST-01…04)."""
 
     UNJOINED = "Unjoined"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -49,6 +49,8 @@ class Generation:
 
 
 class SentKind(Enum):
+    """What a request without answer is."""
+
     JOIN = "join"
     SYNC = "sync"
     HEARTBEAT = "heartbeat"
@@ -142,7 +144,7 @@ class PrepareCommit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatThread:
-    """K-HB-01. ``failure`` is thrown by the next poll (K-HB-10)."""
+    """What the background does (K-HB-01). ``failure`` is thrown by the next poll (K-HB-10)."""
 
     exists: bool = False
     enabled: bool = False

@@ -77,6 +77,7 @@ class SubscriptionState:
         return replace(self, group_topics=topics)
 
     def watch_own(self) -> SubscriptionState:
+        """The group's topics are watched no more, its own are."""
         return replace(self, group_topics=frozenset())
 
     def assign(self, partitions: Iterable[TopicPartition]) -> SubscriptionState:
@@ -111,6 +112,7 @@ class Snapshot:
 
     @staticmethod
     def take(version: int, cluster: Mapping[str, Topic], watched: Iterable[str], rack: str | None) -> Snapshot:
+        """The watched topics as the cluster has them now, with racks if the member has one."""
         rows = []
         for name in sorted(watched):
             topic = cluster.get(name)
@@ -120,4 +122,5 @@ class Snapshot:
         return Snapshot(version, tuple(rows))
 
     def matches(self, other: Snapshot) -> bool:
+        """Whether nothing has changed since that would need a rebalance."""
         return self.version == other.version or self.topics == other.topics

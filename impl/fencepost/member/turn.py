@@ -40,6 +40,7 @@ THREAD_TIMERS = (MemberTimer.HEARTBEAT, MemberTimer.SESSION, MemberTimer.POLL)
 
 
 def thread_works(member: Member) -> bool:
+    """Whether the heartbeat thread sends heartbeats now (K-HB-02)."""
     thread = member.thread
     return thread.exists and thread.enabled and thread.failure is None and member.state.in_generation
 
@@ -109,6 +110,7 @@ class AnyTurn(Generic[M]):
         return self.member.settings.quirks
 
     def emit(self, command: Command) -> None:
+        """Ask the driver for this."""
         self.commands.append(command)
 
     def listen(self, call: Call, partitions: frozenset[TopicPartition]) -> None:
@@ -118,9 +120,11 @@ class AnyTurn(Generic[M]):
     # --- timers ---
 
     def set_deadline(self, timer: MemberTimer, delay_ms: int) -> None:
+        """Set a timer, or set it anew."""
         self.member = self.member._replace(deadlines={**self.member.deadlines, timer: self.now + delay_ms})
 
     def drop_deadline(self, timer: MemberTimer) -> None:
+        """The timer is not needed."""
         if timer in self.member.deadlines:
             self.member = self.member._replace(
                 deadlines={key: at for key, at in self.member.deadlines.items() if key is not timer}
@@ -153,10 +157,11 @@ class Turn(AnyTurn[Member]):
     # --- membership ---
 
     def request_rejoin(self, reason: str) -> None:
+        """The next poll joins again, and says why."""
         self.member = self.member._replace(rejoin_needed=True, rejoin_reason=reason[:255])  # K-ERR-17
 
     def reset(self, reason: str, *, keep_id: bool) -> None:
-        """K-ST-13: out of the generation, and join prepare runs again (K-ERR-15)."""
+        """The member is out of the generation, and join prepare runs again (K-ST-13, K-ERR-15)."""
         member_id = self.member.generation.member_id if keep_id else ""
         self.member = self.member._replace(
             state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True
@@ -178,5 +183,6 @@ class Turn(AnyTurn[Member]):
         self.listen(call, partitions)
 
     def returns(self, failure: Failure | None = None) -> None:
+        """The call of the application is over."""
         self.member = self.member._replace(waiting=None)
         self.emit(Returned(failure))

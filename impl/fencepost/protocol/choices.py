@@ -11,6 +11,8 @@ from typing import Protocol
 
 
 class Choices(Protocol):
+    """Answers to what the coordinator asks; each may be any of what it is offered."""
+
     def member_id(self, prefix: str) -> str:
         """A new member id; ``prefix`` is the instance id or client id (G-WIRE-28)."""
 

@@ -26,8 +26,9 @@ class TopicPartitions:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatRequest:
-    """ConsumerGroupHeartbeat v0–1 (G-WIRE-10, 40…46). None and a rebalance timeout of -1 mean "unchanged"; an empty
-    regex means "no regex". ``subscribed_topic_regex`` exists from v1 on."""
+    """A member joins, stays, changes its mind or leaves: ConsumerGroupHeartbeat v0–1 (G-WIRE-10, 40…46). None and a
+    rebalance timeout of -1 mean "unchanged"; an empty regex means "no regex". ``subscribed_topic_regex`` exists from v1
+    on."""
 
     group_id: str
     _: KW_ONLY
@@ -44,8 +45,8 @@ class ConsumerGroupHeartbeatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatResponse:
-    """The answer (G-WIRE-47). ``assignment`` None: no change; empty: own nothing. The words of ``error_message`` are
-    the coordinator's own."""
+    """What the member is to have (G-WIRE-47). ``assignment`` None: no change; empty: own nothing. The words of
+    ``error_message`` are the coordinator's own."""
 
     error_code: ErrorCode
     _: KW_ONLY
@@ -58,7 +59,7 @@ class ConsumerGroupHeartbeatResponse:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeRequest:
-    """ConsumerGroupDescribe v0–1 (G-WIRE-11)."""
+    """Asks for consumer groups in full: ConsumerGroupDescribe v0–1 (G-WIRE-11)."""
 
     group_ids: tuple[str, ...]
 
@@ -74,7 +75,8 @@ class NamedTopicPartitions:
 
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerMember:
-    """One member (M-DESC-01). ``member_type``: 0 classic, 1 consumer; -1 below v1, which does not carry it."""
+    """A member as it is described (M-DESC-01). ``member_type``: 0 classic, 1 consumer; -1 below v1, which does not
+    carry it."""
 
     member_id: str
     _: KW_ONLY
@@ -92,6 +94,8 @@ class DescribedConsumerMember:
 
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerGroup:
+    """A group as it is described; with an error the rest is empty."""
+
     error_code: ErrorCode
     _: KW_ONLY
     group_id: str
@@ -105,4 +109,6 @@ class DescribedConsumerGroup:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeResponse:
+    """The groups in the order in which they were asked for."""
+
     groups: tuple[DescribedConsumerGroup, ...]

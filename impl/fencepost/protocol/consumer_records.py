@@ -14,7 +14,7 @@ from .messages import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMetadataKey:
-    """Type 3, "GroupEpoch" (F-REC-03)."""
+    """Key of the group epoch: type 3, "GroupEpoch" (F-REC-03)."""
 
     group: str
 
@@ -30,13 +30,15 @@ class ConsumerGroupMetadataValue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupPartitionMetadataKey:
-    """Type 4, "PartitionMetadata" (F-REC-04)."""
+    """Key of the subscribed topics' metadata: type 4, "PartitionMetadata" (F-REC-04)."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
+    """What the coordinator knew of a topic when it computed an assignment."""
+
     topic_id: bytes
     topic_name: str
     num_partitions: int
@@ -51,7 +53,7 @@ class ConsumerGroupPartitionMetadataValue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMemberMetadataKey:
-    """Type 5, "MemberMetadata" (F-REC-05)."""
+    """Key of what a member tells of itself: type 5, "MemberMetadata" (F-REC-05)."""
 
     group: str
     member_id: str
@@ -67,7 +69,7 @@ class ClassicMemberMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMemberMetadataValue:
-    """F-REC-13. An unset regex is written ``""``."""
+    """What a member tells of itself (F-REC-13). An unset regex is written ``""``."""
 
     instance_id: str | None
     rack_id: str | None
@@ -82,7 +84,7 @@ class ConsumerGroupMemberMetadataValue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMetadataKey:
-    """Type 6, "TargetEpoch" (F-REC-06)."""
+    """Key of the target's epoch: type 6, "TargetEpoch" (F-REC-06)."""
 
     group: str
 
@@ -98,7 +100,7 @@ class ConsumerGroupTargetAssignmentMetadataValue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMemberKey:
-    """Type 7, "TargetMember" (F-REC-07)."""
+    """Key of a member's target: type 7, "TargetMember" (F-REC-07)."""
 
     group: str
     member_id: str
@@ -106,12 +108,14 @@ class ConsumerGroupTargetAssignmentMemberKey:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMemberValue:
+    """The partitions that a member is to have in the end."""
+
     topic_partitions: tuple[TopicPartitions, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignmentKey:
-    """Type 8, "CurrentAssignment" (F-REC-08)."""
+    """Key of what a member has: type 8, "CurrentAssignment" (F-REC-08)."""
 
     group: str
     member_id: str
@@ -129,7 +133,7 @@ class AssignedPartitions:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignmentValue:
-    """F-REC-14. ``state`` is the byte of M-MS-01…04."""
+    """What a member has, and what it is to give up (F-REC-14). ``state`` is the byte of M-MS-01…04."""
 
     member_epoch: int
     _: KW_ONLY
@@ -141,7 +145,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupRegularExpressionKey:
-    """Type 16, "RegularExpression" (F-REC-16)."""
+    """Key of the topics that a regex matches: type 16, "RegularExpression" (F-REC-16)."""
 
     group: str
     regular_expression: str

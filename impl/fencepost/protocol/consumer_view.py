@@ -37,8 +37,8 @@ class SubscriptionType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMemberView:
-    """One member (G-DATA-29). Topics in the order of their ids, partitions ascending; ``assignment_epochs`` None where
-    the release has none. An unset regex is ``""``."""
+    """A member of a consumer group as it stands (G-DATA-29). Topics in the order of their ids, partitions ascending;
+    ``assignment_epochs`` None where the release has none. An unset regex is ``""``."""
 
     member_id: str
     _: KW_ONLY
@@ -60,7 +60,7 @@ class ConsumerMemberView:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRegex:
-    """G-DATA-31. ``topics`` by name; ``timestamp`` in ms."""
+    """The topics that a regex matched (G-DATA-31), by name; ``timestamp`` in ms."""
 
     regex: str
     topics: tuple[str, ...]

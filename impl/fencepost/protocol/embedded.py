@@ -181,23 +181,29 @@ class Reader:
         return int.from_bytes(self._take(size), "big", signed=True)
 
     def int16(self) -> int:
+        """A signed number of two bytes."""
         return self._number(2)
 
     def int32(self) -> int:
+        """A signed number of four bytes."""
         return self._number(4)
 
     def string(self) -> str:
+        """A text after its length."""
         return _text(self._take(self.int16()))
 
     def nullable_string(self) -> str | None:
+        """A text after its length, which is -1 if there is none."""
         size = self.int16()
         return None if size < 0 else _text(self._take(size))
 
     def nullable_bytes(self) -> bytes | None:
+        """Bytes after their length, which is -1 if there are none."""
         size = self.int32()
         return None if size < 0 else self._take(size)
 
     def array(self, read: Callable[[], Item]) -> list[Item]:
+        """Items after their number."""
         size = self.int32()
         if size < 0 or size > len(self._data) - self._at:  # every element takes at least a byte
             raise LengthError(f"an array of {size} elements in {len(self._data) - self._at} bytes")

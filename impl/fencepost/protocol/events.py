@@ -80,6 +80,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
+    """A timer that was set is due."""
+
     at_ms: int
     key: TimerKey
 
@@ -188,6 +190,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
+    """The log could not be read; the partition is not served until it is won again."""
+
     at_ms: int
     _: KW_ONLY
     leader_epoch: int
@@ -235,6 +239,8 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
+    """The timer of this key is not to fire."""
+
     key: TimerKey
 
 

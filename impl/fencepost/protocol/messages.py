@@ -30,8 +30,8 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupRequest:
-    """JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1 in v0, which does not carry it. ``reason`` is for the
-    broker's log and changes nothing (G-WIRE-24, C-JOIN-67)."""
+    """A member wants to be in the group's next generation: JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1
+    in v0, which does not carry it. ``reason`` is for the broker's log and changes nothing (G-WIRE-24, C-JOIN-67)."""
 
     group_id: str
     _: KW_ONLY
@@ -80,7 +80,8 @@ class SyncGroupAssignment:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest:
-    """SyncGroup v0–5 (G-WIRE-02). Protocol type and name are null below v5."""
+    """A member wants its share, and the leader brings everybody's: SyncGroup v0–5 (G-WIRE-02). Protocol type and name
+    are null below v5."""
 
     group_id: str
     _: KW_ONLY
@@ -94,6 +95,8 @@ class SyncGroupRequest:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupResponse:
+    """The member's share, in the bytes of its leader."""
+
     error_code: ErrorCode
     _: KW_ONLY
     protocol_type: str | None = None
@@ -103,7 +106,7 @@ class SyncGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatRequest:
-    """Heartbeat v0–4 (G-WIRE-03)."""
+    """A member is still there, in this generation: Heartbeat v0–4 (G-WIRE-03)."""
 
     group_id: str
     _: KW_ONLY
@@ -114,11 +117,15 @@ class HeartbeatRequest:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponse:
+    """Whether the member is in its generation; the code says what it must do otherwise."""
+
     error_code: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMember:
+    """Who is to leave, by member id or by instance id."""
+
     member_id: str
     _: KW_ONLY
     group_instance_id: str | None = None
@@ -127,7 +134,8 @@ class LeaveGroupMember:
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupRequest:
-    """LeaveGroup v0–5 (G-WIRE-04); for v0–2 ``members`` holds exactly one entry (G-WIRE-23)."""
+    """Members leave, or are removed by an administrator: LeaveGroup v0–5 (G-WIRE-04); for v0–2 ``members`` holds
+    exactly one entry (G-WIRE-23)."""
 
     group_id: str
     members: tuple[LeaveGroupMember, ...]
@@ -135,6 +143,8 @@ class LeaveGroupRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMemberResponse:
+    """What has come of one of those who were to leave."""
+
     member_id: str
     _: KW_ONLY
     group_instance_id: str | None = None
@@ -151,13 +161,15 @@ class LeaveGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsRequest:
-    """DescribeGroups v0–6 (G-WIRE-12)."""
+    """Asks for groups of the classic protocol in full: DescribeGroups v0–6 (G-WIRE-12)."""
 
     groups: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
+    """A member as it is described; its metadata and assignment only in a Stable group."""
+
     member_id: str
     _: KW_ONLY
     group_instance_id: str | None
@@ -183,12 +195,15 @@ class DescribedGroup:
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsResponse:
+    """The groups in the order in which they were asked for."""
+
     groups: tuple[DescribedGroup, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
-    """ListGroups v0–5 (G-WIRE-13); an empty filter matches everything (C-ADM-05)."""
+    """Asks for the groups that there are: ListGroups v0–5 (G-WIRE-13); an empty filter matches everything
+    (C-ADM-05)."""
 
     states_filter: tuple[str, ...] = ()
     types_filter: tuple[str, ...] = ()
@@ -196,6 +211,8 @@ class ListGroupsRequest:
 
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
+    """A group by its name, with its protocol type, state and kind."""
+
     group_id: str
     _: KW_ONLY
     protocol_type: str
@@ -205,25 +222,31 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ListGroupsResponse:
+    """The groups of one coordinator; a client asks them all."""
+
     error_code: ErrorCode
     groups: tuple[ListedGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroupsRequest:
-    """DeleteGroups v0–2 (G-WIRE-14)."""
+    """Asks for groups to be deleted: DeleteGroups v0–2 (G-WIRE-14)."""
 
     groups_names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedGroup:
+    """What has come of one of the groups that were to be deleted."""
+
     group_id: str
     error_code: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroupsResponse:
+    """A row for each group that was named."""
+
     results: tuple[DeletedGroup, ...]
 
 

@@ -28,13 +28,15 @@ from .consumer_records import (
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataKey:
-    """Type 2 (F-REC-02)."""
+    """Key of a classic group's whole state: type 2 (F-REC-02)."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataMember:
+    """A member as it is written with its group; of its protocols only the selected one's metadata."""
+
     member_id: str
     _: KW_ONLY
     group_instance_id: str | None

@@ -24,7 +24,8 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """One member (G-DATA-11). ``awaiting_*``: a future is stored for it, answered or not (C-ST-23)."""
+    """A member of a classic group as it stands (G-DATA-11). ``awaiting_*``: a future is stored for it, answered or not
+    (C-ST-23)."""
 
     member_id: str
     _: KW_ONLY

@@ -40,6 +40,7 @@ class Movements:
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, owner: str, taker: str) -> None:
+        """Remembers that a partition went from its owner to the taker; back and forth is no move."""
         origin = owner
         if partition in self._ways:
             way = self._ways.pop(partition)

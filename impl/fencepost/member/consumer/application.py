@@ -111,7 +111,8 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
 
 
 def unsubscribe(turn: ConsumerTurn) -> None:
-    """N-TR-07."""
+    """The application wants nothing any more: it is told that its partitions are gone, and the member leaves
+    (N-TR-07)."""
     turn.wait(Waiting(ApiCall.UNSUBSCRIBE))
     turn.member = turn.member._replace(option=CloseOption.DEFAULT)
     if turn.member.state.in_group:
@@ -125,7 +126,8 @@ def unsubscribe(turn: ConsumerTurn) -> None:
 
 
 def close(turn: ConsumerTurn, option: CloseOption) -> None:
-    """N-CLOSE-01. Waiting no longer than the close's timeout is the driver's: it may drop the member when it likes."""
+    """The last call: commit, tell the application, leave (N-CLOSE-01). Waiting no longer than the close's timeout is
+    the driver's: it may drop the member when it likes."""
     member = turn.member
     turn.member = turn.member._replace(closed=True, option=honoured(turn, option))
     turn.wait(Waiting(ApiCall.CLOSE))

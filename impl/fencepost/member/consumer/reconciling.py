@@ -146,6 +146,7 @@ def commit_finished(turn: ConsumerTurn, commit_id: int, result: CommitResult) ->
 
 
 def commit_again(turn: ConsumerTurn) -> None:
+    """The back-off after a commit that failed has passed."""
     reconciliation = turn.member.reconciliation
     if reconciliation is not None and reconciliation.stage is Stage.COMMIT_BACKOFF and wanted(turn):
         _commit(turn)

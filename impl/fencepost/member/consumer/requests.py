@@ -12,6 +12,7 @@ from .turn import ConsumerTurn
 
 
 def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
+    """Tell the coordinator what has changed since the last heartbeat, or everything if it may not know (N-HB-01…04)."""
     member, settings, last = turn.member, turn.member.settings, turn.member.last_sent
     joining = member.state is ConsumerState.JOINING
     topics, regex = member.subscription.topics, member.subscription.regex
@@ -77,6 +78,7 @@ def reported(turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
 
 
 def partitions_of(assignment: LocalAssignment | None) -> frozenset[TopicIdPartition]:
+    """The partitions of an assignment, none if there is none."""
     return frozenset() if assignment is None else assignment.partitions
 
 

@@ -18,7 +18,7 @@ from ..subscription import SubscriptionState
 
 
 class ConsumerState(Enum):
-    """N-ST-01…10. LEAVING is passed within one step."""
+    """Where a member stands, from joining to having left (N-ST-01…10). LEAVING is passed within one step."""
 
     UNSUBSCRIBED = "Unsubscribed"
     JOINING = "Joining"
@@ -83,6 +83,8 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ListenerCall:
+    """A callback that the application's thread is to run, and what for."""
+
     call: Call
     partitions: frozenset[TopicPartition]
     reason: Reason
@@ -166,6 +168,8 @@ class Beat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
+    """A request that has no answer yet."""
+
     request_id: int
     beat: Beat
 

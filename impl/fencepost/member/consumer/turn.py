@@ -41,10 +41,10 @@ def armed(member: ConsumerMember) -> dict[MemberTimer, int]:
 
 
 class ConsumerTurn(AnyTurn[ConsumerMember]):
-    """A KIP-848 member's."""
+    """The working copy of a KIP-848 member."""
 
     def move(self, state: ConsumerState) -> None:
-        """INV-CL-07; staying is always legal (N-ST-30)."""
+        """Go to another state, along a transition that there is (INV-CL-07); staying is always legal (N-ST-30)."""
         before = self.member.state
         assert state is before or state in LEGAL[before], f"{before.value} to {state.value}"
         self.member = self.member._replace(state=state)
@@ -56,12 +56,14 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         return number
 
     def fly(self, sent: Sent) -> None:
+        """A request is under way."""
         self.member = self.member._replace(sent=(*self.member.sent, sent))
 
     # --- membership ---
 
     def join(self) -> None:
-        """N-TR-15. What is still being reconciled belongs to the past (N-REC-05)."""
+        """Begin as somebody new, at epoch 0 (N-TR-15). What is still being reconciled belongs to the past
+        (N-REC-05)."""
         self.move(_S.JOINING)
         self.member = self.member._replace(
             epoch=0, target=None, current=None, names=MappingProxyType({}), expired=False, back=False
@@ -85,7 +87,8 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.member = self.member._replace(leaving=False)
 
     def fail(self, failure: Failure) -> None:
-        """N-TR-11. From STALE and FENCED the transition would be illegal, and Kafka swallows that (N-ERR-02)."""
+        """The member can go on no more, and the application is told why (N-TR-11). From STALE and FENCED the transition
+        would be illegal, and Kafka swallows that (N-ERR-02)."""
         before = self.member.state
         if _S.FATAL not in LEGAL[before]:
             return
@@ -99,6 +102,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
     # --- the application's thread ---
 
     def put(self, errand: Errand) -> None:
+        """Leave something for the application's thread to do."""
         self.member = self.member._replace(queue=(*self.member.queue, errand))
 
     def give_up(self, call: Call, reason: Reason) -> bool:
@@ -115,6 +119,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         return True
 
     def wait(self, waiting: Waiting) -> None:
+        """The call of the application goes on waiting, for this."""
         self.member = self.member._replace(waiting=waiting)
 
     @property
