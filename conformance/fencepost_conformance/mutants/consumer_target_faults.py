@@ -21,7 +21,7 @@ FAULTS = (
         (
             Replacement(
                 TARGET, "preferred",
-                "elected(step, group_id, most_wanted(step, members))",
+                "elected(step, group_id, most_wanted(step, votes))",
                 "step.settings.group_consumer_assignors[0]",
             ),
         ),

@@ -115,7 +115,7 @@ CLASSIC_MEMBERS = (
         (
             Replacement(
                 JOIN, "_supported",
-                "any(counts.get(protocol.name, 0) == len(lists) for protocol in protocols)",
+                "any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)",
                 "bool(protocols)",
             ),
         ),

@@ -59,7 +59,7 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
     counts = subscription.without_members(group, members)
     unused = [regex for regex in sorted(group.by_regex) if regex not in counts.by_regex]
     written += [records.regular_expression(name, regex, None) for regex in unused]
-    facts = metadata.look(step, group, counts.by_topic)
+    facts = metadata.look(step, group, counts.by_topic.counts)
     written += facts.before
     written.append(records.group_epoch(name, group.epoch + 1, facts.hash))
     if len(leaving) == len(group.members):

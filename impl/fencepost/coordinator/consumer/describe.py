@@ -68,7 +68,7 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=target.preferred(step, name, group.members.values()),
+        assignor_name=target.preferred(step, name, group.votes),
         members=members,
     )
 

@@ -2,65 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, MutableMapping
+from typing import Final
 
-from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.quirks import Quirks, varies
 
 from ..kernel.errors import InternalError
+from ..kernel.persistent import changed, edit, frozen, owned
 from . import subscription
-from .group import ConsumerGroup, ConsumerMember, Holding, Refresh, Resolution, Share
+from .group import ByTopic, ConsumerGroup, ConsumerMember, Holding, Resolution, Share
+from .subscription import TopicTally, counted
 
-_FIELDS = ConsumerGroup._fields
+_NOBODY: Final[Mapping[int, int]] = {}
 
 
 class ConsumerDraft:
-    """Fields as in ``ConsumerGroup``. Its mappings are the group's until they are changed for the first time."""
+    """Fields as in ``ConsumerGroup``; members, targets and regexes change through the methods only."""
 
-    __slots__ = ("_own", "quirks", *_FIELDS)
-
-    group_id: str
-    incarnation: int
-    epoch: int
-    assignment_epoch: int
-    metadata_hash: int
-    assignment_timestamp: int
-    members: dict[str, ConsumerMember]
-    static_members: dict[str, str]
-    target: dict[str, Share]
-    partition_epochs: dict[bytes, dict[int, int]]
-    resolved: dict[str, Resolution]
-    by_topic: dict[str, tuple[int, int]]
-    by_regex: dict[str, int]
-    subscription_type: SubscriptionType
-    partition_metadata: tuple[Any, ...] | None
-    refresh: Refresh | None
+    __slots__ = (
+        "_before",
+        "_epochs",
+        "_members_changed",
+        "_topics",
+        "assignment_epoch",
+        "assignment_timestamp",
+        "by_regex",
+        "classic_members",
+        "epoch",
+        "members",
+        "metadata_hash",
+        "partition_metadata",
+        "quirks",
+        "resolved",
+        "static_members",
+        "subscription_type",
+        "support",
+        "target",
+        "votes",
+    )
 
     def __init__(self, group: ConsumerGroup, quirks: Quirks | None) -> None:
-        for name, value in zip(_FIELDS, group, strict=True):
-            setattr(self, name, value)
-        self._own: set[object] = set()
+        self._before = group
+        self.epoch = group.epoch
+        self.assignment_epoch = group.assignment_epoch
+        self.metadata_hash = group.metadata_hash
+        self.assignment_timestamp = group.assignment_timestamp
+        self.members = group.members
+        self.static_members = group.static_members
+        self.target = group.target
+        self._epochs: dict[bytes, MutableMapping[int, int]] = {}  #: of the topics where some were changed
+        self.resolved = group.resolved
+        self._topics: TopicTally | None = None  #: since they were changed
+        self._members_changed = False  #: and the subscription type not yet
+        self.by_regex = group.by_regex
+        self.subscription_type = group.subscription_type
+        self.partition_metadata = group.partition_metadata
+        self.votes = group.votes
+        self.classic_members = group.classic_members
+        self.support = group.support
         self.quirks = quirks
 
     def freeze(self) -> ConsumerGroup:
         """What the draft has come to; it must not be changed afterwards."""
-        return ConsumerGroup(*(getattr(self, name) for name in _FIELDS))
-
-    def edit(self, name: str) -> dict[Any, Any]:
-        """The mapping of this name, to be changed."""
-        if name not in self._own:
-            setattr(self, name, dict(getattr(self, name)))
-            self._own.add(name)
-        mapping: dict[Any, Any] = getattr(self, name)
-        return mapping
+        before, by_topic = self._before, self._by_topic()
+        return ConsumerGroup(
+            before.group_id,
+            before.incarnation,
+            self.epoch,
+            self.assignment_epoch,
+            self.metadata_hash,
+            self.assignment_timestamp,
+            frozen(self.members),
+            frozen(self.static_members),
+            frozen(self.target),
+            self._partition_epochs(),
+            frozen(self.resolved),
+            by_topic,
+            self.by_regex,
+            self.subscription_type,
+            self.partition_metadata,
+            before.refresh,
+            self.votes,
+            self.classic_members,
+            self.support,
+        )
 
     def put(self, member: ConsumerMember) -> None:
         """Add a member, or exchange the one with its id."""
-        old = self.members.get(member.member_id)
-        self.edit("members")[member.member_id] = member
-        if old is None or old.topic_names != member.topic_names or old.regex != member.regex:
-            self._count(old, -1)
-            self._count(member, 1)
+        members = self.members = owned(self.members, self._before.members)
+        old = members.get(member.member_id)
+        members[member.member_id] = member
+        self._count(old, member)
         if old is not None:
             self._release(old)
             if old.instance_id != member.instance_id:
@@ -68,34 +100,66 @@ class ConsumerDraft:
         self._hold(member.assigned, member.epoch)
         self._hold(member.revoking, member.epoch)
         if member.instance_id is not None:
-            self.edit("static_members")[member.instance_id] = member.member_id
-        self._recompute_type()
+            mapping = self.static_members = owned(self.static_members, self._before.static_members)
+            mapping[member.instance_id] = member.member_id
+        self._members_changed = True
 
     def remove(self, member: ConsumerMember) -> None:
-        del self.edit("members")[member.member_id]
-        self._count(member, -1)
+        """Take a member out, with what follows from it."""
+        members = self.members = owned(self.members, self._before.members)
+        del members[member.member_id]
+        self._count(member, None)
         self._release(member)
         self._unmap(member)
-        self._recompute_type()
+        self._members_changed = True
+
+    def aim(self, member_id: str, share: Share | None) -> None:
+        """The target of a member is this one; None: it has none (F-REPLAY-09)."""
+        target = self.target = owned(self.target, self._before.target)
+        if share is None:
+            target.pop(member_id, None)
+        else:
+            target[member_id] = share
 
     def resolve(self, regex: str, resolution: Resolution | None) -> None:
         """F-REC-16; None forgets. The subscription type is not looked at (M-TGT-05)."""
-        resolved = self.edit("resolved")
+        self._by_topic()
+        resolved = self.resolved = owned(self.resolved, self._before.resolved)
         old = resolved.pop(regex, None)
-        counts = self.edit("by_topic")
+        topics = self._own_topics()
         if old is not None:
-            subscription.count_regex(counts, old.topics, -1)
+            topics.matched(old.topics, -1)
         if resolution is not None:
             resolved[regex] = resolution
-            subscription.count_regex(counts, resolution.topics, 1)
+            topics.matched(resolution.topics, 1)
 
-    def _count(self, member: ConsumerMember | None, change: int) -> None:
+    def _own_topics(self) -> TopicTally:
+        topics = self._topics = self._topics or TopicTally(self._before.by_topic)
+        return topics
+
+    def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        """A member changes, comes (from None) or goes (to None); most records change nothing that is counted."""
+        names = frozenset[str]() if old is None else old.topic_names
+        named = frozenset[str]() if new is None else new.topic_names
+        if names != named:
+            topics = self._own_topics()
+            topics.named(names, -1)
+            topics.named(named, 1)
+        if old is None or new is None or not _counts_the_same(old, new):
+            self._tally(old, -1)
+            self._tally(new, 1)
+
+    def _tally(self, member: ConsumerMember | None, change: int) -> None:
         if member is None:
             return
-        if member.topic_names:
-            subscription.count_names(self.edit("by_topic"), member.topic_names, change)
         if member.regex:
-            subscription.count_user(self.edit("by_regex"), member.regex, change)
+            self.by_regex = counted(self.by_regex, member.regex, change)
+        if member.assignor is not None:
+            self.votes = counted(self.votes, member.assignor, change)
+        if member.classic is not None:
+            self.classic_members += change
+            for protocol in member.classic.supported_protocols:
+                self.support = counted(self.support, protocol.name, change)
 
     @varies
     def relabelled(self, old: ConsumerMember) -> None:
@@ -110,19 +174,29 @@ class ConsumerDraft:
     def _unmap(self, member: ConsumerMember) -> None:
         instance_id = member.instance_id
         mapped = None if instance_id is None else self.static_members.get(instance_id)
-        if mapped is not None and self.unmaps(member, mapped):
-            del self.edit("static_members")[instance_id]
+        if instance_id is not None and mapped is not None and self.unmaps(member, mapped):
+            mapping = self.static_members = owned(self.static_members, self._before.static_members)
+            del mapping[instance_id]
 
-    def _recompute_type(self) -> None:
-        self.subscription_type = subscription.type_of(self.by_regex, self.by_topic, len(self.members))
+    def _by_topic(self) -> ByTopic:
+        """As it is now; the subscription type is the one of the last change of a member (M-TGT-05)."""
+        by_topic = self._before.by_topic if self._topics is None else self._topics.freeze()
+        if self._members_changed:
+            self.subscription_type = subscription.type_of(self.by_regex, by_topic, len(self.members))
+            self._members_changed = False
+        return by_topic
 
-    def _epochs_of(self, topic_id: bytes) -> dict[int, int]:
-        epochs = self.edit("partition_epochs")
-        if topic_id not in self._own:
-            epochs[topic_id] = dict(epochs.get(topic_id, {}))
-            self._own.add(topic_id)
-        of_topic: dict[int, int] = epochs[topic_id]
-        return of_topic
+    def _epochs_of(self, topic_id: bytes) -> MutableMapping[int, int]:
+        """Who holds what of the topic, to be changed."""
+        epochs = self._epochs.get(topic_id)
+        if epochs is None:
+            epochs = self._epochs[topic_id] = edit(self._before.partition_epochs.get(topic_id, _NOBODY))
+        return epochs
+
+    def _partition_epochs(self) -> Mapping[bytes, Mapping[int, int]]:
+        changes = {topic_id: frozen(epochs) or None for topic_id, epochs in self._epochs.items()}
+        before = self._before.partition_epochs
+        return changed(before, changes) if changes else before
 
     def _release(self, member: ConsumerMember) -> None:
         """M-PE-02: an entry with another epoch is not this member's."""
@@ -132,9 +206,6 @@ class ConsumerDraft:
                 for partition in partitions:
                     if epochs.get(partition) == member.epoch:
                         del epochs[partition]
-                if not epochs:
-                    del self.partition_epochs[topic_id]
-                    self._own.discard(topic_id)
 
     def _hold(self, holding: Holding, epoch: int) -> None:
         """M-PE-01, M-PE-02."""
@@ -145,3 +216,7 @@ class ConsumerDraft:
                 if known is not None and known >= epoch:
                     raise InternalError
                 epochs[partition] = epoch
+
+
+def _counts_the_same(one: ConsumerMember, other: ConsumerMember) -> bool:
+    return one.regex == other.regex and one.assignor == other.assignor and one.classic == other.classic

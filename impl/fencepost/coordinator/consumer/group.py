@@ -52,6 +52,26 @@ class Resolution(NamedTuple):
     timestamp: int
 
 
+class ByTopic(NamedTuple):
+    """``counts``: for each topic the members that name it, and the resolved regexes that match it.
+
+    Beside them are sums over all topics, from which follows whether all are alike, without a look at each."""
+
+    counts: Mapping[str, tuple[int, int]] = {}
+    named: int = 0
+    named_squared: int = 0
+    matched: int = 0
+    matched_squared: int = 0
+
+    def all_named_by(self, members: int) -> bool:
+        """Whether each topic is named by so many members: the squared distances from that number add up to nothing."""
+        return self.named_squared - 2 * members * self.named + members * members * len(self.counts) == 0
+
+    def all_matched_once(self) -> bool:
+        """Whether one regex matches each topic, and nobody names any."""
+        return self.named_squared == 0 and self.matched_squared - 2 * self.matched + len(self.counts) == 0
+
+
 class Refresh(NamedTuple):
     """When to look at the topics again (M-META-01): a time in ms, and the group epoch at which that was noted."""
 
@@ -62,8 +82,10 @@ class Refresh(NamedTuple):
 class ConsumerGroup(NamedTuple):
     """A consumer group (G-DATA-20…33). ``incarnation`` tells two groups of one name apart.
 
-    ``by_topic`` counts for each topic the members that name it and the resolved regexes that match it; ``by_regex`` the
-    members that use a regex. ``subscription_type`` is the one of the last change of a member (M-TGT-05).
+    What follows from the members is counted as they come and go, so that no request has to go through them:
+    ``by_topic``, ``by_regex`` the members that use a regex, ``votes`` those that want an assignor, ``classic_members``
+    those of the classic protocol, and ``support`` how many of their lists name a protocol.
+    ``subscription_type`` is the one of the last change of a member (M-TGT-05).
     ``refresh`` alone is soft: no record says it, and a failed append does not take it back (F-RT-08).
     """
 
@@ -78,11 +100,14 @@ class ConsumerGroup(NamedTuple):
     target: Mapping[str, Share] = {}
     partition_epochs: Mapping[bytes, Mapping[int, int]] = {}
     resolved: Mapping[str, Resolution] = {}
-    by_topic: Mapping[str, tuple[int, int]] = {}
+    by_topic: ByTopic = ByTopic()
     by_regex: Mapping[str, int] = {}
     subscription_type: SubscriptionType = SubscriptionType.HOMOGENEOUS
     partition_metadata: tuple[TopicMetadata, ...] | None = None  #: of such a record, if one is in the log (G-DATA-33)
     refresh: Refresh | None = None
+    votes: Mapping[str, int] = {}
+    classic_members: int = 0
+    support: Mapping[str, int] = {}
 
     @property
     def state(self) -> ConsumerGroupState:

@@ -64,4 +64,4 @@ def changed(step: Step, image: TopicImage) -> None:
 @varies
 def watched(step: Step, group: ConsumerGroup) -> Iterable[str]:
     """The topics of which the group is told (M-META-03)."""
-    return group.by_topic
+    return group.by_topic.counts

@@ -118,7 +118,7 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
         found.topics != (old.topics if (old := group.resolved.get(regex)) is not None else frozenset())
         for regex, found in resolutions.items()
     )
-    facts = metadata.look(step, group, subscription.with_resolutions(group, resolutions))
+    facts = metadata.look(step, group, subscription.with_resolutions(group, resolutions).counts)
     written += facts.before
     bumped = changed or facts.differ
     if bumped:

@@ -98,10 +98,8 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
             draft.assignment_epoch = LEAVE_EPOCH
             draft.assignment_timestamp = NO_TIMESTAMP
         case ConsumerGroupTargetAssignmentMemberKey(member_id=member_id), value:
-            if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
-                draft.edit("target")[member_id] = _share(value.topic_partitions)  # F-REPLAY-09
-            elif member_id in draft.target:
-                del draft.edit("target")[member_id]
+            target = value if isinstance(value, ConsumerGroupTargetAssignmentMemberValue) else None
+            draft.aim(member_id, None if target is None else _share(target.topic_partitions))
         case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value:
             current = value if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue) else None
             _current(replay, draft, member_id, current)

@@ -12,41 +12,57 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
 
-from .group import ConsumerGroup, ConsumerMember, Resolution
+from ..kernel.persistent import edit, frozen, with_entry, without
+from .group import ByTopic, ConsumerGroup, ConsumerMember, Resolution
 
 
 class Subscriptions(NamedTuple):
-    """As in ``ConsumerGroup``: members by name and regexes by match for each topic; users of each regex."""
+    """As in ``ConsumerGroup``: who subscribes to each topic, and how many use each regex."""
 
-    by_topic: Mapping[str, tuple[int, int]]
+    by_topic: ByTopic
     by_regex: Mapping[str, int]
 
 
-def count_names(counts: dict[str, tuple[int, int]], topics: Iterable[str], change: int) -> None:
-    for topic in topics:
-        named, matched = counts.get(topic, (0, 0))
-        _put(counts, topic, (named + change, matched))
+class TopicTally:
+    """A ``ByTopic`` while it is changed."""
+
+    __slots__ = ("_counts", "_matched", "_matched_squared", "_named", "_named_squared")
+
+    def __init__(self, before: ByTopic) -> None:
+        counts, self._named, self._named_squared, self._matched, self._matched_squared = before
+        self._counts = edit(counts)
+
+    def named(self, topics: Iterable[str], change: int) -> None:
+        """So many members more name these topics."""
+        for topic in topics:
+            named, matched = self._counts.get(topic, (0, 0))
+            self._named += change
+            self._named_squared += (named + change) ** 2 - named**2
+            self._put(topic, (named + change, matched))
+
+    def matched(self, topics: Iterable[str], change: int) -> None:
+        """So many resolved regexes more match these topics."""
+        for topic in topics:
+            named, matched = self._counts.get(topic, (0, 0))
+            self._matched += change
+            self._matched_squared += (matched + change) ** 2 - matched**2
+            self._put(topic, (named, matched + change))
+
+    def _put(self, topic: str, count: tuple[int, int]) -> None:
+        if count == (0, 0):
+            self._counts.pop(topic, None)
+        else:
+            self._counts[topic] = count
+
+    def freeze(self) -> ByTopic:
+        """What it has come to; it must not be changed afterwards."""
+        return ByTopic(frozen(self._counts), self._named, self._named_squared, self._matched, self._matched_squared)
 
 
-def count_regex(counts: dict[str, tuple[int, int]], topics: Iterable[str], change: int) -> None:
-    for topic in topics:
-        named, matched = counts.get(topic, (0, 0))
-        _put(counts, topic, (named, matched + change))
-
-
-def count_user(counts: dict[str, int], regex: str, change: int) -> None:
-    users = counts.get(regex, 0) + change
-    if users > 0:
-        counts[regex] = users
-    else:
-        counts.pop(regex, None)
-
-
-def _put(counts: dict[str, tuple[int, int]], topic: str, count: tuple[int, int]) -> None:
-    if count == (0, 0):
-        counts.pop(topic, None)
-    else:
-        counts[topic] = count
+def counted(counts: Mapping[str, int], name: str, change: int) -> Mapping[str, int]:
+    """The counts with so many more of this name; what comes to nothing is left out."""
+    count = counts.get(name, 0) + change
+    return with_entry(counts, name, count) if count > 0 else without(counts, name)
 
 
 def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> Subscriptions:
@@ -54,52 +70,51 @@ def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) 
     without a subscription; a static one that came back is a copy of the one that it replaces."""
     by_topic, by_regex = group.by_topic, group.by_regex
     if old.topic_names != new.topic_names:
-        names = dict(by_topic)
-        count_names(names, old.topic_names, -1)
-        count_names(names, new.topic_names, 1)
-        by_topic = names
+        topics = TopicTally(by_topic)
+        topics.named(old.topic_names, -1)
+        topics.named(new.topic_names, 1)
+        by_topic = topics.freeze()
     if old.regex != new.regex:
-        by_regex = dict(by_regex)
         if old.regex:
-            count_user(by_regex, old.regex, -1)
+            by_regex = counted(by_regex, old.regex, -1)
         if new.regex:
-            count_user(by_regex, new.regex, 1)
+            by_regex = counted(by_regex, new.regex, 1)
         if old.regex and old.regex not in by_regex and old.regex in group.resolved:
-            topics = dict(by_topic)
-            count_regex(topics, group.resolved[old.regex].topics, -1)
-            by_topic = topics
+            topics = TopicTally(by_topic)
+            topics.matched(group.resolved[old.regex].topics, -1)
+            by_topic = topics.freeze()
     return Subscriptions(by_topic, by_regex)
 
 
 def without_members(group: ConsumerGroup, members: Iterable[ConsumerMember]) -> Subscriptions:
     """The counts of the group without these members, and without regexes that then nobody uses (M-LEAVE-03)."""
-    by_topic, by_regex = dict(group.by_topic), dict(group.by_regex)
+    topics, by_regex = TopicTally(group.by_topic), group.by_regex
     for member in members:
-        count_names(by_topic, member.topic_names, -1)
+        topics.named(member.topic_names, -1)
         if member.regex:
-            count_user(by_regex, member.regex, -1)
+            by_regex = counted(by_regex, member.regex, -1)
             if member.regex not in by_regex and member.regex in group.resolved:
-                count_regex(by_topic, group.resolved[member.regex].topics, -1)
-    return Subscriptions(by_topic, by_regex)
+                topics.matched(group.resolved[member.regex].topics, -1)
+    return Subscriptions(topics.freeze(), by_regex)
 
 
-def with_resolutions(group: ConsumerGroup, resolutions: Mapping[str, Resolution]) -> Mapping[str, tuple[int, int]]:
+def with_resolutions(group: ConsumerGroup, resolutions: Mapping[str, Resolution]) -> ByTopic:
     """The counts by topic if these regexes were resolved so (M-RX-05)."""
-    by_topic = dict(group.by_topic)
+    by_topic = TopicTally(group.by_topic)
     for regex, resolution in resolutions.items():
         old = group.resolved.get(regex)
         if old is not None:
-            count_regex(by_topic, old.topics, -1)
-        count_regex(by_topic, resolution.topics, 1)
-    return by_topic
+            by_topic.matched(old.topics, -1)
+        by_topic.matched(resolution.topics, 1)
+    return by_topic.freeze()
 
 
-def type_of(by_regex: Mapping[str, int], by_topic: Mapping[str, tuple[int, int]], members: int) -> SubscriptionType:
-    """M-TGT-05."""
+def type_of(by_regex: Mapping[str, int], by_topic: ByTopic, members: int) -> SubscriptionType:
+    """Whether all members subscribe to the same (M-TGT-05)."""
     if not by_regex:
-        same = all(named == members for named, _ in by_topic.values())
+        same = by_topic.all_named_by(members)
     elif len(by_regex) == 1 and next(iter(by_regex.values())) == members:
-        same = all(count == (0, 1) for count in by_topic.values())
+        same = by_topic.all_matched_once()
     else:
         same = False
     return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS

@@ -6,7 +6,7 @@ until then everybody is reconciled to the old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_view import SubscriptionType
@@ -19,6 +19,7 @@ from ..kernel.step import Step
 from . import records, timers
 from .assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
 from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
+from .subscription import counted
 
 
 class Target(NamedTuple):
@@ -72,7 +73,7 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
     known = step.topics.by_id
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: known[topic_id].name))
     counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
-    name = preferred(step, group.group_id, voters(group, member))
+    name = preferred(step, group.group_id, votes_with(group, member))
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
@@ -144,34 +145,32 @@ def elects_another(step: Step, group: ConsumerGroup, member: ConsumerMember) -> 
     """Whether what this member wants now makes another assignor the preferred one (M-HB-14); who is elected by a tie
     stays so while the same names are tied (M-HB-15)."""
     name = group.group_id
-    before, after = most_wanted(step, group.members.values()), most_wanted(step, voters(group, member))
+    before, after = most_wanted(step, group.votes), most_wanted(step, votes_with(group, member))
     return before != after and elected(step, name, before) != elected(step, name, after)
 
 
-def voters(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerMember]:
-    """The members with this one as it is now. Who takes a static member's place, and has one, still votes for its own
-    too (M-STATIC-15)."""
+def votes_with(group: ConsumerGroup, member: ConsumerMember) -> Mapping[str, int]:
+    """The votes of the members with this one as it is now. Who takes a static member's place, and has one, still votes
+    for its own too (M-STATIC-15)."""
     holder = None if member.instance_id is None else group.static_members.get(member.instance_id)
-    gone = member.member_id if holder is None else holder
-    return [*(each for member_id, each in group.members.items() if member_id != gone), member]
+    gone = group.members.get(member.member_id if holder is None else holder)
+    votes = group.votes
+    if gone is not None and gone.assignor is not None:
+        votes = counted(votes, gone.assignor, -1)
+    return votes if member.assignor is None else counted(votes, member.assignor, 1)
 
 
-def preferred(step: Step, group_id: str, members: Iterable[ConsumerMember]) -> str:
+def preferred(step: Step, group_id: str, votes: Mapping[str, int]) -> str:
     """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13)."""
-    return elected(step, group_id, most_wanted(step, members))
+    return elected(step, group_id, most_wanted(step, votes))
 
 
 def elected(step: Step, group_id: str, tied: list[str]) -> str:
     return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
 
 
-def most_wanted(step: Step, members: Iterable[ConsumerMember]) -> list[str]:
+def most_wanted(step: Step, votes: Mapping[str, int]) -> list[str]:
     """The assignors with the most votes, by name; the default one if there are none."""
-    votes: dict[str, int] = {}
-    for member in members:
-        name = member.assignor
-        if name is not None:
-            votes[name] = votes.get(name, 0) + 1
     if votes:
         votes = valid(step, votes)
     if not votes:
@@ -181,7 +180,7 @@ def most_wanted(step: Step, members: Iterable[ConsumerMember]) -> list[str]:
 
 
 @varies
-def valid(step: Step, votes: dict[str, int]) -> dict[str, int]:
+def valid(step: Step, votes: Mapping[str, int]) -> Mapping[str, int]:
     """The votes that count. In a log of other days there may be some for an assignor that is no longer configured; the
     wish stays in the member's record, and counts again when that assignor is back (M-TGT-02)."""
     configured = step.settings.group_consumer_assignors

@@ -13,6 +13,7 @@ from fencepost.quirks import varies
 
 from ..kernel import completion
 from ..kernel.completion import AppendCallback
+from ..kernel.persistent import exchanged
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from .group import ConsumerGroup, ConsumerMember
@@ -116,7 +117,7 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
     The join and sync timers of classic members do not come back: who left is silent, and its session ends.
     """
     name = before.group_id
-    for member_id, member in before.members.items():
+    for member_id, member in before.members.items() if now is None else exchanged(before.members, now.members):
         if now is not None and now.members.get(member_id) == member:
             continue
         session = TimerKey(TimerKind.CONSUMER_SESSION, name, member_id)

@@ -58,7 +58,7 @@ def bumped(
     kind = subscription.type_of(counts.by_regex, counts.by_topic, len(group.members) + came)  # M-TGT-05
     if not look:
         return Epochs(epoch, kind)
-    facts = metadata.look(step, group, counts.by_topic)
+    facts = metadata.look(step, group, counts.by_topic.counts)
     written += facts.before
     if bump or facts.differ:
         epoch += 1

@@ -102,12 +102,7 @@ def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
 
 def _supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:
     """X-JOIN-04; a name listed twice counts twice (C-JOIN-72)."""
-    lists = [member.classic.supported_protocols for member in group.members.values() if member.classic is not None]
-    counts: dict[str, int] = {}
-    for each in lists:
-        for protocol in each:
-            counts[protocol.name] = counts.get(protocol.name, 0) + 1
-    return any(counts.get(protocol.name, 0) == len(lists) for protocol in protocols)
+    return any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)
 
 
 def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:

@@ -48,8 +48,9 @@ class Replaced(NamedTuple):
 
 def _allowed(step: Step, group: ConsumerGroup, leaving: Collection[str], size: int) -> bool:
     """Whether only classic members are left, as many as a classic group may have, and the policy downgrades groups."""
+    others = [member for each in leaving if (member := group.members.get(each)) is not None and member.classic is None]
     return (
-        all(member.classic is not None for member in group.members.values() if member.member_id not in leaving)
+        len(group.members) - group.classic_members == len(others)
         and step.settings.group_consumer_migration_policy.downgrades
         and size <= step.settings.group_max_size
     )

@@ -53,7 +53,8 @@ def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
     """The next group of the name hears of topics that it does not subscribe to, and looks again in vain (X-DOWN-30,
     M-META-03)."""
     left = step.lingering.get(group.group_id)
-    return group.by_topic if left is None else {*group.by_topic, *left}
+    topics = group.by_topic.counts
+    return topics if left is None else {*topics, *left}
 
 
 @quirk("fault_downgrade_leaves_topics", of=reversion.append_failed)
@@ -69,4 +70,4 @@ def _set_lingering(step: Step, group_id: str, topics: frozenset[str]) -> None:
 
 
 def _topics(group: Group | None) -> frozenset[str]:
-    return frozenset(group.by_topic) if isinstance(group, ConsumerGroup) else frozenset()
+    return frozenset(group.by_topic.counts) if isinstance(group, ConsumerGroup) else frozenset()

@@ -59,13 +59,13 @@ def votes_wait(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool
 def ties_are_drawn_anew(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Kafka reads who is elected now from one map, and who will be from another one, made anew: of a tie they may show
     the names in different orders, and heartbeats that say nothing begin epochs for ever (M-HB-15, LIV-17)."""
-    name, before = group.group_id, target.most_wanted(step, group.members.values())
+    name, before = group.group_id, target.most_wanted(step, group.votes)
     stood = before[0] if len(before) == 1 else step.choices.standing(name, before)
-    return stood != target.elected(step, name, target.most_wanted(step, target.voters(group, member)))
+    return stood != target.elected(step, name, target.most_wanted(step, target.votes_with(group, member)))
 
 
 @quirk("fault_absent_assignor_elected", of=target.valid)
-def all_votes_count(step: Step, votes: dict[str, int]) -> dict[str, int]:
+def all_votes_count(step: Step, votes: Mapping[str, int]) -> Mapping[str, int]:
     """A vote counts in Kafka also for an assignor that is no longer configured. If that wins, every request that needs
     a target fails (M-TGT-02, M-HB-12)."""
     return votes
