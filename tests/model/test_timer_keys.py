@@ -7,9 +7,11 @@ from itertools import product
 
 import pytest
 
+from fencepost.coordinator import initial_state
 from fencepost.coordinator.kernel.timer_table import slot_of
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
+from fencepost.protocol.settings import Settings
 from fencepost_model.classic.collisions import mistaken
 from fencepost_model.classic.state import Timer
 
@@ -44,8 +46,9 @@ def by_the_model(key: TimerKey) -> set[TimerKey]:
 
 
 def by_the_core(key: TimerKey) -> set[TimerKey]:
-    slot = slot_of(key, KAFKA_4_3)
-    return {other for other in OF_MEMBERS | OF_GROUPS if other != key and slot_of(other, KAFKA_4_3) == slot}
+    state = initial_state(Settings(), KAFKA_4_3)
+    slot = slot_of(state, key)
+    return {other for other in OF_MEMBERS | OF_GROUPS if other != key and slot_of(state, other) == slot}
 
 
 @pytest.mark.parametrize("told", [by_the_core, by_the_model], ids=["core", "model"])
@@ -58,4 +61,4 @@ def test_timers_with_the_same_text_are_taken_for_one_another(told: Callable[[Tim
 
 def test_mended_each_timer_has_a_slot_of_its_own() -> None:
     keys = OF_MEMBERS | OF_GROUPS | {TimerKey(TimerKind.OPERATION, operation=number) for number in (-1, 0, 1)}
-    assert len({slot_of(key, INTENDED) for key in keys}) == len(keys)
+    assert len({slot_of(initial_state(Settings(), INTENDED), key) for key in keys}) == len(keys)

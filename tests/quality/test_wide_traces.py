@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from fencepost.coordinator.kernel.timer_table import may_meet
+from fencepost.coordinator.quirks.timers import may_meet
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest

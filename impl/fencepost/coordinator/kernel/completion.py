@@ -61,7 +61,6 @@ def replicated(step: Step, offset: int) -> None:
     step.committed = offset
     step.ends = tuple(end for end in step.ends if end > offset)
     step.changes = tuple(change for change in step.changes if change.offset > offset)
-    step.relisted = tuple(entry for entry in step.relisted if entry[0] >= offset)
     if not step.operations:
         return
     for number, operation in list(step.operations.items()):

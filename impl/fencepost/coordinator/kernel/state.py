@@ -116,6 +116,16 @@ NOBODY: Final[Mapping[int, str]] = {}
 Entry: TypeAlias = tuple[str, str]
 
 
+class Remains(NamedTuple):
+    """What a release of Kafka keeps although it should be gone; nothing but quirks reads or writes it."""
+
+    relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)
+    lingering: Mapping[str, frozenset[str]] = {}  #: topics that a group hears of in vain, by group (X-DOWN-30)
+
+
+NO_REMAINS: Final = Remains()
+
+
 class CoordinatorState(NamedTuple):
     """One coordinator. Start from ``initial_state``."""
 
@@ -137,17 +147,16 @@ class CoordinatorState(NamedTuple):
     parked: Mapping[int, str] = NOBODY  #: JoinGroups and SyncGroups that wait in a group, and in which
     ends: tuple[int, ...] = ()  #: of outcomes whose records are not replicated
     incarnations: int = 0
-    relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)
     functions: Functions = _STANDARD
     topics: TopicImage = TopicImage()
     configs: Mapping[str, GroupConfig] = {}  #: by group (G-CFG-28)
     tasks: Mapping[str, RegexTask] = {}  #: under way, by group (M-RX-03)
-    lingering: Mapping[str, frozenset[str]] = {}  #: topics that a group hears of in vain, by group (X-DOWN-30)
-    lingering_base: Mapping[str, frozenset[str]] = {}  #: likewise before the last step
+    remains: Remains = NO_REMAINS
+    remains_base: Remains = NO_REMAINS  #: before the last step
 
     def armed(self, key: TimerKey) -> Armed | None:
         """The timer of this key, None if it is not set."""
-        found: Armed | None = self.timers.get(slot_of(key, self.profile))
+        found: Armed | None = self.timers.get(slot_of(self, key))
         return found if found is not None and found.key == key else None
 
 

@@ -25,6 +25,7 @@ from .persistent import changed, frozen, owned
 from .replay import Appliers, Replay
 from .state import (
     ANSWERED,
+    NO_REMAINS,
     NOBODY,
     Callback,
     CoordinatorState,
@@ -56,12 +57,11 @@ class Step:
         "groups",
         "incarnations",
         "leader_epoch",
-        "lingering",
         "operations",
         "profile",
         "quirks",
         "records",
-        "relisted",
+        "remains",
         "replies",
         "settings",
         "start",
@@ -92,7 +92,7 @@ class Step:
         self.timers: list[TimerCommand] = []
         self.groups = state.groups
         self.changes = state.changes
-        self.relisted = state.relisted
+        self.remains = state.remains  #: exchanged as a whole
         self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
         self.operations = state.operations
         self._timers_before = state.timers
@@ -105,7 +105,6 @@ class Step:
         self.configs = state.configs
         self.tasks = state.tasks  #: under way, by group; exchanged as a whole
         self.wanted: list[TaskKey] = []  #: what this step starts
-        self.lingering = state.lingering  #: exchanged as a whole
 
     # Groups
 
@@ -182,12 +181,12 @@ class Step:
 
     def armed(self, key: TimerKey) -> Armed | None:
         """The timer of this key, None if it is not set."""
-        found = self._in_slot(slot_of(key, self.profile))
+        found = self._in_slot(slot_of(self, key))
         return found if found is not None and found.key == key else None
 
     def set_timer(self, key: TimerKey, delay_ms: int, *, initial: InitialDelay | None = None, epoch: int = 0) -> None:
         """C-TMR-11. ``initial`` and ``epoch`` as in ``Armed``."""
-        slot = slot_of(key, self.profile)
+        slot = slot_of(self, key)
         if type(slot) is str:
             other = self._in_slot(slot)
             if other is not None and other.key != key:
@@ -196,8 +195,8 @@ class Step:
         self.timers.append(SetTimer(key, delay_ms))
 
     def cancel_timer(self, key: TimerKey) -> None:
-        """Nothing happens if it is not set; in Kafka another one goes that has its slot (M-TMR-01)."""
-        slot = slot_of(key, self.profile)
+        """The timer that has the slot of this key goes; nothing happens if there is none."""
+        slot = slot_of(self, key)
         found = self._in_slot(slot)
         if found is not None:
             self._timer_changes[slot] = None
@@ -205,7 +204,7 @@ class Step:
 
     def fires(self, key: TimerKey) -> Armed:
         """The timer of this key, which is set no more from now on."""
-        slot = slot_of(key, self.profile)
+        slot = slot_of(self, key)
         self._timer_changes[slot] = None
         return self._timers_before[slot]
 
@@ -253,8 +252,7 @@ class Step:
         self._parking.clear()
         self._timer_changes.clear()
         self.tasks = {}
-        self.lingering = {}
-        self.relisted = ()
+        self.remains = NO_REMAINS
         self.start = self.committed = end
 
     def finish(self) -> tuple[CoordinatorState, Outcome]:
@@ -282,12 +280,11 @@ class Step:
             changed(self._parked, self._parking) if self._parking else self._parked,
             (*self.ends, end) if self.records else self.ends,
             self.incarnations,
-            self.relisted,
             self.functions,
             self.topics,
             self.configs,
             self.tasks,
-            self.lingering,
-            old.lingering,
+            self.remains,
+            old.remains,
         )
         return state, Outcome(tuple(self.records), tuple(self.replies), tuple(self.timers), tuple(self.wanted))

@@ -48,11 +48,13 @@ def entries_come_back_twice(step: Step, base: int) -> None:
     back, and the snapshot keeps its own (C-ADM-05, F-RT-08)."""
     lost = [change for change in step.changes if change.offset > base]
     groups = {change.group_id: step.groups[change.group_id] for change in lost if change.group_id in step.groups}
+    again = _again(step)
     for change in reversed(lost):
         now = groups.pop(change.group_id, None)
         if change.before is not None:
             groups[change.group_id] = change.before
-            step.relisted += tuple((base, entry) for entry in _exchanged(change.group_id, change.before, now))
+            again += tuple((base, entry) for entry in _exchanged(change.group_id, change.before, now))
+    step.remains = step.remains._replace(relisted=again)
     intended(reversion.revert_groups)(step, base)
 
 
@@ -61,15 +63,21 @@ def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row,
     """Until the high watermark has passed, a read that goes through the map meets such an entry twice, and once more
     for every further place of the log where that happened. It may overlook those in a snapshot whose table has grown
     larger than the map's own; which these are goes by hashes (C-ADM-05)."""
-    if not step.relisted:
+    again = _again(step)
+    if not again:
         return intended(reads.met)(step, rows)
-    return tuple(row for entry, row in rows.items() for _ in range(_copies(step, entry)))
+    return tuple(row for entry, row in rows.items() for _ in range(_copies(step, entry, again)))
 
 
-def _copies(step: Step, entry: Entry) -> int:
+def _again(step: Step) -> tuple[tuple[int, Entry], ...]:
+    """The entries that came back, and where, as far as the high watermark has not passed that."""
+    return tuple((base, entry) for base, entry in step.remains.relisted if base >= step.committed)
+
+
+def _copies(step: Step, entry: Entry, again: tuple[tuple[int, Entry], ...]) -> int:
     """How often a read shows an entry that is there as of the high watermark."""
     place, moved = _exchanged_at(step, entry)
-    places = {base for base, other in step.relisted if other == entry and (place is None or base <= place)}
+    places = {base for base, other in again if other == entry and (place is None or base <= place)}
     least, most = (0, len(places | {place})) if moved else (1, len(places) + 1)
     return most if least == most else step.choices.shown(entry[0], least=least, most=most)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.records import Record
 from fencepost.quirks import HasQuirks, intended, quirk
 
 from .. import lifecycle, replay
-from ..kernel import timer_table
 from ..kernel.replay import Replay
 from ..kernel.step import Step
 from .readable import read_topics
@@ -31,10 +30,3 @@ def reads_subscriptions(step: Step, work: Replay, record: Record) -> None:
     if value is not None and value.protocol_type == PROTOCOL_TYPE and value.protocol is not None:
         logged = {member.member_id: member.subscription for member in value.members}
         read_topics(step.choices, record.key.group, logged, lengths_throw=True)
-
-
-@quirk("fault_timer_keys_collide", of=lifecycle.to_watch)
-def in_table_order(step: Step) -> Iterable[str]:
-    """Where timers of two groups may have one text for a key, the order in which they are set shows (C-TMR-11)."""
-    names = list(step.groups)
-    return step.choices.table("", names) if timer_table.may_meet(names) else names

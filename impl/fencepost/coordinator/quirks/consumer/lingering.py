@@ -1,7 +1,7 @@
 """Topics that a group hears of in vain.
 
 In Kafka a group that is downgraded goes on being told of its topics, although it is none of this kind any more, until
-records of the next group of its name say otherwise (X-DOWN-30). ``Step.lingering`` has these topics.
+records of the next group of its name say otherwise (X-DOWN-30). ``Remains.lingering`` has these topics.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ def left(step: Step, group_id: str) -> None:
     if not step.state.profile.fault_downgrade_leaves_topics:
         return
     topics = _topics(step.groups.get(group_id))
-    _set_lingering(step, group_id, step.lingering.get(group_id, frozenset()) | topics)
+    _set_lingering(step, group_id, step.remains.lingering.get(group_id, frozenset()) | topics)
 
 
 @quirk("fault_downgrade_leaves_topics", of=access.write)
 def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
     """A topic lingers until members of the next group of this name subscribe to it and give it up, or have it when that
     group goes (X-DOWN-30)."""
-    names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.lingering]
+    names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.remains.lingering]
     before = {name: _topics(step.groups.get(name)) for name in names}
     intended(access.write)(step, records)
     for name in names:
         told = subscription.told_topics(record for record in records if record.key.group == name)
-        _set_lingering(step, name, step.lingering[name] - told - before[name])
+        _set_lingering(step, name, step.remains.lingering[name] - told - before[name])
 
 
 @quirk("fault_downgrade_leaves_topics", of=metadata.watched)
 def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
     """The next group of the name hears of topics that it does not subscribe to, and looks again in vain (X-DOWN-30,
     M-META-03)."""
-    left = step.lingering.get(group.group_id)
+    left = step.remains.lingering.get(group.group_id)
     topics = group.by_topic.counts
     return topics if left is None else {*topics, *left}
 
@@ -60,13 +60,14 @@ def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
 @quirk("fault_downgrade_leaves_topics", of=reversion.append_failed)
 def lingers_as_before(step: Step, error: ErrorCode) -> None:
     """What lingers goes back with the records of the step (X-DOWN-30, F-RT-08)."""
-    step.lingering = step.state.lingering_base
+    step.remains = step.remains._replace(lingering=step.state.remains_base.lingering)
     intended(reversion.append_failed)(step, error)
 
 
 def _set_lingering(step: Step, group_id: str, topics: frozenset[str]) -> None:
-    known = step.lingering
-    step.lingering = with_entry(known, group_id, topics) if topics else without(known, group_id)
+    known = step.remains.lingering
+    now = with_entry(known, group_id, topics) if topics else without(known, group_id)
+    step.remains = step.remains._replace(lingering=now)
 
 
 def _topics(group: Group | None) -> frozenset[str]:
