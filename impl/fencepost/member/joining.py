@@ -118,7 +118,7 @@ def join_done(turn: Turn) -> None:
 
 
 def _after_failure(turn: Turn, failed: JoinFailed) -> bool:
-    """K-ERR-14: true if the loop goes on at once; else this poll is over."""
+    """True if the join loop goes on at once after a failure; else this poll is over (K-ERR-14)."""
     turn.member = turn.member._replace(join=None)
     if failed.error is not ErrorCode.MEMBER_ID_REQUIRED:  # that one has given its reason (K-ERR-07)
         turn.request_rejoin(f"rebalance failed due to {failed.cause}")

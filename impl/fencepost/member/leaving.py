@@ -75,7 +75,7 @@ def closed(turn: Turn, option: CloseOption, error: str | None) -> None:
 
 
 def _give_up(turn: Turn, waiting: Waiting) -> bool:
-    """K-CB-07: false if there is nothing to give up."""
+    """Have the listener told what is given up; false if there is nothing (K-CB-07)."""
     member = turn.member
     owned = member.subscription.owned
     if not owned:

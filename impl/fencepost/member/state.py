@@ -210,6 +210,7 @@ class Member(NamedTuple):
 
     @property
     def assignors(self) -> tuple[Assignor, ...]:
+        """Those that a leader runs, with what they remember."""
         return self.remembering or self.settings.assignors
 
     @property

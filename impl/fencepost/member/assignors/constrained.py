@@ -74,7 +74,8 @@ class _Deal:
         self.transferring: dict[TopicPartition, str] = {}
 
     def keep(self) -> None:
-        """A-STICKY-11, members in map order."""
+        """Each member, in map order, keeps what it held up to the quota, and while there are extras one more
+        (A-STICKY-11)."""
         for name, held in self.claims.held.items():
             self.given_up.update((each, name) for each in held if self.near.mismatch(name, each))
             kept = [each for each in held if each not in self.claims.void and not self.near.mismatch(name, each)]
@@ -96,7 +97,7 @@ class _Deal:
             self.even.clear()  # nobody else may have one more
 
     def deal_near(self, free: list[TopicPartition]) -> list[TopicPartition]:
-        """A-STICKY-12b; returns what is near to nobody who has room."""
+        """Deal what is near to somebody who has room, and give back the rest (A-STICKY-12b)."""
         at, left = 0, []
         for partition in free:
             place = self.near.next_near(partition, self.under, at)
@@ -120,7 +121,7 @@ class _Deal:
         return left
 
     def deal(self, free: list[TopicPartition]) -> None:
-        """A-STICKY-12: in a circle over who has less, then one each to who may have more."""
+        """Deal in a circle over who has less, then one each to who may have more (A-STICKY-12)."""
         at = after = 0
         for partition in free:
             if self.under:

@@ -88,7 +88,7 @@ class _Work:
         self._balanced: bool | None = None
 
     def keep(self, subscribed: Mapping[str, frozenset[str]]) -> bool:
-        """A-STICKY-20. Was anything taken from a member that held it?"""
+        """Members keep what they may have of what they held. Was anything taken from one (A-STICKY-20)?"""
         revoked = False
         for name, share in self.held.items():
             for partition in list(share):
@@ -101,6 +101,7 @@ class _Work:
         return revoked
 
     def balance(self, former: Mapping[TopicPartition, str], *, only_new_first: bool) -> None:
+        """Deal what is free, then move partitions until the loads are as even as may be (A-STICKY-21…24)."""
         beginning = not self.held[self.queue[-1][2]]
         free = missing(self.every, self.held)
         left = [each for each in free if not self._place(each, near=True)] if self.near.used else free
@@ -116,6 +117,7 @@ class _Work:
         self.held.update(fixed)
 
     def _place(self, partition: TopicPartition, *, near: bool) -> bool:
+        """Give the partition to the least loaded member that wants it. False if there is none."""
         for at, (_, _, name) in enumerate(self.queue):
             if partition.topic in self.wanted[name] and not (near and self.near.mismatch(name, partition)):
                 del self.queue[at]
@@ -136,10 +138,11 @@ class _Work:
         return fixed
 
     def _most(self, name: str) -> int:
+        """How many partitions the member could have at all."""
         return sum(self.topics[topic].partitions for topic in self.wants[name])
 
     def _improve(self, partitions: Sequence[TopicPartition], former: Mapping[TopicPartition, str]) -> bool:
-        """A-STICKY-22: over and over, until a pass moves nothing. Did anything move?"""
+        """Move partitions, over and over, until a pass moves nothing. Did anything move (A-STICKY-22)?"""
         moved, again = False, True
         while again:
             again = False
@@ -153,6 +156,7 @@ class _Work:
         return moved
 
     def _better_owner(self, partition: TopicPartition, former: Mapping[TopicPartition, str]) -> str | None:
+        """Who would have less than the owner even with it: a former owner, or the least loaded; None: nobody."""
         load = len(self.held[self.owner[partition]])
         last = former.get(partition)
         if last is not None and load > len(self.held[last]) + 1:
@@ -167,7 +171,7 @@ class _Work:
         return self._balanced
 
     def _look(self) -> bool:
-        """A-STICKY-24."""
+        """Whether loads differ by one at most, or nobody can take from one with two more (A-STICKY-24)."""
         if not self.queue or self.queue[0][0] >= self.queue[-1][0] - 1:
             return True
         highest = {

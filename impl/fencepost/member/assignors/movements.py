@@ -17,10 +17,12 @@ class _Moved:
         self.partitions: dict[TopicPartition, None] = {}
 
     def add(self, partition: TopicPartition) -> None:
+        """This partition moved, too."""
         self.partitions[partition] = None
         self._most = max(self._most, len(self.partitions))
 
     def first(self) -> TopicPartition:
+        """The one that the hash set comes to first."""
         return in_table(
             self.partitions, lambda each: spread(31 * (31 + each.partition) + self._topic_hash), grown(self._most)
         )[0]

@@ -68,13 +68,16 @@ class _Split:
         self.racks_matter = racks_matter(known, self.near)
 
     def room(self, taker: str) -> int:
+        """How many partitions it may take yet."""
         return max(0, self.quota + (1 if self.extras > 0 else 0) - self.taken[taker])
 
     def matches(self, taker: str, partition: int) -> bool:
+        """Whether a replica of the partition is on the taker's rack."""
         rack = self.racks[taker]
         return rack is None or rack in self.near[partition]  # without a rack anything matches (A-RANGE-04)
 
     def give(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
+        """The taker has these partitions."""
         shares[taker].extend(TopicPartition(self.topic.name, partition) for partition in partitions)
         self.taken[taker] += len(partitions)
         if self.taken[taker] > self.quota:
@@ -94,7 +97,9 @@ class _Split:
 
 
 def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
-    """A-RANGE-04. Groups share nothing, so their order does not matter (A-RANGE-07)."""
+    """Place what is near its owner: of topics with the same takers and size all at once (A-RANGE-04).
+
+    Groups share nothing, so their order does not matter (A-RANGE-07)."""
     together: dict[tuple[tuple[tuple[str, str | None], ...], int], list[_Split]] = {}
     for split in splits:
         size = split.topic.partitions if split.knows_racks else 0

@@ -112,7 +112,7 @@ class CooperativeStickyAssignor:
 def _changing_hands(
     members: Mapping[str, GroupMember], shares: Mapping[str, list[TopicPartition]]
 ) -> dict[TopicPartition, str]:
-    """A-COOP-01, different subscriptions: new to its owner, and lost by a member that says it owns it."""
+    """What is new to its owner while another member says that it owns it, where subscriptions differ (A-COOP-01)."""
     new: dict[TopicPartition, str] = {}
     lost: set[TopicPartition] = set()
     for name, share in shares.items():

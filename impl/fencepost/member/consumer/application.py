@@ -43,7 +43,7 @@ def _match_pattern(turn: ConsumerTurn) -> None:
 
 
 def _come_back(turn: ConsumerTurn) -> None:
-    """N-TR-10: once the listener knows what was lost."""
+    """Join again, once the listener knows what was lost (N-TR-10)."""
     if turn.member.state is not ConsumerState.STALE or not turn.member.back:
         return
     waiting = (*turn.waiting.errands, *turn.member.queue)

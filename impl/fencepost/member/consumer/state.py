@@ -78,6 +78,7 @@ class Reason(Enum):
 
     @property
     def reconciles(self) -> bool:
+        """Whether a reconciliation waits for this call."""
         return self in (Reason.REVOCATION, Reason.ASSIGNMENT)
 
 

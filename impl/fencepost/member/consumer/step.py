@@ -127,7 +127,7 @@ def _answered(turn: ConsumerTurn, request_id: int, body: ResponseBody) -> None:
 
 
 def _lookup_failed(turn: ConsumerTurn, error: ErrorCode | None) -> None:
-    """K-FIND-01: in any case another one after the back-off; what is no passing failure is thrown by a poll."""
+    """Another look-up follows after the back-off; what is no passing failure is thrown by a poll (K-FIND-01)."""
     coordinator = turn.member.coordinator
     attempts = coordinator.failed_attempts
     turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=False, failed_attempts=attempts + 1))

@@ -124,6 +124,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 
     @property
     def waiting(self) -> Waiting:
+        """The call of the application that is under way; there is one."""
         waiting = self.member.waiting
         assert waiting is not None
         return waiting
