@@ -1,0 +1,132 @@
+"""The intended protocol asks no profile: what a release of Kafka does otherwise stands in packages named quirks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from inspect import getdoc, signature
+from pathlib import Path
+
+import pytest
+
+import fencepost
+import fencepost.coordinator
+import fencepost.member
+from fencepost.protocol.profile import SWITCH_NAMES, Profile
+from fencepost.quirks import Quirk, quirk, quirks_of, registered, varies
+from fencepost_conformance.rulebook.book import citations
+from fencepost_conformance.rulebook.texts import rule_book
+
+CORE = Path(fencepost.__file__).parent
+#: Say what switches there are, and which profile has which.
+NAMES_THEM = {Path("protocol", "profile.py"), Path("protocol", "profiles.py")}
+#: What a host draws is its own matter, and so not the core's to vary.
+OF_HOSTS = {"draws_no_hyphens"}
+#: Still to be taken apart.
+LEFT = {
+    Path("coordinator", "mixed", "classic_join.py"),
+    Path("coordinator", "mixed", "classic_member.py"),
+    Path("coordinator", "mixed", "classic_sync.py"),
+}
+
+QUIRKS = registered()
+each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.switch}-{each.function.__name__}")
+
+
+def asked(source: str) -> Iterator[str]:
+    """The switches that a program names, as an attribute or by a text, each with its line."""
+    for node in ast.walk(ast.parse(source)):
+        name = node.attr if isinstance(node, ast.Attribute) else node.value if isinstance(node, ast.Constant) else None
+        if name in SWITCH_NAMES:
+            yield f"{node.lineno}: {name}"
+
+
+def files() -> list[Path]:
+    return [path.relative_to(CORE) for path in sorted(CORE.rglob("*.py")) if "quirks" not in path.parts]
+
+
+def test_nothing_but_quirks_asks_for_a_switch():
+    assert len(files()) > 100
+    found = {path: list(asked((CORE / path).read_text(encoding="utf-8"))) for path in files()}
+    assert {path: rows for path, rows in found.items() if rows and path not in NAMES_THEM | LEFT} == {}
+    assert {path for path in LEFT if not found[path]} == set(), "done: take them off the list"
+
+
+@pytest.mark.parametrize(
+    "line", ["x = step.profile.fault_timer_keys_collide", 'getattr(profile, "fault_timer_keys_collide")']
+)
+def test_a_file_that_asks_is_found(line):
+    assert list(asked(f"import this\n{line}\n")) == ["2: fault_timer_keys_collide"]
+
+
+def test_each_switch_has_a_quirk():
+    assert {each.switch for each in QUIRKS} == set(SWITCH_NAMES) - OF_HOSTS - switches_of(LEFT)
+
+
+def switches_of(paths: set[Path]) -> set[str]:
+    """Those that have no quirk yet since the file that asks is still to be taken apart."""
+    rows = (row for path in paths for row in asked((CORE / path).read_text(encoding="utf-8")))
+    return {row.split(": ")[1] for row in rows} - {each.switch for each in QUIRKS}
+
+
+@each_quirk
+def test_a_quirk_says_what_kafka_does_by_which_rule(each: Quirk):
+    text = getdoc(each.function)
+    assert text, f"{each.function} has no docstring"
+    assert list(citations(text, rule_book())), f"{each.function} names no rule of the book"
+
+
+@each_quirk
+def test_a_quirk_stands_in_a_package_of_quirks_and_takes_what_its_function_takes(each: Quirk):
+    assert "quirks" in each.function.__module__.split(".")[:-1]
+
+    def shape(function):
+        return [(parameter.kind, parameter.default) for parameter in signature(function).parameters.values()]
+
+    assert shape(each.function) == shape(each.intended)
+
+
+@each_quirk
+def test_a_quirk_is_taken_where_its_switch_alone_is_on(each: Quirk):
+    quirks = quirks_of(Profile("one", **{each.switch: True}))
+    assert quirks is not None
+    assert quirks.instead[each.intended] is each.function
+
+
+def test_no_function_has_two_quirks_of_one_switch():
+    pairs = [(each.switch, each.intended) for each in QUIRKS]
+    assert len(pairs) == len(set(pairs))
+
+
+class Work:
+    def __init__(self, profile: Profile) -> None:
+        self.quirks = quirks_of(profile)
+
+
+@pytest.mark.parametrize("more", range(6))
+def test_a_function_that_varies_takes_any_number_of_arguments(more):
+    names = [f"a{number}" for number in range(more)]
+    space = {}
+    exec(f"def meant(work, {', '.join(names)}):\n    return [{', '.join(names)}]", space)
+    chosen = varies(space["meant"])
+    given = list(range(more))
+    assert chosen(Work(Profile("intended")), *given) == given
+    assert chosen(Work(Profile("kafka", fault_timer_keys_collide=True)), *given) == given
+
+
+def test_one_with_keywords_too():
+    @varies
+    def meant(work, one, *, two=2):
+        return one, two
+
+    assert meant(Work(Profile("intended")), 1, two=3) == (1, 3)
+    assert meant(Work(Profile("kafka", fault_timer_keys_collide=True)), 1) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("switch", "wrong"),
+    [("fault_unheard_of", "no profile has a switch 'fault_unheard_of'"), (QUIRKS[0].switch, "is not marked")],
+)
+def test_a_quirk_of_nothing_is_refused(switch, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        quirk(switch, of=files)(files)
