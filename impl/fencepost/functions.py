@@ -18,9 +18,11 @@ class StandardFunctions:
     """BLAKE2b cut to 64 bits, and the syntax of ``re``."""
 
     def hash64(self, data: bytes) -> int:
+        """A digest of the standard library: as good, but not Kafka's."""
         return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
+        """A regex of the standard library, whose syntax is another in details."""
         try:
             pattern = re.compile(regex)
         except (re.error, OverflowError, RecursionError):
@@ -37,12 +39,14 @@ class KafkaFunctions:
         import xxhash  # noqa: F401, PLC0415  # optional
 
     def hash64(self, data: bytes) -> int:
+        """XXH3, as Kafka computes it."""
         from xxhash import xxh3_64_intdigest  # noqa: PLC0415  # optional
 
         unsigned: int = xxh3_64_intdigest(data)
         return unsigned - (1 << 64) if unsigned >> 63 else unsigned
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
+        """RE2, as Kafka matches; None if the regex does not compile."""
         import re2  # noqa: PLC0415  # optional
 
         options = re2.Options()

@@ -29,7 +29,8 @@ from .kernel.step import Step
 
 
 def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
-    """C-ADM-05; ``denied`` are the groups that the caller may not describe."""
+    """Lists the groups of the coordinator as of the high watermark, filtered as asked (C-ADM-05); ``denied`` are the
+    groups that the caller may not describe."""
     states = {state.lower().strip() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     rows = {
@@ -51,7 +52,8 @@ def _told(group: Group) -> tuple[str, str, str]:
 
 @varies
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
-    """C-ADM-09; tombstones are the only records of a classic group that the live coordinator applies (C-SYNC-31)."""
+    """Deletes groups that are empty, each with a code of its own (C-ADM-09); tombstones are the only records of a
+    classic group that the live coordinator applies (C-SYNC-31)."""
     denied = request.denied
     results = {
         name: ErrorCode.GROUP_AUTHORIZATION_FAILED if name in denied else _delete(step, name)

@@ -22,7 +22,8 @@ from .mixed import upgrade
 
 
 def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
-    """M-VAL-20…24. Raises ``Refused``, ``InternalError``."""
+    """The consumer group that a heartbeat is for, made or converted if need be (M-VAL-20…24). Raises ``Refused``,
+    ``InternalError``."""
     name, written = body.group_id, list[Record]()
     group = step.groups.get(name)
     if isinstance(group, ConsumerGroup):

@@ -30,7 +30,8 @@ from .replay import to_apply
 
 
 def load_started(step: Step, leader_epoch: int) -> bool:
-    """F-RT-01, F-LOAD-03; a coordinator that leads already goes on. Tells whether loading goes on now."""
+    """The partition was won, and its log is being read (F-RT-01, F-LOAD-03); a coordinator that leads already goes on.
+    Tells whether loading goes on now."""
     if leader_epoch > step.leader_epoch:
         step.leader_epoch = leader_epoch
         if step.status in (Status.CLOSED, Status.FAILED):
@@ -39,13 +40,14 @@ def load_started(step: Step, leader_epoch: int) -> bool:
 
 
 def load_failed(step: Step) -> None:
-    """F-REPLAY-13."""
+    """The log could not be read: the partition is refused until it is won again (F-REPLAY-13)."""
     if step.status is Status.LOADING:
         step.status = Status.FAILED
 
 
 def loaded(step: Step, event: Load) -> None:
-    """F-LOAD-01, F-LOAD-04, F-LOAD-06; without ``LoadStarted`` before it, it stands for both."""
+    """The log is read: its groups are there, and watched (F-LOAD-01, F-LOAD-04, F-LOAD-06); without ``LoadStarted``
+    before it, it stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
     work = Replay({}, step.quirks, step.incarnations, step.appliers)
@@ -87,7 +89,8 @@ def to_watch(step: Step) -> Iterable[str]:
 
 
 def unload(step: Step, event: Unload) -> None:
-    """F-UNLOAD-01, F-LOAD-03, F-LOAD-08."""
+    """The partition is another's now: whoever waits is told so, and everything is forgotten (F-UNLOAD-01, F-LOAD-03,
+    F-LOAD-08)."""
     if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
         return
     completion.unload(step, ErrorCode.NOT_COORDINATOR)

@@ -51,7 +51,8 @@ from .mixed import upgrade
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
-    """C-JOIN-09, C-JOIN-10, C-JOIN-15."""
+    """A JoinGroup goes to the group that has its name, of whatever kind, or to a new one (C-JOIN-09, C-JOIN-10,
+    C-JOIN-15)."""
     other = access.find(step, body.group_id)
     if other is None:
         classic_join.join(step, request, body)
@@ -71,7 +72,7 @@ def join_as_member(step: Step, request: Request, body: JoinGroupRequest) -> None
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
-    """C-SYNC-06."""
+    """A SyncGroup goes to the group that has its name, of whatever kind (C-SYNC-06)."""
     other = access.find(step, body.group_id)
     if other is not None and other.members:
         mixed_sync.sync(step, request, body, other)
@@ -80,7 +81,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
 
 
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
-    """C-HB-06."""
+    """A Heartbeat goes to the group that has its name, of whatever kind (C-HB-06)."""
     other = access.find(step, body.group_id)
     if other is None:
         classic_heartbeat.heartbeat(step, request, body)
@@ -89,7 +90,7 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
-    """C-LEAVE-04."""
+    """A LeaveGroup goes to the group that has its name, of whatever kind (C-LEAVE-04)."""
     other = access.find(step, body.group_id)
     if other is None:
         classic_leave.leave(step, request, body)

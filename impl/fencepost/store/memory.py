@@ -18,9 +18,11 @@ class MemoryStore:
         self.failing: ErrorCode | None = None
 
     async def load(self) -> Sequence[Record]:
+        """All that was appended."""
         return tuple(self.records)
 
     async def append(self, records: Sequence[Record]) -> None:
+        """Keeps the records, unless it is to fail."""
         if self.failing is not None:
             raise AppendError(self.failing)
         self.records.extend(records)

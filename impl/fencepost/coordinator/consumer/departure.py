@@ -26,7 +26,7 @@ Fence: TypeAlias = Callable[[Step, ConsumerGroup, Sequence[ConsumerMember]], Non
 
 
 def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> ConsumerGroupHeartbeatResponse:
-    """M-LEAVE-01, M-LEAVE-02, M-RSP-04. Raises ``Refused``."""
+    """A member says that it leaves, for good or for a while (M-LEAVE-01, M-LEAVE-02, M-RSP-04). Raises ``Refused``."""
     group = access.find(step, body.group_id)
     if group is None:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -50,7 +50,8 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
 
 
 def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
-    """M-LEAVE-03, M-LEAVE-04, F-ORD-07. Raises ``InternalError``."""
+    """Puts members out of the group: what they held is free, and the others get a new epoch (M-LEAVE-03, M-LEAVE-04,
+    F-ORD-07). Raises ``InternalError``."""
     name = group.group_id
     leaving = frozenset(member.member_id for member in members)
     written: list[Record] = []
@@ -77,8 +78,8 @@ def emptied(step: Step, group: ConsumerGroup) -> list[Record]:
 
 
 def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:
-    """M-TMR-01…03, M-LEAVE-07; a timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10). ``epoch``: the one
-    that it was set with."""
+    """A timer of a member has run out: it was silent or slow for too long, and is fenced (M-TMR-01…03, M-LEAVE-07); a
+    timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10). ``epoch``: the one that it was set with."""
     group = access.find(step, key.group_id)
     member = None if group is None else group.members.get(key.member_id)
     if group is not None and member is not None and _too_late(key, member, epoch):

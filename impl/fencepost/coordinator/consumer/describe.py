@@ -26,7 +26,8 @@ _CLASSIC, _CONSUMER = 0, 1
 
 
 def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -> None:
-    """M-DESC-01, C-ADM-06; groups that the caller may not see come first, as Kafka's handler has it."""
+    """Tells consumer groups in full, as of the high watermark (M-DESC-01, C-ADM-06); groups that the caller may not see
+    come first, as Kafka's handler has it."""
     denied = [
         DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name)
         for name in body.group_ids

@@ -122,7 +122,8 @@ class ConsumerDraft:
             target[member_id] = share
 
     def resolve(self, regex: str, resolution: Resolution | None) -> None:
-        """F-REC-16; None forgets. The subscription type is not looked at (M-TGT-05)."""
+        """A regex matches these topics from now on (F-REC-16); None forgets it. The subscription type is not looked at
+        (M-TGT-05)."""
         self._by_topic()
         resolved = self.resolved = owned(self.resolved, self._before.resolved)
         old = resolved.pop(regex, None)

@@ -21,7 +21,8 @@ NO_SHARE: Final[Mapping[bytes, tuple[int, ...]]] = {}
 
 
 class ConsumerMember(NamedTuple):
-    """One member (G-DATA-29). An unset regex is ``""``; ``previous_epoch`` and ``epoch`` as in M-FENCE-*."""
+    """One member of a consumer group (G-DATA-29). An unset regex is ``""``; ``previous_epoch`` and ``epoch`` as in
+    M-FENCE-*."""
 
     member_id: str
     instance_id: str | None = None
@@ -40,7 +41,7 @@ class ConsumerMember(NamedTuple):
     revoking: Holding = NOTHING
 
     def reconciled_to(self, epoch: int) -> bool:
-        """M-ST-03."""
+        """Whether the member has all of its target at this epoch (M-ST-03)."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
 
@@ -111,7 +112,8 @@ class ConsumerGroup(NamedTuple):
 
     @property
     def state(self) -> ConsumerGroupState:
-        """M-ST-01…06."""
+        """What the group is shown as: it waits for a target, for members that reconcile, or for nothing
+        (M-ST-01…06)."""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -125,6 +127,7 @@ class ConsumerGroup(NamedTuple):
         return ()
 
     def with_answered(self, number: int) -> ConsumerGroup:
+        """The group itself: no request waits in a consumer group."""
         return self
 
     def entries(self) -> Mapping[str, object]:
@@ -137,7 +140,7 @@ class ConsumerGroup(NamedTuple):
         return False
 
     def partition_epoch(self, topic_id: bytes, partition: int) -> int:
-        """M-PE-01; -1 if nobody holds it."""
+        """The epoch of the member that holds the partition (M-PE-01); -1 if nobody does."""
         return self.partition_epochs.get(topic_id, {}).get(partition, -1)
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
@@ -146,7 +149,7 @@ class ConsumerGroup(NamedTuple):
         return member.topic_names if resolution is None else member.topic_names | resolution.topics
 
     def refresh_due(self, now: int) -> bool:
-        """M-META-01, M-META-02."""
+        """Whether it is time to look at the topics' metadata again (M-META-01, M-META-02)."""
         return self.refresh is None or now >= self.refresh.deadline or self.epoch < self.refresh.epoch
 
 

@@ -39,7 +39,8 @@ def superseded(step: Step, group: ConsumerGroup) -> list[Record]:
 
 
 def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
-    """M-HB-04: the next look is due then, or when this epoch is lost (M-META-02)."""
+    """The group has looked at its topics (M-HB-04): the next look is due then, or when this epoch is lost
+    (M-META-02)."""
     _note(step, group.group_id, Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch))
 
 
@@ -52,7 +53,7 @@ def _note(step: Step, group_id: str, refresh: Refresh | None) -> None:
 
 
 def changed(step: Step, image: TopicImage) -> None:
-    """M-META-03: groups that subscribe to a topic that came, went or changed look again."""
+    """The cluster has other topics: groups that subscribe to one that came, went or changed look again (M-META-03)."""
     names = changed_names(step.topics, image)
     for name, group in list(step.groups.items()):
         if not isinstance(group, ConsumerGroup) or group.refresh is None:

@@ -34,6 +34,7 @@ NO_TIMESTAMP: Final = 0
 
 
 def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
+    """The record that a group is at this epoch, and what its topics were like (F-REC-03)."""
     return Record(ConsumerGroupMetadataKey(group_id), ConsumerGroupMetadataValue(epoch, metadata_hash=metadata_hash))
 
 
@@ -44,6 +45,7 @@ def partition_metadata(group_id: str, topics: tuple[TopicMetadata, ...] | None) 
 
 
 def member_metadata(group_id: str, member: ConsumerMember) -> Record:
+    """The record of what a member tells of itself (F-REC-05, F-REC-13)."""
     return Record(
         ConsumerGroupMemberMetadataKey(group_id, member.member_id),
         ConsumerGroupMemberMetadataValue(
@@ -61,6 +63,7 @@ def member_metadata(group_id: str, member: ConsumerMember) -> Record:
 
 
 def target_epoch(group_id: str, epoch: int, at_ms: int) -> Record:
+    """The record that the target assignment is of this epoch (F-REC-06)."""
     return Record(
         ConsumerGroupTargetAssignmentMetadataKey(group_id),
         ConsumerGroupTargetAssignmentMetadataValue(epoch, assignment_timestamp=at_ms),
@@ -68,6 +71,7 @@ def target_epoch(group_id: str, epoch: int, at_ms: int) -> Record:
 
 
 def target_member(group_id: str, member_id: str, share: Share) -> Record:
+    """The record of one member's target (F-REC-07)."""
     return Record(
         ConsumerGroupTargetAssignmentMemberKey(group_id, member_id),
         ConsumerGroupTargetAssignmentMemberValue(share_rows(share)),
@@ -75,6 +79,7 @@ def target_member(group_id: str, member_id: str, share: Share) -> Record:
 
 
 def current_assignment(work: HasQuirks, group_id: str, member: ConsumerMember) -> Record:
+    """The record of what a member has now, and is to give up (F-REC-08, F-REC-14)."""
     return Record(
         ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),
         ConsumerGroupCurrentMemberAssignmentValue(
@@ -97,7 +102,7 @@ def regular_expression(group_id: str, regex: str, resolution: Resolution | None)
 
 
 def removed_member(group_id: str, member_id: str) -> list[Record]:
-    """M-LEAVE-03: in the order that replay needs (F-REPLAY-07)."""
+    """The tombstones of a member, in the order that replay needs (M-LEAVE-03, F-REPLAY-07)."""
     return [
         Record(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), None),
         Record(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), None),
@@ -106,7 +111,8 @@ def removed_member(group_id: str, member_id: str) -> list[Record]:
 
 
 def removed_group(group: ConsumerGroup, replaced: Mapping[str, str] | None = None) -> list[Record]:
-    """F-ORD-09, F-ORD-16; ``replaced``: new ids of members by their old ones (X-DOWN-21)."""
+    """The tombstones of a whole group (F-ORD-09, F-ORD-16); ``replaced``: new ids of members by their old ones
+    (X-DOWN-21)."""
     name = group.group_id
     members = sorted((replaced or {}).get(member_id, member_id) for member_id in group.members)
     return [
@@ -121,6 +127,7 @@ def removed_group(group: ConsumerGroup, replaced: Mapping[str, str] | None = Non
 
 
 def share_rows(share: Mapping[bytes, Collection[int]]) -> tuple[TopicPartitions, ...]:
+    """Partitions as records and answers list them: topics by id, partitions ascending."""
     return tuple(TopicPartitions(topic_id, tuple(sorted(share[topic_id]))) for topic_id in sorted(share))
 
 

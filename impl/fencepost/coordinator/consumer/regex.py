@@ -35,7 +35,8 @@ class RegexChange(Enum):
 def update(
     step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
 ) -> tuple[RegexChange, list[Record]]:
-    """M-RX-02, M-RX-03, M-HB-03. Raises ``Refused`` (M-VAL-08); a task that was started stays started (M-HB-13)."""
+    """Starts to resolve the regexes of a group if they must be, and tells what changed for the member
+    (M-RX-02, M-RX-03, M-HB-03). Raises ``Refused`` (M-VAL-08); a task that was started stays started (M-HB-13)."""
     change, written, wanted = RegexChange.NONE, [], False
     if old.regex != new.regex:
         change = RegexChange.UNRESOLVED
@@ -93,7 +94,7 @@ def _last(step: Step, group: ConsumerGroup) -> Resolution | None:
 
 
 def done(step: Step, event: TaskDone) -> None:
-    """M-RX-04, M-RX-05."""
+    """A resolution has ended: what its regexes match is written, and a change bumps the epoch (M-RX-04, M-RX-05)."""
     name = event.key.group_id
     task = step.tasks[name]
     step.tasks = without(step.tasks, name)

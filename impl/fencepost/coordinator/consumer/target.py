@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
 
 def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:
-    """M-HB-06: the stored target of the member, or a new one for the group epoch. Raises ``Refused``."""
+    """The stored target of the member, or a new one for the group epoch (M-HB-06). Raises ``Refused``."""
     if group.assignment_epoch >= epoch or not allowed(step, group):
         return Target(group.assignment_epoch, stored(step, group, member), [])
     return _computed(step, group, member, epoch, kind)
@@ -161,11 +161,12 @@ def votes_with(group: ConsumerGroup, member: ConsumerMember) -> Mapping[str, int
 
 
 def preferred(step: Step, group_id: str, votes: Mapping[str, int]) -> str:
-    """M-TGT-02: the assignor with the most votes, or the default one (G-CFG-13)."""
+    """The assignor with the most votes, or the default one (M-TGT-02, G-CFG-13)."""
     return elected(step, group_id, most_wanted(step, votes))
 
 
 def elected(step: Step, group_id: str, tied: list[str]) -> str:
+    """Who wins of those with equally many votes, which the host may choose (M-TGT-02)."""
     return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
 
 

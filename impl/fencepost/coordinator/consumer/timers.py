@@ -39,36 +39,41 @@ class TimerRan(AppendCallback):
     epoch: int
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """What the timer did is not in the log, so it is tried again, unless the partition is another's now."""
         if error is not ErrorCode.NOT_COORDINATOR:
             retry(step, self.key, self.epoch)
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Nobody waits for an answer; the write may yet come through."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def watch_session(step: Step, group_id: str, member_id: str) -> None:
-    """M-TMR-01, M-HB-09."""
+    """The member is fenced unless it is heard of within its session timeout (M-TMR-01, M-HB-09)."""
     step.set_timer(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
 
 
 def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """M-TMR-02, M-TMR-05: it acts only if the member still has this epoch when it fires."""
+    """The member is fenced unless it has given up what it must in time (M-TMR-02, M-TMR-05): the timer acts only if the
+    member still has this epoch when it fires."""
     key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
     step.set_timer(key, member.rebalance_timeout, epoch=member.epoch)
 
 
 def unwatch(step: Step, group_id: str, member_id: str) -> None:
+    """Nobody waits for anything of the member any more."""
     for kind in KINDS:
         step.cancel_timer(TimerKey(kind, group_id, member_id))
 
 
 def retry(step: Step, key: TimerKey, epoch: int) -> None:
-    """M-TMR-08; it takes the place of one that was armed since."""
+    """What the timer did was not appended, so it fires again a little later (M-TMR-08); it takes the place of one that
+    was armed since."""
     step.set_timer(key, RETRY_MS, epoch=epoch)
 
 
 def session_timeout(step: Step, group_id: str) -> int:
-    """G-CFG-10, G-CFG-28."""
+    """How long a member of the group may be silent, in ms (G-CFG-10, G-CFG-28)."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_session_timeout_ms
     low, high = settings.group_consumer_min_session_timeout_ms, settings.group_consumer_max_session_timeout_ms
@@ -76,7 +81,7 @@ def session_timeout(step: Step, group_id: str) -> int:
 
 
 def heartbeat_interval(step: Step, group_id: str) -> int:
-    """G-CFG-11, G-CFG-28."""
+    """How often a member of the group is to be heard of, in ms (G-CFG-11, G-CFG-28)."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_heartbeat_interval_ms
     low, high = settings.group_consumer_min_heartbeat_interval_ms, settings.group_consumer_max_heartbeat_interval_ms
@@ -84,7 +89,7 @@ def heartbeat_interval(step: Step, group_id: str) -> int:
 
 
 def assignment_interval(step: Step, group_id: str) -> int:
-    """G-CFG-30."""
+    """The least time between two targets of the group, in ms (G-CFG-30)."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_assignment_interval_ms
     low, high = settings.group_consumer_min_assignment_interval_ms, settings.group_consumer_max_assignment_interval_ms
@@ -103,7 +108,8 @@ def within_bounds(step: Step, value: int, low: int, high: int) -> int:
 
 
 def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """M-TMR-02: a heartbeat changed what the member has. Nobody else has this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
+    """Arms or cancels the rebalance timer after a heartbeat changed what the member has (M-TMR-02). Nobody else has
+    this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         watch_rebalance(step, group_id, member)
     else:
@@ -111,8 +117,8 @@ def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
 
 
 def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
-    """M-HB-13 mended: the records that took the group from ``before`` to ``now`` are lost, so its members have the
-    timers of ``before``, those that were cancelled at full length.
+    """The records that took the group from ``before`` to ``now`` are lost, so its members have the timers of
+    ``before``, those that were cancelled at full length (M-HB-13).
 
     The join and sync timers of classic members do not come back: who left is silent, and its session ends.
     """
@@ -132,7 +138,8 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
 
 
 def watch_loaded(step: Step, group: ConsumerGroup) -> None:
-    """F-LOAD-04, F-LOAD-05; join and sync timers do not come back (X-TMR-04)."""
+    """Arms the timers of all members after a load (F-LOAD-04, F-LOAD-05); join and sync timers do not come back
+    (X-TMR-04)."""
     for member in group.members.values():
         watch_session(step, group.group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:

@@ -21,7 +21,8 @@ _MAGIC = b"\0"
 
 
 def metadata_hash(hash64: Callable[[bytes], int], topics: TopicImage, names: Iterable[str]) -> int:
-    """M-META-07, over those of the names that exist; 0 if none does."""
+    """One number for the topics that a group subscribes to (M-META-07), over those of the names that exist; 0 if none
+    does."""
     known = topics.by_name
     hashes = [_topic_hash(hash64, known[name]) for name in sorted(names, key=java_order) if name in known]
     return hash64(b"".join(struct.pack("<q", value) for value in hashes)) if hashes else 0
@@ -51,7 +52,7 @@ def _text(text: str) -> bytes:
 
 
 def metadata_rows(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
-    """G-DATA-23: what 4.0 keeps instead of the hash."""
+    """What 4.0 keeps of the topics instead of the hash (G-DATA-23)."""
     known = topics.by_name
     return tuple(
         TopicMetadata(known[name].topic_id, name, known[name].partitions) for name in sorted(names) if name in known

@@ -29,7 +29,7 @@ class Epochs(NamedTuple):
 
 
 def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replaced: ConsumerMember) -> list[Record]:
-    """M-STATIC-10, F-ORD-10."""
+    """A static member takes over the place of the one with its instance id (M-STATIC-10, F-ORD-10)."""
     name, old_id = group.group_id, replaced.member_id
     return [
         *records.removed_member(name, old_id),
@@ -40,7 +40,7 @@ def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replac
 
 
 def metadata_of(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> list[Record]:
-    """M-HB-02."""
+    """The member with what its heartbeat tells of itself; what it does not tell stays (M-HB-02)."""
     return [] if new == old else [records.member_metadata(group.group_id, new)]
 
 
@@ -84,7 +84,8 @@ def reconciled(
     *,
     changed: bool,
 ) -> ConsumerMember:
-    """M-HB-08. ``changed``: the subscription did, in this request. Raises ``Refused``."""
+    """The member as far on the way to its target as it can get now (M-HB-08). ``changed``: the subscription did, in
+    this request. Raises ``Refused``."""
     if not changed and member.reconciled_to(goal.epoch):
         return member
     names = group.topics_of(member)

@@ -20,7 +20,7 @@ MEMBER_ID_GIVEN_SINCE = 1
 
 
 def unauthorized(request: Request, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
-    """M-VAL-01, M-VAL-02."""
+    """Whether the caller may do this to the group and its topics (M-VAL-01, M-VAL-02)."""
     if not settings.consumer_protocol_enabled:  # X-ROLL-01
         return ErrorCode.UNSUPPORTED_VERSION
     if body.group_id in request.denied:
@@ -37,7 +37,8 @@ def wrong_at_once(state: CoordinatorState, request: Request, body: ConsumerGroup
 
 
 def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
-    """M-VAL-05…07, M-VAL-09…15, in the order of the rows."""
+    """What is wrong with a heartbeat's own fields, the first that applies (M-VAL-05…07, M-VAL-09…15, in the order of
+    the rows)."""
     epoch = body.member_epoch
     needs_id = version >= MEMBER_ID_GIVEN_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
     if (

@@ -100,7 +100,7 @@ def fail_since(step: Step, base: int, error: ErrorCode) -> None:
 
 
 def unload(step: Step, error: ErrorCode) -> None:
-    """F-UNLOAD-01: nobody waits any longer."""
+    """The partition goes, so nobody waits any longer (F-UNLOAD-01)."""
     for number, operation in list(step.operations.items()):
         callback = _callback(operation)
         if callback is None:

@@ -32,12 +32,12 @@ class Refused(Exception):
 
 
 def append_error(error: ErrorCode) -> ErrorCode:
-    """C-SYNC-30."""
+    """What a client is told when a write failed with this error (C-SYNC-30)."""
     return _APPEND.get(error, error)
 
 
 def operation_error(error: ErrorCode) -> ErrorCode:
-    """F-RT-10: as C-SYNC-30, and a lost network reads as loading."""
+    """What a client is told when its operation failed (F-RT-10): as C-SYNC-30, and a lost network reads as loading."""
     if error is ErrorCode.NETWORK_EXCEPTION:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return _APPEND.get(error, error)

@@ -52,4 +52,5 @@ def broke(step: Step, request: Request) -> None:
 
 
 def timer(number: int) -> TimerKey:
+    """The key of the timer that ends the operation of this number."""
     return TimerKey(TimerKind.OPERATION, operation=number)

@@ -33,7 +33,8 @@ class Replay:
         self._appliers = appliers
 
     def apply(self, record: Record) -> None:
-        """F-REPLAY-01, F-REPLAY-06. Raises ``InternalError`` where Kafka's load fails (F-REPLAY-13)."""
+        """Applies one record (F-REPLAY-01, F-REPLAY-06). Raises ``InternalError`` where Kafka's load fails
+        (F-REPLAY-13)."""
         self._appliers[type(record.key)](self, record)
 
     def group(self, name: str) -> Group | None:
@@ -49,6 +50,7 @@ class Replay:
             self._groups[name] = group
 
     def new_incarnation(self) -> int:
+        """A number that no group had before."""
         self.incarnations += 1
         return self.incarnations
 

@@ -101,12 +101,12 @@ def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
 
 
 def described_refusal(name: str) -> DescribedGroup:
-    """C-ADM-01."""
+    """An answer that has the same code for each group (C-ADM-01)."""
     return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name, group_state="")
 
 
 def deletion_response(request: Request, results: Mapping[str, ErrorCode]) -> DeleteGroupsResponse:
-    """C-ADM-09: one row a group, those that the caller may not delete behind the others."""
+    """One row for each group, those that the caller may not delete behind the others (C-ADM-09)."""
     denied = request.denied
     rows = [DeletedGroup(name, error) for name, error in results.items() if name not in denied]
     rows += [DeletedGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED) for name in results if name in denied]
@@ -114,7 +114,8 @@ def deletion_response(request: Request, results: Mapping[str, ErrorCode]) -> Del
 
 
 def leave_response(version: int, members: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:
-    """G-WIRE-23: up to v2 there is one member, and its error is the answer's."""
+    """The answer with a row for each member (G-WIRE-23): up to v2 there is one member, and its error is the
+    answer's."""
     if version <= 2:
         return LeaveGroupResponse(members[0].error_code)
     return LeaveGroupResponse(ErrorCode.NONE, members)

@@ -33,6 +33,7 @@ def no_topics(state: HasQuirks) -> TopicImage:
 
 
 def image(topics: Iterable[Topic], version: int, created: int) -> TopicImage:
+    """The topics that there are, each under its id and its name."""
     rows = [_whole(topic) for topic in topics]
     by_name = {topic.name: topic for topic in rows}
     return TopicImage(by_name, {topic.topic_id: topic for topic in rows}, version, created)
@@ -47,6 +48,7 @@ def _whole(topic: Topic) -> Topic:
 
 
 def has_new(old: TopicImage, new: TopicImage) -> bool:
+    """Whether there is a topic that was not there before."""
     return any(topic_id not in old.by_id for topic_id in new.by_id)
 
 
