@@ -20,7 +20,7 @@ class WithRules(build_py):
         super().run()
         if self.editable_mode:
             return  # the package is used where it lies, and finds docs/rules
-        text = Path(self.build_lib, "fencepost_conformance", "rulebook", "text")
+        text = Path(self.build_lib, "fencepost", "rulebook", "text")
         self.mkpath(str(text))
         for rules in sorted(Path(__file__).parent.glob("docs/rules/*.md")):
             self.copy_file(str(rules), str(text / rules.name))

@@ -8,8 +8,8 @@ import pytest
 
 from fencepost.protocol.profile import SWITCH_NAMES, SWITCHES, Part, Profile, Switch
 from fencepost.protocol.profiles import INTENDED, PROFILES
+from fencepost.rulebook.book import read_book
 from fencepost_conformance.repository import root
-from fencepost_conformance.rulebook.book import read_book
 
 
 @pytest.mark.parametrize("switch", SWITCHES, ids=SWITCH_NAMES)
@@ -28,6 +28,6 @@ def test_every_field_is_a_switch_and_they_stand_by_parts() -> None:
 
 
 def test_intended_has_none_on_and_each_is_on_in_some_release() -> None:
-    assert replace(INTENDED, name="") == Profile("")
+    assert replace(INTENDED, name="") == Profile(name="")
     on = {name for profile in PROFILES.values() for name in SWITCH_NAMES if getattr(profile, name)}
     assert on == {*SWITCH_NAMES}

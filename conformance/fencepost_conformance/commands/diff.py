@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from fencepost.rulebook.book import read_book
+
 from .. import repository
 from ..console import CannotRun, Result, finish, progress
 from ..counting import counted
@@ -22,7 +24,6 @@ from ..interruption import interruptible
 from ..jvm import harness
 from ..jvm.process import ProcessFault, in_a_line
 from ..known import Accepted, read_known
-from ..rulebook.book import read_book
 from ..targets.registry import tell_build
 from .conform import protocols_of, require_folder
 

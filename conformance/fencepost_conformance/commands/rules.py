@@ -12,10 +12,11 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
+from fencepost.rulebook.book import Rule
+
 from ..console import CannotRun, Result, finish
 from ..counting import counted
 from ..listing import Listing
-from ..rulebook.book import Rule
 from ..rulebook.scope import out_of_scope
 from ..rulebook.standing import COLUMNS, Standing, read_standings
 from ..rulebook.texts import chosen, rule_book, source

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.protocol.profiles import PROFILES
+from fencepost.rulebook.book import Rule
 
 from ..counting import counted
 from ..known import Accepted
 from ..report.chart import Chart, chart_html
 from ..report.page import page
 from ..report.steps import Teller
-from ..rulebook.book import Rule
 from ..trace import EventTrace, write_traces
 from .explain import Told
 from .groups import Group, Groups

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .book import Rule
+from fencepost.rulebook.book import Rule
 
 OFFSETS: Final = "offsets: the commit, fetch and delete APIs are not part of the project yet"
 TRANSACTIONS: Final = "transactional offset commits are not part of the project yet"

@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from fencepost.rulebook import rules
+from fencepost.rulebook.book import Rule, citations, read_book
+
 from .. import repository
 from ..console import CannotRun
 from ..nearest import nearest
-from .book import Rule, citations, read_book
 
-#: where a wheel has ``docs/rules``
-PACKED: Final = Path(__file__).with_name("text")
 _BRIEF: Final = 240
 
 
@@ -27,12 +27,13 @@ def source() -> Path | None:
 
 @cache
 def rule_book() -> dict[str, Rule]:
-    """All rules by id. Raises ``CannotRun`` if there is no rule book anywhere."""
+    """All rules by id: of the checkout that one works in, else those of the package. Raises ``CannotRun`` if there is
+    no rule book anywhere."""
     root = source()
-    rules = read_book(PACKED if root is None else root / "docs" / "rules")
-    if not rules:
-        raise CannotRun(f"there is no rule book in {PACKED}; install the package again, or run this in a checkout")
-    return rules
+    try:
+        return dict(rules) if root is None else read_book(root / "docs" / "rules")
+    except FileNotFoundError as missing:
+        raise CannotRun(str(missing)) from None
 
 
 def brief(rule_id: str) -> str:

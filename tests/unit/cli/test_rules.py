@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -119,11 +120,29 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "installed")
+    shutil.copy(wheel, folder / "installed")
     return folder / "installed"
 
 
+def test_a_fresh_environment_with_the_wheel_has_the_face_and_the_rules(installed: Path, tmp_path: Path) -> None:
+    (wheel,) = installed.glob("*.whl")
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    words = ["--python", python, "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True, timeout=120)
+    program = (
+        "import fencepost as f; state, out = f.step(f.initial_state(f.Settings(), f.INTENDED),"
+        " f.Load(0, leader_epoch=1, records=()), f.RandomChoices()); [getattr(f, name) for name in f.__all__];"
+        " print(f.__file__, len(f.rules), f.rules['C-JOIN-43'].section, sep='\\n')"
+    )
+    ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    place, count, section = ran.stdout.splitlines()
+    assert Path(place).is_relative_to(tmp_path)
+    assert (int(count), section) == (len(rule_book()), rule_book()["C-JOIN-43"].section)
+
+
 def test_a_wheel_holds_the_rule_book_and_the_licence(installed: Path) -> None:
-    packed = installed / "fencepost_conformance" / "rulebook" / "text"
+    packed = installed / "fencepost" / "rulebook" / "text"
     assert {path.name for path in packed.iterdir()} == {path.name for path in (ROOT / "docs" / "rules").glob("*.md")}
     (about,) = installed.glob("*.dist-info")
     assert "License-Expression: Apache-2.0" in (about / "METADATA").read_text(encoding="utf-8")

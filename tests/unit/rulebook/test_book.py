@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.rulebook.book import citations, cited_lines, read_book
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.rulebook.book import citations, cited_lines, read_book
 from fencepost_conformance.rulebook.scope import OFFSETS, REASONS, TRANSACTIONS, out_of_scope
 from fencepost_conformance.rulebook.standing import Standing, evidence_folder, read_standings
 

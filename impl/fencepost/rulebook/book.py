@@ -1,4 +1,4 @@
-"""Read the rule book: every rule's id, text and marks, from the Markdown files in ``docs/rules``.
+"""Read the rule book: every rule's id, text, place and marks, from the Markdown files in ``docs/rules``.
 
 A rule is a table row whose first cell is an id, or a list item that opens with an id in bold. Ids are cited one by one
 (``C-JOIN-43``), as ranges (``M-REC-04…06``, two or three dots do too) and as lists (``O-COMMIT-32, 33``).
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 _ROW = re.compile(r"^\| *([A-Z][A-Z0-9]*(?:-[A-Z]+)*-\d+[a-h]?) *\|(.*)\|\s*$")
 _ITEM = re.compile(r"^- \*\*([A-Z][A-Z0-9]*(?:-[A-Z]+)*-\d+[a-h]?)\*\*(.*)$")
+_HEADING = re.compile(r"^(#{1,6}) (.*)$")
 _CITATION = re.compile(
     r"\b([A-Z][A-Z0-9]*(?:-[A-Z]+)*)-(\d{2,3})([a-h]?)(?![\w-])"
     r"((?:(?:…|\.{2,3}|–)\d{2,3}(?!\d)|(?:, ?|/)\d{2,3}[a-h]?(?![\w-]))*)"
@@ -20,13 +21,28 @@ _CITATION = re.compile(
 _MORE = re.compile(r"(…|\.{2,3}|–|, ?|/)(\d{2,3})([a-h]?)")
 
 
+#: What a bracket says of other releases: ``[4.0–4.2: …]``.
+_ELSEWHERE = re.compile(r"\[(4\.\d[^]:]*):")
+_RELEASES = ("4.0", "4.1", "4.2", "4.2.2", "4.3", "4.4")
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its id, the file it stands in, and its text as written (Markdown)."""
+    """One rule of the rule book, with its text as written (Markdown).
+
+    ``file`` is the one it stands in, ``chapter`` and ``section`` are the headings above it; where a chapter has no
+    sections, both are its heading.
+    """
 
     id: str
+    _: KW_ONLY
     file: str
     text: str
+    chapter: str = ""
+    section: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.plain}"
 
     @property
     def plain(self) -> str:
@@ -35,11 +51,31 @@ class Rule:
         return " — ".join(cell.strip().replace("**", "").replace("\\|", "|") for cell in cells if cell.strip())
 
     @property
+    def marks(self) -> frozenset[str]:
+        """What the rule is marked with: ``Kafka fault``, ``run``, ``read``, ``dropped``, ``unverified``."""
+        told = {
+            "Kafka fault": self.kafka_fault,
+            "run": self.was_run,
+            "read": "(read" in self.text,
+            "dropped": self.dropped,
+            "unverified": "**unverified**" in self.text,
+        }
+        return frozenset(mark for mark, holds in told.items() if holds)
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases of Kafka that do otherwise than the text says, which is 4.3's; in order, without repetition."""
+        named = {release for span in _ELSEWHERE.findall(self.text) for release in _releases(span)}
+        return tuple(release for release in _RELEASES if release in named)
+
+    @property
     def dropped(self) -> bool:
+        """The rule no longer exists, and its id is not used again."""
         return "dropped:" in self.text
 
     @property
     def kafka_fault(self) -> bool:
+        """Kafka does this, and nobody can want it; the intended protocol forbids it."""
         return "(Kafka fault)" in self.text
 
     @property
@@ -48,14 +84,30 @@ class Rule:
         return "(run" in self.text
 
 
+def _releases(span: str) -> Iterator[str]:
+    """``4.0–4.2`` has 4.0, 4.1 and 4.2; ``4.2.2, 4.4`` the two that it names."""
+    for part in span.split(","):
+        first, _, last = part.strip().partition("–")
+        if first in _RELEASES and (last or first) in _RELEASES:
+            between = _RELEASES[_RELEASES.index(first) : _RELEASES.index(last or first) + 1]
+            yield from (each for each in between if each in (first, last) or each.count(".") == 1)
+
+
 def read_book(folder: Path) -> dict[str, Rule]:
     """All rules below ``folder``, by id, in the order of the book. A doubled id keeps its first place."""
     rules: dict[str, Rule] = {}
     for path in sorted(folder.glob("[0-9][0-9]-*.md")):
+        chapter = section = ""
         for line in path.read_text(encoding="utf-8").splitlines():
+            if heading := _HEADING.match(line):
+                if len(heading[1]) <= 2:
+                    chapter = heading[2]
+                section = heading[2]
             match = _ROW.match(line) or _ITEM.match(line)
             if match and match[1] not in rules:
-                rules[match[1]] = Rule(match[1], path.name, match[2].strip(" |"))
+                rules[match[1]] = Rule(
+                    match[1], file=path.name, text=match[2].strip(" |"), chapter=chapter, section=section
+                )
     return rules
 
 
