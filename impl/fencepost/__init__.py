@@ -1,1 +1,438 @@
-"""Fencepost: the coordination behind Kafka consumer groups, as a library."""
+"""Fencepost: the coordination behind Kafka consumer groups, as a library.
+
+All that a program needs that embeds the coordinator, or a member, from one place:
+
+    from fencepost import INTENDED, RandomChoices, Settings, initial_state, step
+
+``step`` and ``initial_state`` are the coordinator, ``member_step`` and ``consumer_member_step`` the members of classic
+and of consumer groups, ``GroupCoordinator`` a coordinator in an asyncio program. ``MisuseError`` is what a program gets
+that uses them wrongly. ``rules["C-JOIN-43"]`` is the text of a rule that an error, a trace or a line of source names.
+
+Nothing is imported before it is asked for: whoever takes the vocabulary alone does not pay for the coordinator.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from .aio import GroupCoordinator, RandomChoices, Started, Stopped
+    from .coordinator import CoordinatorState, consumer_view, consumer_views, initial_state, replay, step, view, views
+    from .functions import KafkaFunctions, StandardFunctions
+    from .member import Member, MemberSettings
+    from .member import step as member_step
+    from .member.assignors.range import RangeAssignor
+    from .member.assignors.round_robin import RoundRobinAssignor
+    from .member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
+    from .member.consumer import ConsumerMember, ConsumerSettings
+    from .member.consumer import step as consumer_member_step
+    from .member.events import (
+        Answered,
+        Call,
+        CancelMemberTimer,
+        Close,
+        CloseOption,
+        Command,
+        Commit,
+        CommitFinished,
+        CommitResult,
+        CoordinatorFound,
+        CoordinatorLost,
+        Disconnect,
+        EnforceRebalance,
+        Failure,
+        FailureKind,
+        FindCoordinator,
+        Listener,
+        ListenerDone,
+        LookupFailed,
+        MemberEvent,
+        MemberTimer,
+        MemberTimerFired,
+        MetadataChanged,
+        Poll,
+        RequestLost,
+        RequestMetadata,
+        Returned,
+        Send,
+        SetMemberTimer,
+        Subscribe,
+        SubscribePattern,
+        SubscribeRegex,
+        Unsubscribe,
+    )
+    from .protocol.choices import Choices, Functions
+    from .protocol.consumer_messages import (
+        JOIN_EPOCH,
+        LEAVE_EPOCH,
+        STATIC_LEAVE_EPOCH,
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+        DescribedConsumerGroup,
+        DescribedConsumerMember,
+        NamedTopicPartitions,
+        TopicPartitions,
+    )
+    from .protocol.consumer_records import (
+        AssignedPartitions,
+        ClassicMemberMetadata,
+        ConsumerGroupCurrentMemberAssignmentKey,
+        ConsumerGroupCurrentMemberAssignmentValue,
+        ConsumerGroupMemberMetadataKey,
+        ConsumerGroupMemberMetadataValue,
+        ConsumerGroupMetadataKey,
+        ConsumerGroupMetadataValue,
+        ConsumerGroupPartitionMetadataKey,
+        ConsumerGroupPartitionMetadataValue,
+        ConsumerGroupRegularExpressionKey,
+        ConsumerGroupRegularExpressionValue,
+        ConsumerGroupTargetAssignmentMemberKey,
+        ConsumerGroupTargetAssignmentMemberValue,
+        ConsumerGroupTargetAssignmentMetadataKey,
+        ConsumerGroupTargetAssignmentMetadataValue,
+        TopicMetadata,
+    )
+    from .protocol.consumer_view import (
+        ConsumerGroupState,
+        ConsumerGroupView,
+        ConsumerMemberView,
+        ResolvedRegex,
+        SubscriptionType,
+    )
+    from .protocol.embedded import (
+        Assignment,
+        SchemaError,
+        Subscription,
+        decode_assignment,
+        decode_subscription,
+        encode_assignment,
+        encode_subscription,
+    )
+    from .protocol.errors import ErrorCode, IllegalEvent, MisuseError, NoSuchProfile, WrongType
+    from .protocol.events import (
+        Appended,
+        AppendFailed,
+        CancelTimer,
+        Event,
+        GroupConfig,
+        GroupConfigChanged,
+        Load,
+        LoadFailed,
+        LoadStarted,
+        Outcome,
+        Reply,
+        Request,
+        SetTimer,
+        TaskDone,
+        TaskKey,
+        TaskKind,
+        TimerCommand,
+        TimerFired,
+        TimerKey,
+        TimerKind,
+        Topic,
+        TopicsChanged,
+        Unload,
+    )
+    from .protocol.messages import (
+        VERSIONS,
+        DeletedGroup,
+        DeleteGroupsRequest,
+        DeleteGroupsResponse,
+        DescribedGroup,
+        DescribedMember,
+        DescribeGroupsRequest,
+        DescribeGroupsResponse,
+        HeartbeatRequest,
+        HeartbeatResponse,
+        JoinGroupMember,
+        JoinGroupRequest,
+        JoinGroupResponse,
+        LeaveGroupMember,
+        LeaveGroupMemberResponse,
+        LeaveGroupRequest,
+        LeaveGroupResponse,
+        ListedGroup,
+        ListGroupsRequest,
+        ListGroupsResponse,
+        Protocol,
+        RequestBody,
+        ResponseBody,
+        SyncGroupAssignment,
+        SyncGroupRequest,
+        SyncGroupResponse,
+    )
+    from .protocol.partitions import TopicPartition
+    from .protocol.profile import Profile
+    from .protocol.profiles import INTENDED, PROFILES
+    from .protocol.records import (
+        GroupMetadataKey,
+        GroupMetadataMember,
+        GroupMetadataValue,
+        Record,
+        RecordKey,
+        RecordValue,
+    )
+    from .protocol.settings import BadSettings, MigrationPolicy, Settings
+    from .protocol.view import GroupState, GroupView, MemberView
+    from .rulebook import Rule, rules
+    from .sharding import partition_for
+    from .store import AppendError, MemoryStore, Store
+
+#: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
+_HOMES: Final = {
+    "aio": "GroupCoordinator RandomChoices Started Stopped",
+    "coordinator": "CoordinatorState consumer_view consumer_views initial_state replay step view views",
+    "functions": "KafkaFunctions StandardFunctions",
+    "member": "Member MemberSettings step:member_step",
+    "member.assignors.range": "RangeAssignor",
+    "member.assignors.round_robin": "RoundRobinAssignor",
+    "member.assignors.sticky": "CooperativeStickyAssignor StickyAssignor",
+    "member.consumer": "ConsumerMember ConsumerSettings step:consumer_member_step",
+    "member.events": """
+        Answered Call CancelMemberTimer Close CloseOption Command Commit CommitFinished CommitResult
+        CoordinatorFound CoordinatorLost Disconnect EnforceRebalance Failure FailureKind FindCoordinator
+        Listener ListenerDone LookupFailed MemberEvent MemberTimer MemberTimerFired MetadataChanged Poll
+        RequestLost RequestMetadata Returned Send SetMemberTimer Subscribe SubscribePattern SubscribeRegex
+        Unsubscribe
+    """,
+    "protocol.choices": "Choices Functions",
+    "protocol.consumer_messages": """
+        ConsumerGroupDescribeRequest ConsumerGroupDescribeResponse ConsumerGroupHeartbeatRequest
+        ConsumerGroupHeartbeatResponse DescribedConsumerGroup DescribedConsumerMember JOIN_EPOCH LEAVE_EPOCH
+        NamedTopicPartitions STATIC_LEAVE_EPOCH TopicPartitions
+    """,
+    "protocol.consumer_records": """
+        AssignedPartitions ClassicMemberMetadata ConsumerGroupCurrentMemberAssignmentKey
+        ConsumerGroupCurrentMemberAssignmentValue ConsumerGroupMemberMetadataKey
+        ConsumerGroupMemberMetadataValue ConsumerGroupMetadataKey ConsumerGroupMetadataValue
+        ConsumerGroupPartitionMetadataKey ConsumerGroupPartitionMetadataValue ConsumerGroupRegularExpressionKey
+        ConsumerGroupRegularExpressionValue ConsumerGroupTargetAssignmentMemberKey
+        ConsumerGroupTargetAssignmentMemberValue ConsumerGroupTargetAssignmentMetadataKey
+        ConsumerGroupTargetAssignmentMetadataValue TopicMetadata
+    """,
+    "protocol.consumer_view": "ConsumerGroupState ConsumerGroupView ConsumerMemberView ResolvedRegex SubscriptionType",
+    "protocol.embedded": """
+        Assignment SchemaError Subscription decode_assignment decode_subscription encode_assignment
+        encode_subscription
+    """,
+    "protocol.errors": "ErrorCode IllegalEvent MisuseError NoSuchProfile WrongType",
+    "protocol.events": """
+        Appended AppendFailed CancelTimer Event GroupConfig GroupConfigChanged Load LoadFailed LoadStarted
+        Outcome Reply Request SetTimer TaskDone TaskKey TaskKind TimerCommand TimerFired TimerKey TimerKind
+        Topic TopicsChanged Unload
+    """,
+    "protocol.messages": """
+        DeletedGroup DeleteGroupsRequest DeleteGroupsResponse DescribedGroup DescribedMember
+        DescribeGroupsRequest DescribeGroupsResponse HeartbeatRequest HeartbeatResponse JoinGroupMember
+        JoinGroupRequest JoinGroupResponse LeaveGroupMember LeaveGroupMemberResponse LeaveGroupRequest
+        LeaveGroupResponse ListedGroup ListGroupsRequest ListGroupsResponse Protocol RequestBody ResponseBody
+        SyncGroupAssignment SyncGroupRequest SyncGroupResponse VERSIONS
+    """,
+    "protocol.partitions": "TopicPartition",
+    "protocol.profile": "Profile",
+    "protocol.profiles": "INTENDED PROFILES",
+    "protocol.records": "GroupMetadataKey GroupMetadataMember GroupMetadataValue Record RecordKey RecordValue",
+    "protocol.settings": "BadSettings MigrationPolicy Settings",
+    "protocol.view": "GroupState GroupView MemberView",
+    "rulebook": "Rule rules",
+    "sharding": "partition_for",
+    "store": "AppendError MemoryStore Store",
+}
+_WHERE: Final = {
+    each.rpartition(":")[2]: (home, each.partition(":")[0]) for home, names in _HOMES.items() for each in names.split()
+}
+
+__all__ = [
+    "INTENDED",
+    "JOIN_EPOCH",
+    "LEAVE_EPOCH",
+    "PROFILES",
+    "STATIC_LEAVE_EPOCH",
+    "VERSIONS",
+    "Answered",
+    "AppendError",
+    "AppendFailed",
+    "Appended",
+    "AssignedPartitions",
+    "Assignment",
+    "BadSettings",
+    "Call",
+    "CancelMemberTimer",
+    "CancelTimer",
+    "Choices",
+    "ClassicMemberMetadata",
+    "Close",
+    "CloseOption",
+    "Command",
+    "Commit",
+    "CommitFinished",
+    "CommitResult",
+    "ConsumerGroupCurrentMemberAssignmentKey",
+    "ConsumerGroupCurrentMemberAssignmentValue",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
+    "ConsumerGroupMemberMetadataKey",
+    "ConsumerGroupMemberMetadataValue",
+    "ConsumerGroupMetadataKey",
+    "ConsumerGroupMetadataValue",
+    "ConsumerGroupPartitionMetadataKey",
+    "ConsumerGroupPartitionMetadataValue",
+    "ConsumerGroupRegularExpressionKey",
+    "ConsumerGroupRegularExpressionValue",
+    "ConsumerGroupState",
+    "ConsumerGroupTargetAssignmentMemberKey",
+    "ConsumerGroupTargetAssignmentMemberValue",
+    "ConsumerGroupTargetAssignmentMetadataKey",
+    "ConsumerGroupTargetAssignmentMetadataValue",
+    "ConsumerGroupView",
+    "ConsumerMember",
+    "ConsumerMemberView",
+    "ConsumerSettings",
+    "CooperativeStickyAssignor",
+    "CoordinatorFound",
+    "CoordinatorLost",
+    "CoordinatorState",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
+    "DeletedGroup",
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribedConsumerGroup",
+    "DescribedConsumerMember",
+    "DescribedGroup",
+    "DescribedMember",
+    "Disconnect",
+    "EnforceRebalance",
+    "ErrorCode",
+    "Event",
+    "Failure",
+    "FailureKind",
+    "FindCoordinator",
+    "Functions",
+    "GroupConfig",
+    "GroupConfigChanged",
+    "GroupCoordinator",
+    "GroupMetadataKey",
+    "GroupMetadataMember",
+    "GroupMetadataValue",
+    "GroupState",
+    "GroupView",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+    "IllegalEvent",
+    "JoinGroupMember",
+    "JoinGroupRequest",
+    "JoinGroupResponse",
+    "KafkaFunctions",
+    "LeaveGroupMember",
+    "LeaveGroupMemberResponse",
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
+    "ListedGroup",
+    "Listener",
+    "ListenerDone",
+    "Load",
+    "LoadFailed",
+    "LoadStarted",
+    "LookupFailed",
+    "Member",
+    "MemberEvent",
+    "MemberSettings",
+    "MemberTimer",
+    "MemberTimerFired",
+    "MemberView",
+    "MemoryStore",
+    "MetadataChanged",
+    "MigrationPolicy",
+    "MisuseError",
+    "NamedTopicPartitions",
+    "NoSuchProfile",
+    "Outcome",
+    "Poll",
+    "Profile",
+    "Protocol",
+    "RandomChoices",
+    "RangeAssignor",
+    "Record",
+    "RecordKey",
+    "RecordValue",
+    "Reply",
+    "Request",
+    "RequestBody",
+    "RequestLost",
+    "RequestMetadata",
+    "ResolvedRegex",
+    "ResponseBody",
+    "Returned",
+    "RoundRobinAssignor",
+    "Rule",
+    "SchemaError",
+    "Send",
+    "SetMemberTimer",
+    "SetTimer",
+    "Settings",
+    "StandardFunctions",
+    "Started",
+    "StickyAssignor",
+    "Stopped",
+    "Store",
+    "Subscribe",
+    "SubscribePattern",
+    "SubscribeRegex",
+    "Subscription",
+    "SubscriptionType",
+    "SyncGroupAssignment",
+    "SyncGroupRequest",
+    "SyncGroupResponse",
+    "TaskDone",
+    "TaskKey",
+    "TaskKind",
+    "TimerCommand",
+    "TimerFired",
+    "TimerKey",
+    "TimerKind",
+    "Topic",
+    "TopicMetadata",
+    "TopicPartition",
+    "TopicPartitions",
+    "TopicsChanged",
+    "Unload",
+    "Unsubscribe",
+    "WrongType",
+    "consumer_member_step",
+    "consumer_view",
+    "consumer_views",
+    "decode_assignment",
+    "decode_subscription",
+    "encode_assignment",
+    "encode_subscription",
+    "initial_state",
+    "member_step",
+    "partition_for",
+    "replay",
+    "rules",
+    "step",
+    "view",
+    "views",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The object of that name, taken from its own module when it is asked for first."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home, there = _WHERE[name]
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), there)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

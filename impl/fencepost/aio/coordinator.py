@@ -21,6 +21,7 @@ from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol.choices import Choices, Functions
 from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import IllegalEvent, MisuseError
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
@@ -39,9 +40,11 @@ from fencepost.protocol.events import (
     TopicsChanged,
     Unload,
 )
+from fencepost.protocol.misuse import expect_methods
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
+from fencepost.protocol.shapes import fault
 from fencepost.protocol.view import GroupView
 from fencepost.store import AppendError, Store
 
@@ -50,8 +53,21 @@ from .choices import RandomChoices
 _log = logging.getLogger(__name__)
 
 
-class Stopped(Exception):
+class Stopped(MisuseError):
     """The coordinator was stopped, or never started."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "nobody serves: the coordinator was stopped, has failed, or was never started; ask within "
+            "'async with GroupCoordinator(store) as groups', or between start() and stop()"
+        )
+
+
+class Started(MisuseError, RuntimeError):
+    """The coordinator was started already."""
+
+    def __init__(self) -> None:
+        super().__init__("the coordinator serves already: 'async with' starts it; start() again only after stop()")
 
 
 @dataclass(slots=True, eq=False)
@@ -114,10 +130,13 @@ class GroupCoordinator:
         functions: Functions | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        expect_methods(Store, store, "store", "MemoryStore() is one that lasts as long as the process")
         self._store = store
-        self._choices = choices or RandomChoices()
+        self._choices = RandomChoices() if choices is None else choices
         self._clock = clock
-        self._state: CoordinatorState = initial_state(settings or Settings(), profile, functions=functions)
+        self._state: CoordinatorState = initial_state(
+            Settings() if settings is None else settings, profile, functions=functions
+        )
         self._epoch = 0
         self._log_end = 0
         self._now = 0
@@ -137,9 +156,9 @@ class GroupCoordinator:
         await self.stop()
 
     async def start(self) -> None:
-        """Load the log and begin to serve. Raises what the store raises."""
+        """Load the log and begin to serve. Raises what the store raises, and ``Started`` if it serves already."""
         if self._task is not None:
-            raise RuntimeError("started already")
+            raise Started
         await self._load()
         self._task = asyncio.create_task(self._run(), name="fencepost coordinator")
 
@@ -165,9 +184,12 @@ class GroupCoordinator:
     ) -> m.ResponseBody:
         """Submit a request and await its answer; JoinGroup and SyncGroup may take as long as a rebalance.
 
-        ``version`` is the newest if not given. Raises ``ValueError`` for a version that does not exist, ``Stopped`` if
-        nobody serves. Cancelling the wait does not take the request back.
+        ``version`` is the newest if not given. Raises ``IllegalEvent`` for what is no request and for a version that
+        does not exist, ``Stopped`` if nobody serves. Cancelling the wait does not take the request back.
         """
+        if type(body) not in m.VERSIONS:
+            names = ", ".join(kind.__name__ for kind in m.VERSIONS)
+            raise IllegalEvent(f"{type(body).__name__} is no request; those that are: {names}")
         if self._task is None or self._task.done():
             raise Stopped
         newest = m.VERSIONS[type(body)][1]
@@ -221,6 +243,9 @@ class GroupCoordinator:
     async def _ask(
         self, kind: type[_Answer], body: m.RequestBody, client_id: str = "", client_host: str = ""
     ) -> _Answer:
+        asked = kind.__name__.removesuffix("Response") + "Request"
+        if type(body).__name__ != asked:
+            raise IllegalEvent(f"this call takes a {asked}, not a {type(body).__name__}; request() takes any")
         answer = await self.request(body, client_id=client_id, client_host=client_host)
         assert isinstance(answer, kind)
         return answer
@@ -228,7 +253,7 @@ class GroupCoordinator:
     def set_topics(self, topics: Iterable[Topic]) -> None:
         """These are all topics from now on; consumer groups assign their partitions (M-META-03).
 
-        Raises ``Stopped`` if nobody serves."""
+        Raises ``Stopped`` if nobody serves, ``IllegalEvent`` for what is no topic."""
         self._images += 1
         rows, version = tuple(topics), self._images
         self._tell(lambda at_ms: TopicsChanged(at_ms, rows, version=version))
@@ -240,6 +265,9 @@ class GroupCoordinator:
     def _tell(self, event: Callable[[int], Event]) -> None:
         if self._task is None or self._task.done():
             raise Stopped
+        wrong = fault(event(0))
+        if wrong is not None:
+            raise IllegalEvent(wrong)
         self._inbox.put_nowait(_News(event))
 
     def view(self, group_id: str) -> GroupView | None:

@@ -51,8 +51,11 @@ _OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGrou
 
 
 def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
-    """Handle one event. Raises ``IllegalEvent`` for what no driver may do."""
-    contract.check(state, event)
+    """Handle one event: the state after it, and what it asks of the host.
+
+    Raises ``IllegalEvent`` for what no driver may do now, ``WrongType`` for what is no state or no choices; the state
+    that was handed in is as good as before."""
+    contract.check(state, event, choices)
     work = Step(state, event.at_ms, choices, APPLIERS)
     match event:
         case Request():

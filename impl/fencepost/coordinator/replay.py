@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from fencepost.protocol.misuse import expect
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
 from fencepost.quirks import HasQuirks, varies
 
@@ -24,9 +25,12 @@ APPLIERS: Final[Appliers] = {GroupMetadataKey: classic.apply, **dict.fromkeys(co
 def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorState:
     """Apply records to the groups of a state, as loading does. They count as replicated.
 
-    Raises ``InternalError`` for records that no coordinator writes."""
+    Raises ``InternalError`` for records that no coordinator writes, ``WrongType`` for what is no state or record."""
+    expect(CoordinatorState, state, "state", "records are applied to what initial_state, step or replay returned")
     work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS)
     log = tuple(records)
+    for record in log:
+        expect(Record, record, "a record", "a log holds what outcomes had in their records")
     end = state.end + len(log)
     for record in to_apply(state, log):
         work.apply(record)

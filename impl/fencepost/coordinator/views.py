@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.misuse import expect
 from fencepost.protocol.view import GroupView, MemberView
 
 from .classic.group import ClassicGroup, Member
@@ -13,26 +14,34 @@ from .kernel.state import CoordinatorState
 
 def view(state: CoordinatorState, group_id: str) -> GroupView | None:
     """The classic group as the newest state has it, replicated or not; None if there is none."""
+    _expect(state)
     group = state.groups.get(group_id)
     return _view(group) if isinstance(group, ClassicGroup) else None
 
 
 def views(state: CoordinatorState) -> dict[str, GroupView]:
     """Every classic group by its id."""
+    _expect(state)
     return {name: _view(group) for name, group in state.groups.items() if isinstance(group, ClassicGroup)}
 
 
 def consumer_view(state: CoordinatorState, group_id: str) -> ConsumerGroupView | None:
     """The consumer group as the newest state has it, replicated or not; None if there is none."""
+    _expect(state)
     group = state.groups.get(group_id)
     return consumer.view(state, group) if isinstance(group, ConsumerGroup) else None
 
 
 def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
     """Every consumer group by its id."""
+    _expect(state)
     return {
         name: consumer.view(state, group) for name, group in state.groups.items() if isinstance(group, ConsumerGroup)
     }
+
+
+def _expect(state: CoordinatorState) -> None:
+    expect(CoordinatorState, state, "state", "a view is of what initial_state, step or replay returned")
 
 
 def _view(group: ClassicGroup) -> GroupView:

@@ -59,7 +59,22 @@ class ErrorCode(IntEnum):
 IMPOSSIBLE: Final = ("NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend")
 
 
-class IllegalEvent(ValueError):
+class MisuseError(Exception):
+    """The program around the core did what none may; the message says what, and what to do instead. Nothing changed."""
+
+
+class WrongType(MisuseError, TypeError):
+    """Something of another kind than what is wanted: no state, no choices, no profile, no store."""
+
+
+class NoSuchProfile(MisuseError, KeyError):
+    """No profile has that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show the sentence within quotes
+
+
+class IllegalEvent(MisuseError, ValueError):
     """An event that no driver may deliver now, to a coordinator or to a member; the state is as before.
 
     The message says what was wrong, and what would be right. ``reason`` is one word for it, one of ``IMPOSSIBLE``, else

@@ -39,7 +39,7 @@ class Switch:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """Named switches. Off, all of them, is the intended protocol: every known fault mended."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from .errors import NoSuchProfile
 from .profile import SWITCHES, Profile
 
 _FAULTS: Final = {each.name: True for each in SWITCHES if each.name.startswith("fault_")}
@@ -85,6 +87,13 @@ INTENDED = Profile(name="intended")
 #: the newest release that has a profile: what is compared with Kafka unless a release is named
 NEWEST_KAFKA = KAFKA_4_4
 
-PROFILES = {
-    profile.name: profile for profile in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_2_2, KAFKA_4_3, KAFKA_4_4, INTENDED)
-}
+
+class _Profiles(dict[str, Profile]):
+    def __missing__(self, name: object) -> Profile:
+        raise NoSuchProfile(f"no profile {name!r}; there are {', '.join(self)}")
+
+
+#: all profiles by name; another name raises ``NoSuchProfile``, which is a ``KeyError``
+PROFILES: Final[Mapping[str, Profile]] = _Profiles(
+    (each.name, each) for each in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_2_2, KAFKA_4_3, KAFKA_4_4, INTENDED)
+)

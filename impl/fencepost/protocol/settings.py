@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
 
+from .errors import MisuseError
 from .shapes import fault
 
 
@@ -26,7 +27,7 @@ class MigrationPolicy(StrEnum):
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
-class BadSettings(ValueError):
+class BadSettings(MisuseError, ValueError):
     """No coordinator can run with these settings; the message says which, and what they must be."""
 
 

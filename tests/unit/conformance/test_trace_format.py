@@ -153,7 +153,7 @@ OBSERVATION = Observation(
     {"g": VIEW, "h": None},
     "IllegalStateException",
 )
-PROFILE = Profile("mine", fault_parked_fail_early=True)
+PROFILE = Profile(name="mine", fault_parked_fail_early=True)
 TRACE = EventTrace(
     Settings(group_max_size=2), PROFILE, EVENTS,
     (OBSERVATION, None, *(Observation() for _ in EVENTS[2:])), 2**70, "all of it", (("target", "kafka:4.3.1"),),

@@ -203,7 +203,7 @@ def test_it_starts_once_and_stops_as_often_as_asked() -> None:
     async def main() -> None:
         groups = GroupCoordinator(MemoryStore())
         await groups.start()
-        with pytest.raises(RuntimeError, match="started already"):
+        with pytest.raises(RuntimeError, match="serves already"):
             await groups.start()
         await groups.stop()
         await groups.stop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fencepost.protocol.choices import Choices
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import (
     Appended,
@@ -25,13 +26,22 @@ from fencepost.protocol.events import (
     Unload,
 )
 from fencepost.protocol.messages import VERSIONS
+from fencepost.protocol.misuse import expect, expect_methods
 from fencepost.protocol.shapes import fault
 
 from .state import CoordinatorState, Status
 
+#: classes whose objects were found to be choices
+_CHOOSERS: Final[set[type]] = set()
 
-def check(state: CoordinatorState, event: Event) -> None:
-    """Raises ``IllegalEvent`` if no driver may deliver this event now."""
+
+def check(state: CoordinatorState, event: Event, choices: Choices) -> None:
+    """Raises ``IllegalEvent`` if no driver may deliver this event now, ``WrongType`` if the other two are none."""
+    if type(state) is not CoordinatorState:
+        expect(CoordinatorState, state, "state", "begin with initial_state, then hand in what the step before returned")
+    if type(choices) not in _CHOOSERS:
+        expect_methods(Choices, choices, "choices", "RandomChoices() will do where nobody else's choices are followed")
+        _CHOOSERS.add(type(choices))
     look = _CHECKS.get(type(event))
     if look is None:
         raise IllegalEvent(f"{type(event).__name__} is no event; those that are stand in fencepost.protocol.events")

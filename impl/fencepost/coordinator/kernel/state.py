@@ -19,6 +19,7 @@ from fencepost.functions import StandardFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.events import GroupConfig, Request, TimerKey
 from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.misuse import expect, expect_methods
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.quirks import Quirks, quirks_of
@@ -163,6 +164,12 @@ class CoordinatorState(NamedTuple):
 def initial_state(
     settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
 ) -> CoordinatorState:
-    """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03)."""
+    """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03).
+
+    Raises ``WrongType`` for settings, a profile or functions that are none."""
+    expect(Settings, settings, "settings", "Settings() has Kafka's defaults")
+    expect(Profile, profile, "profile", "take INTENDED, or PROFILES[name] for what a release of Kafka does")
+    if functions is not None:
+        expect_methods(Functions, functions, "functions", "StandardFunctions() and KafkaFunctions() are some")
     state = CoordinatorState(settings, profile, quirks_of(profile), running, functions=functions or _STANDARD)
     return state._replace(topics=no_topics(state))

@@ -57,7 +57,7 @@ def _assignments(shares: Mapping[str, list[TopicPartition]]) -> dict[str, Assign
     return {name: Assignment(tuple(share)) for name, share in shares.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StickyAssignor:
     """Eager. ``held`` and ``generation``: the last assignment received (A-STICKY-01); ``newest``: A-STICKY-05.
 
@@ -83,7 +83,7 @@ class StickyAssignor:
         return replace(self, held=assignment.partitions, generation=generation_id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CooperativeStickyAssignor:
     """Cooperative, or eager beside an eager assignor (A-PROTO-01). Fields as those of ``StickyAssignor``."""
 

@@ -1,0 +1,33 @@
+"""What is looked at where a host hands something in, so that a mistake is named there and not somewhere inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import WrongType
+
+_SHOWN = 60
+
+
+def expect(kind: type, value: object, name: str, otherwise: str) -> None:
+    """Raises ``WrongType`` unless ``value``, by its ``name``, is of this kind; ``otherwise`` says what to hand in."""
+    if not isinstance(value, kind):
+        raise WrongType(f"{name} must be a {kind.__name__}, not {_told(value)}; {otherwise}")
+
+
+def expect_methods(interface: Any, value: object, name: str, otherwise: str) -> None:
+    """Raises ``WrongType`` unless ``value``, by its ``name``, has every method of the interface (a ``Protocol``)."""
+    wanted = [each for each, method in vars(interface).items() if not each.startswith("_") and callable(method)]
+    missing = [each for each in wanted if not callable(getattr(value, each, None))]
+    if isinstance(value, type):
+        raise WrongType(f"{name} must be an object, not the class {value.__name__} itself; {otherwise}")
+    if missing:
+        methods = "method" if len(missing) == 1 else "methods"
+        raise WrongType(f"{name} has no {methods} {', '.join(missing)}: {_told(value)}; {otherwise}")
+
+
+def _told(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__} itself"
+    shown = repr(value)
+    return f"{type(value).__name__} ({shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'})"

@@ -1,0 +1,118 @@
+"""What an embedder may do wrong: each mistake has a named error, and its sentence says what to do instead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import fencepost as f
+
+CHOICES: Any = f.RandomChoices()
+NEW = f.initial_state(f.Settings(), f.INTENDED)
+LOAD = f.Load(0, leader_epoch=1, records=())
+LOADED, _ = f.step(NEW, LOAD, CHOICES)
+BEAT = f.HeartbeatRequest("g", generation_id=1, member_id="m")
+
+
+def request(body: Any) -> f.Request:
+    return f.Request(1, id=1, version=4, client_id="c", client_host="/h", body=body)
+
+
+def beat(**wrong: Any) -> f.Request:
+    return request(f.HeartbeatRequest("g", **{"generation_id": 1, "member_id": "m", **wrong}))
+
+
+def within(ask: Callable[[f.GroupCoordinator], Awaitable[object] | None]) -> Callable[[], None]:
+    """Ask a coordinator that serves."""
+
+    async def run() -> None:
+        async with f.GroupCoordinator(f.MemoryStore()) as groups:
+            answer = ask(groups)
+            if answer is not None:
+                await answer
+
+    return lambda: asyncio.run(run())
+
+
+async def _after() -> None:
+    async with f.GroupCoordinator(f.MemoryStore()) as groups:
+        pass
+    await groups.heartbeat(BEAT)
+
+
+WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
+    "state-none": (lambda: f.step(None, LOAD, CHOICES), f.WrongType, "state must be a CoordinatorState.*initial_state"),  # type: ignore[arg-type]
+    "state-and-event-swapped": (lambda: f.step(LOAD, NEW, CHOICES), f.WrongType, "state must be .* not Load"),  # type: ignore[arg-type]
+    "state-and-outcome": (lambda: f.step(f.step(NEW, LOAD, CHOICES), LOAD, CHOICES), f.WrongType, "not tuple"),  # type: ignore[arg-type]
+    "choices-none": (lambda: f.step(NEW, LOAD, None), f.WrongType, r"choices has no methods .*RandomChoices\(\)"),  # type: ignore[arg-type]
+    "choices-class": (lambda: f.step(NEW, LOAD, f.RandomChoices), f.WrongType, "not the class RandomChoices itself"),  # type: ignore[arg-type]
+    "event-text": (lambda: f.step(NEW, "load", CHOICES), f.IllegalEvent, "str is no event"),  # type: ignore[arg-type]
+    "event-class": (lambda: f.step(NEW, f.Load, CHOICES), f.IllegalEvent, "is no event"),  # type: ignore[arg-type]
+    "event-body-alone": (lambda: f.step(LOADED, BEAT, CHOICES), f.IllegalEvent, "HeartbeatRequest is no event"),  # type: ignore[arg-type]
+    "body-text": (lambda: f.step(LOADED, request("beat"), CHOICES), f.IllegalEvent, "Request.body must be JoinGroup"),
+    "bytes-as-text": (lambda: f.step(LOADED, beat(member_id=b"m"), CHOICES), f.IllegalEvent, "member_id must be str"),
+    "number-as-text": (
+        lambda: f.step(LOADED, beat(generation_id="1"), CHOICES),
+        f.IllegalEvent,
+        "must be int, not str",
+    ),
+    "list-of-records": (
+        lambda: f.step(NEW, f.Load(0, leader_epoch=1, records=[]), CHOICES),  # type: ignore[arg-type]
+        f.IllegalEvent,
+        "Load.records must be tuple, not list",
+    ),
+    "profile-name": (lambda: f.PROFILES["kafka-3.9"], f.NoSuchProfile, "no profile 'kafka-3.9'; there are kafka-4.0,"),
+    "profile-text": (lambda: f.initial_state(f.Settings(), "intended"), f.WrongType, "profile must be .*INTENDED"),  # type: ignore[arg-type]
+    "settings-table": (lambda: f.initial_state({}, f.INTENDED), f.WrongType, r"settings must be a Settings.*dict"),  # type: ignore[arg-type]
+    "functions": (lambda: f.initial_state(f.Settings(), f.INTENDED, functions=3), f.WrongType, "no methods hash64"),  # type: ignore[arg-type]
+    "settings": (lambda: f.Settings(group_max_size=0), f.BadSettings, "group_max_size must be 1 or more"),
+    "view": (lambda: f.view("g", NEW), f.WrongType, "state must be .*a view is of"),  # type: ignore[arg-type]
+    "views": (lambda: f.consumer_views("g"), f.WrongType, "state must be"),  # type: ignore[arg-type]
+    "replay-state": (lambda: f.replay([], NEW), f.WrongType, "state must be"),  # type: ignore[arg-type]
+    "replay-record": (lambda: f.replay(NEW, [LOAD]), f.WrongType, "a record must be a Record, not Load"),  # type: ignore[list-item]
+    "store": (lambda: f.GroupCoordinator("log.db"), f.WrongType, r"store has no methods load, append.*MemoryStore\(\)"),  # type: ignore[arg-type]
+    "store-class": (lambda: f.GroupCoordinator(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
+    "aio-settings": (lambda: f.GroupCoordinator(f.MemoryStore(), {}), f.WrongType, "settings must be"),  # type: ignore[arg-type]
+    "aio-after-stop": (lambda: asyncio.run(_after()), f.Stopped, "async with GroupCoordinator"),
+    "aio-not-started": (
+        lambda: asyncio.run(f.GroupCoordinator(f.MemoryStore()).heartbeat(BEAT)),
+        f.Stopped,
+        "never started",
+    ),
+    "aio-topics-not-started": (lambda: f.GroupCoordinator(f.MemoryStore()).set_topics([]), f.Stopped, "nobody serves"),
+    "aio-twice": (within(lambda groups: groups.start()), f.Started, "serves already"),
+    "aio-body": (within(lambda groups: groups.request("x")), f.IllegalEvent, "str is no request; those that are:"),  # type: ignore[arg-type]
+    "aio-other-call": (within(lambda groups: groups.leave(BEAT)), f.IllegalEvent, "takes a LeaveGroupRequest, not a H"),  # type: ignore[arg-type]
+    "aio-version": (
+        within(lambda groups: groups.request(BEAT, version=9)),
+        f.IllegalEvent,
+        "no version 9; there are 0",
+    ),
+    "aio-topics": (within(lambda groups: groups.set_topics(["orders"])), f.IllegalEvent, r"topics\[0\] must be Topic"),  # type: ignore[list-item]
+    "aio-config": (within(lambda groups: groups.configure("g", {})), f.IllegalEvent, "config must be GroupConfig or"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_has_a_name_and_a_sentence(case: str) -> None:
+    mistake, error, sentence = WRONG[case]
+    with pytest.raises(f.MisuseError, match=sentence) as raised:
+        mistake()
+    assert type(raised.value) is error
+
+
+def test_they_are_what_python_would_call_them_too() -> None:
+    pairs = (
+        (f.WrongType, TypeError), (f.IllegalEvent, ValueError), (f.BadSettings, ValueError),
+        (f.NoSuchProfile, KeyError), (f.Started, RuntimeError),
+    )  # fmt: skip
+    assert all(issubclass(error, usual) for error, usual in pairs)
+    assert f.PROFILES.get("kafka-3.9") is None
+
+
+def test_numbers_side_by_side_are_named() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        f.JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", ())  # type: ignore[misc,call-arg]
