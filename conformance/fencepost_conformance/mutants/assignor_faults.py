@@ -54,7 +54,13 @@ PLAIN = (
     Mutant(
         "dynamic-members-first", A, ("A-COM-02",), "",
         "members are ordered by member id, static or not",
-        (Replacement(BASE, "in_order", "sorted(members, key=key)", "sorted(members)"),),
+        (
+            Replacement(
+                BASE, "in_order",
+                "static_first({member_id: member.group_instance_id for member_id, member in members.items()})",
+                "java_sorted(members)",
+            ),
+        ),
     ),
     Mutant(
         "circle-begins-anew", A, ("A-RR-02",), "",
@@ -62,8 +68,8 @@ PLAIN = (
         (
             Replacement(
                 ROUND_ROBIN, "RoundRobinAssignor.assign",
-                "for partition in range(topic.partitions):",
-                "at = 0\nfor partition in range(topic.partitions):",
+                "for partition in partitions_of(name, range(topic.partitions)):",
+                "at = 0\nfor partition in partitions_of(name, range(topic.partitions)):",
             ),
         ),
     ),
@@ -76,10 +82,10 @@ PLAIN = (
                 "if len(group) > 1:\n"
                 "    _place_together(group, size, shares)\n"
                 "elif group[0].racks_matter:\n"
-                "    group[0].fill(shares, near=True)",
+                "    group[0].fill_near(shares)",
                 "for split in group:\n"
                 "    if split.racks_matter:\n"
-                "        split.fill(shares, near=True)",
+                "        split.fill_near(shares)",
             ),
         ),
     ),
@@ -90,23 +96,23 @@ STICKY_FAULTS = (
         "every-claim-counts", A, ("A-STICKY-04",), "KAFKA-7026",
         "members that come back with old claims keep what others hold now",
         (
-            Replacement(CLAIMS, "settle", "if other is not None and told is not None:", "if False:"),
-            Replacement(CLAIMS, "settle", "if other is None or claim.age != told:", "if True:"),
+            Replacement(CLAIMS, "_disputed", "if other is not None and told is not None:", "if False:"),
+            Replacement(CLAIMS, "_disputed", "if other is None or claim.age != told:", "if True:"),
         ),
     ),
     Mutant(
         "last-claim-wins", A, ("A-STICKY-04",), "KAFKA-12984",
         "of two claims the one that is read last counts",
         (
-            Replacement(CLAIMS, "settle", "if claim.age < told:", "if False:"),
-            Replacement(CLAIMS, "settle", "if claim.age == told:", "if False:"),
-            Replacement(CLAIMS, "settle", "if other is None or claim.age != told:", "if True:"),
+            Replacement(CLAIMS, "_disputed", "if claim.age < told:", "if False:"),
+            Replacement(CLAIMS, "_disputed", "if claim.age == told:", "if False:"),
+            Replacement(CLAIMS, "_disputed", "if other is None or claim.age != told:", "if True:"),
         ),
     ),
     Mutant(
         "oldest-claim-wins", A, ("A-STICKY-04",), "librdkafka 4252",
         "of two claims the older generation's counts",
-        (Replacement(CLAIMS, "settle", "claim.age < told", "claim.age > told"),),
+        (Replacement(CLAIMS, "_disputed", "claim.age < told", "claim.age > told"),),
     ),
     Mutant(
         "generation-is-lost", A, ("A-STICKY-02",), "KAFKA-13715",
@@ -135,8 +141,8 @@ STICKY_FAULTS = (
         (
             Replacement(
                 CONSTRAINED, "_keeping_order",
-                "partition.partition, java_order(partition.topic)",
-                "java_order(partition.topic), partition.partition",
+                "partition.partition * count + place[partition.topic]",
+                "(place[partition.topic], partition.partition)",
             ),
         ),
     ),
@@ -148,7 +154,8 @@ STICKY_FAULTS = (
     Mutant(
         "nothing-is-like-everything", A, ("A-STICKY-26",), "",
         "a member without topics gets those of the others",
-        (Replacement(CLAIMS, "settle", "faults and not first", "not first"),),
+        (Replacement(CLAIMS, "_alike", "dropwhile(lambda row: not row, rows) if faults else rows",
+                     "dropwhile(lambda row: not row, rows)"),),
     ),
 )  # fmt: skip
 

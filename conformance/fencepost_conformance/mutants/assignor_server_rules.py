@@ -53,10 +53,7 @@ def _spec(members: dict[str, MemberSpec], topics: dict[bytes, int], alike: bool)
 
 
 def _with(members: dict[str, MemberSpec], target: Target) -> dict[str, MemberSpec]:
-    return {
-        name: member._replace(assigned={each: frozenset(row) for each, row in target[name].items()})
-        for name, member in members.items()
-    }
+    return {name: member._replace(assigned=target[name]) for name, member in members.items()}
 
 
 def _target(name: str, spec: GroupSpec) -> Target:

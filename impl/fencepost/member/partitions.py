@@ -1,5 +1,12 @@
 """Partitions and their orders, as the assignors of this package take and give them."""
 
-from fencepost.protocol.partitions import TopicPartition, java_order, partition_order
+from fencepost.protocol.partitions import (
+    TopicPartition,
+    java_order,
+    java_sorted,
+    partition_order,
+    partitions_of,
+    static_first,
+)
 
-__all__ = ["TopicPartition", "java_order", "partition_order"]
+__all__ = ["TopicPartition", "java_order", "java_sorted", "partition_order", "partitions_of", "static_first"]

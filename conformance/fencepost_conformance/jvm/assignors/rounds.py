@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from fencepost.coordinator.consumer.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Target
+from fencepost.coordinator.consumer.assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, Share, Target
 from fencepost.member.assignors import sticky_data
 from fencepost.member.assignors.base import GroupMember
 from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
@@ -78,8 +78,8 @@ def _size(rng: Random, wide: bool) -> int:
     return rng.randint(1, 70) if wide and rng.random() < 0.3 else rng.randint(1, 8)
 
 
-def _rows(rng: Random, share: object) -> dict[bytes, frozenset[int]]:
-    rows = [(topic_id, frozenset(numbers)) for topic_id, numbers in share.items()]  # type: ignore[attr-defined]
+def _rows(rng: Random, share: Share) -> Share:
+    rows = list(share.items())
     rng.shuffle(rows)
     return dict(rows)
 

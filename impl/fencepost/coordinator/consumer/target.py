@@ -112,19 +112,30 @@ def computed_at(step: Step) -> int:
 
 def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Share) -> MemberSpec:
     """What an assignor sees of a member (M-TGT-03)."""
-    assigned = {topic_id: frozenset(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
+    assigned = {topic_id: _ascending(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
     topic_ids = step.topics.ids(group.topics_of(member))
     return MemberSpec(member.instance_id, member.rack_id, topic_ids, existing(step, assigned))
 
 
 @varies
-def existing(step: Step, assigned: dict[bytes, frozenset[int]]) -> dict[bytes, frozenset[int]]:
+def existing(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, tuple[int, ...]]:
     """What of the last target an assignor is told: no partitions that a topic does not have. An upgrade may bring such
     (A-UHET-06)."""
     known = step.topics.by_id
     for topic_id in assigned.keys() & known.keys():
-        assigned[topic_id] &= frozenset(range(known[topic_id].partitions))
+        assigned[topic_id] = _below(assigned[topic_id], known[topic_id].partitions)
     return assigned
+
+
+def _ascending(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """As an assignor takes them, each once; a record may have them in any way."""
+    return numbers if len(numbers) < 2 else tuple(sorted(set(numbers)))
+
+
+def _below(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Those of numbers that ascend which a topic of ``count`` partitions has."""
+    whole = not numbers or (numbers[0] >= 0 and numbers[-1] < count)
+    return numbers if whole else tuple(number for number in numbers if 0 <= number < count)
 
 
 def _put_in(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:

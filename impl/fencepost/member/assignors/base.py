@@ -10,7 +10,7 @@ from typing import Protocol
 from fencepost.protocol.events import Topic
 
 from ..consumer_protocol import Assignment, Subscription
-from ..partitions import java_order
+from ..partitions import java_sorted, static_first
 
 
 class RebalanceProtocol(IntEnum):
@@ -64,18 +64,13 @@ class Assignor(Protocol):
 
 def subscribed(topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> dict[str, Topic]:
     """The topics of any subscription that have metadata with a partition, by name (A-COM-01)."""
-    names = {name for member in members.values() for name in member.subscription.topics}
-    return {name: topics[name] for name in sorted(names, key=java_order) if name in topics and topics[name].partitions}
+    names = frozenset().union(*(member.subscription.topics for member in members.values()))
+    return {name: topics[name] for name in java_sorted(names) if name in topics and topics[name].partitions}
 
 
 def in_order(members: Mapping[str, GroupMember]) -> list[str]:
     """Member ids: static members before dynamic ones, by instance id, then dynamic ones by member id (A-COM-02)."""
-
-    def key(member_id: str) -> tuple[bool, bytes]:
-        instance = members[member_id].group_instance_id
-        return (True, java_order(member_id)) if instance is None else (False, java_order(instance))
-
-    return sorted(members, key=key)
+    return static_first({member_id: member.group_instance_id for member_id, member in members.items()})
 
 
 def racks_matter(racks: Iterable[str], partitions: Iterable[frozenset[str]]) -> bool:

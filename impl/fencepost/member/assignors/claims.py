@@ -1,9 +1,13 @@
-"""Whose claim to a partition counts, where members say what they held (A-STICKY-03, A-STICKY-04)."""
+"""Whose claim to a partition counts, where members say what they held (A-STICKY-03, A-STICKY-04).
+
+In most groups nobody claims what is not there or what another claims. That is asked first, of all claims at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, filterfalse
 
 from fencepost.protocol.events import Topic
 
@@ -35,26 +39,46 @@ def settle(
     topics: Mapping[str, Topic],
     newest: int,
     *,
+    every: Sequence[TopicPartition],
     faults: bool,
 ) -> Claims:
-    """Go through the claims in map order. A number that its topic does not have is no claim.
+    """Go through the claims in map order. A number that its topic does not have is no claim. ``every``: all partitions
+    of ``topics``.
 
     With ``faults`` it is one (A-STICKY-27), and a member that subscribes to nothing is like everybody who comes after
     it (A-STICKY-26).
     """
+    alike = _alike([members[name].subscription.topics for name in order], faults=faults)
+    newest = max(newest, *(claims[name].age for name in order))
+    undisputed = {name: dict.fromkeys(claims[name].partitions) for name in order}
+    together = frozenset().union(*undisputed.values())
+    if len(together) == sum(len(claims[name].partitions) for name in order) and together.issubset(every):
+        return Claims(undisputed, frozenset(), alike, newest)
+    held, void, unreal = _disputed(order, members, claims, topics, faults=faults)
+    return Claims(held, frozenset(void), alike, newest, frozenset(unreal))
+
+
+def _alike(rows: Sequence[tuple[str, ...]], *, faults: bool) -> bool:
+    """Whether all subscribe to the same topics."""
+    counting = dropwhile(lambda row: not row, rows) if faults else rows  # A-STICKY-26
+    return len({frozenset(row) for row in frozenset(counting)}) <= 1
+
+
+def _disputed(
+    order: Sequence[str],
+    members: Mapping[str, GroupMember],
+    claims: Mapping[str, Claim],
+    topics: Mapping[str, Topic],
+    *,
+    faults: bool,
+) -> tuple[dict[str, Held], set[TopicPartition], set[TopicPartition]]:
+    """What is held, void and unreal, claim by claim."""
     held: dict[str, Held] = {}
     void: set[TopicPartition] = set()
     unreal: set[TopicPartition] = set()
     holder: dict[TopicPartition, str] = {}
-    first: frozenset[str] | None = None
-    alike = True
     for name in order:
-        wanted = frozenset(members[name].subscription.topics)
-        if first is None or (faults and not first):
-            first = wanted
-        alike = alike and wanted == first
         claim = claims[name]
-        newest = max(newest, claim.age)
         mine = held[name] = {}
         for partition in claim.partitions:
             topic = topics.get(partition.topic)
@@ -76,10 +100,10 @@ def settle(
             if other is None or claim.age != told:
                 mine[partition] = None
             holder[partition] = name
-    return Claims(held, frozenset(void), alike, newest, frozenset(unreal))
+    return held, void, unreal
 
 
-def missing(every: Sequence[TopicPartition], kept: Mapping[str, Held]) -> list[TopicPartition]:
+def missing(every: Sequence[TopicPartition], kept: Iterable[Iterable[TopicPartition]]) -> list[TopicPartition]:
     """The partitions that nobody keeps."""
-    taken = {partition for share in kept.values() for partition in share}
-    return [partition for partition in every if partition not in taken]
+    taken = frozenset().union(*kept)
+    return list(filterfalse(taken.__contains__, every))

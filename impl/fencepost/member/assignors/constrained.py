@@ -7,19 +7,18 @@ over the members and one over the partitions do it; nothing is ever moved twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fencepost.protocol.events import Topic
-
-from ..partitions import TopicPartition, java_order
-from .claims import Claims, Held, missing
+from ..partitions import TopicPartition, java_order, partition_order
+from .claims import Claims, missing
 from .near import Nearness
 
 
-def _keeping_order(partition: TopicPartition) -> tuple[int, bytes]:
-    """By number first, so that what a member gives up is spread over the topics."""
-    return partition.partition, java_order(partition.topic)
+def _keeping_order(topics: Sequence[str]) -> Callable[[TopicPartition], int]:
+    """By number first, so that what a member gives up is spread over the topics. ``topics``: sorted."""
+    place, count = {topic: at for at, topic in enumerate(topics)}, len(topics)
+    return lambda partition: partition.partition * count + place[partition.topic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,16 @@ class Dealt:
     transferring: dict[TopicPartition, str]
 
 
-def assign(topics: Mapping[str, Topic], claims: Claims, near: Nearness) -> Dealt:
-    """``topics`` sorted by name. Raises ``IndexError`` where claims to partitions that do not exist make the numbers
-    come out wrong; that takes ``faults`` (A-STICKY-27)."""
-    every = [TopicPartition(name, number) for name, topic in topics.items() for number in range(topic.partitions)]
+def assign(topics: Sequence[str], every: Sequence[TopicPartition], claims: Claims, near: Nearness) -> Dealt:
+    """``topics`` sorted, and all their partitions in that order.
+
+    Raises ``IndexError`` where claims to partitions that do not exist make the numbers come out wrong; that takes
+    ``faults`` (A-STICKY-27)."""
     deal = _Deal(len(every), claims, near)
-    deal.keep()
-    kept = {name: dict.fromkeys(share) for name, share in deal.shares.items()}
-    unreal = [each for share in kept.values() for each in share if each in claims.unreal] if claims.unreal else []
-    free = near.fewest_first(_from(min(unreal, key=_by_name), every, kept) if unreal else missing(every, kept))
+    deal.keep(_keeping_order(topics))
+    kept = deal.shares.values()
+    unreal = [each for share in kept for each in share if each in claims.unreal] if claims.unreal else []
+    free = near.fewest_first(_from(min(unreal, key=partition_order), every, kept) if unreal else missing(every, kept))
     deal.under.sort(key=java_order)
     deal.even.sort(key=java_order)
     if near.used:
@@ -49,15 +49,13 @@ def assign(topics: Mapping[str, Topic], claims: Claims, near: Nearness) -> Dealt
     return Dealt(deal.shares, deal.transferring)
 
 
-def _by_name(partition: TopicPartition) -> tuple[bytes, int]:
-    return java_order(partition.topic), partition.partition
-
-
-def _from(unreal: TopicPartition, every: Sequence[TopicPartition], kept: Mapping[str, Held]) -> list[TopicPartition]:
+def _from(
+    unreal: TopicPartition, every: Sequence[TopicPartition], kept: Iterable[Sequence[TopicPartition]]
+) -> list[TopicPartition]:
     """What Kafka takes for free if somebody keeps a partition that does not exist: it goes through both lists side by
     side, and where it waits for that one, whatever comes after counts as free (A-STICKY-27)."""
     free = frozenset(missing(every, kept))
-    return [each for each in every if each in free or _by_name(each) > _by_name(unreal)]
+    return [each for each in every if each in free or partition_order(each) > partition_order(unreal)]
 
 
 class _Deal:
@@ -73,13 +71,18 @@ class _Deal:
         self.given_up: dict[TopicPartition, str] = {}
         self.transferring: dict[TopicPartition, str] = {}
 
-    def keep(self) -> None:
+    def keep(self, order: Callable[[TopicPartition], int]) -> None:
         """Each member, in map order, keeps what it held up to the quota, and while there are extras one more
         (A-STICKY-11)."""
         for name, held in self.claims.held.items():
-            self.given_up.update((each, name) for each in held if self.near.mismatch(name, each))
-            kept = [each for each in held if each not in self.claims.void and not self.near.mismatch(name, each)]
-            kept.sort(key=_keeping_order)
+            kept = list(held)
+            if self.near.used:
+                far = [each for each in held if self.near.mismatch(name, each)]
+                self.given_up.update(dict.fromkeys(far, name))
+                kept = missing(kept, [far])
+            if self.claims.void:
+                kept = missing(kept, [self.claims.void])
+            kept.sort(key=order)
             size = self.quota
             if len(kept) < self.quota:
                 self.under.append(name)

@@ -103,7 +103,7 @@ class _Work:
     def balance(self, former: Mapping[TopicPartition, str], *, only_new_first: bool) -> None:
         """Deal what is free, then move partitions until the loads are as even as may be (A-STICKY-21…24)."""
         beginning = not self.held[self.queue[-1][2]]
-        free = missing(self.every, self.held)
+        free = missing(self.every, self.held.values())
         left = [each for each in free if not self._place(each, near=True)] if self.near.used else free
         for partition in left:
             self._place(partition, near=False)  # A-STICKY-21

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from fencepost.protocol.events import Topic
 
 from ..consumer_protocol import Assignment
-from ..partitions import TopicPartition, partition_order
+from ..partitions import TopicPartition, partition_order, partitions_of
 from .base import Assigned, GroupMember, RebalanceProtocol, in_order, racks_matter, subscribed
 
 Shares = dict[str, list[TopicPartition]]
@@ -58,7 +59,8 @@ class _Split:
     def __init__(self, topic: Topic, takers: Sequence[str], members: Mapping[str, GroupMember]) -> None:
         self.topic = topic
         self.racks = {taker: members[taker].subscription.rack_id for taker in takers}
-        self.left = list(range(topic.partitions))
+        self.every = partitions_of(topic.name, range(topic.partitions))
+        self.left: Sequence[int] = range(topic.partitions)
         self.taken = dict.fromkeys(takers, 0)
         self.quota, self.extras = divmod(topic.partitions, len(takers))
         known = [rack for rack in self.racks.values() if rack is not None]
@@ -78,22 +80,35 @@ class _Split:
 
     def give(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
         """The taker has these partitions."""
-        shares[taker].extend(TopicPartition(self.topic.name, partition) for partition in partitions)
+        shares[taker].extend(map(self.every.__getitem__, partitions))
         self.taken[taker] += len(partitions)
         if self.taken[taker] > self.quota:
             self.extras -= 1  # A-RANGE-05
-        given = set(partitions)
-        self.left = [partition for partition in self.left if partition not in given]
 
-    def fill(self, shares: Shares, *, near: bool = False) -> None:
-        """Each taker in order takes up to its room of what is left; with ``near`` only what matches its rack."""
+    def fill(self, shares: Shares) -> None:
+        """Each taker in order takes up to its room of what is left."""
+        at = 0
         for taker in self.taken:
-            if not self.left:
+            if at == len(self.left):
                 return
-            fitting = [partition for partition in self.left if not near or self.matches(taker, partition)]
-            chosen = fitting[: self.room(taker)]
+            chosen = self.left[at : at + self.room(taker)]
             if chosen:
                 self.give(taker, chosen, shares)
+                at += len(chosen)
+
+    def fill_near(self, shares: Shares) -> None:
+        """Each taker in order takes up to its room of what is left and matches its rack."""
+        for taker in self.taken:
+            fitting = (partition for partition in self.left if self.matches(taker, partition))
+            chosen = tuple(islice(fitting, self.room(taker)))
+            if chosen:
+                self.take_out(taker, chosen, shares)
+
+    def take_out(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
+        """Give what may stand anywhere in ``left``."""
+        self.give(taker, partitions, shares)
+        given = frozenset(partitions)
+        self.left = [partition for partition in self.left if partition not in given]
 
 
 def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
@@ -108,7 +123,7 @@ def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
         if len(group) > 1:
             _place_together(group, size, shares)
         elif group[0].racks_matter:
-            group[0].fill(shares, near=True)
+            group[0].fill_near(shares)
 
 
 def _place_together(group: Sequence[_Split], size: int, shares: Shares) -> None:
@@ -118,7 +133,7 @@ def _place_together(group: Sequence[_Split], size: int, shares: Shares) -> None:
         for taker in takers:
             if all(split.matches(taker, partition) and split.room(taker) > 0 for split in group):
                 for split in group:
-                    split.give(taker, (partition,), shares)
+                    split.take_out(taker, (partition,), shares)
                 if not any(split.room(taker) > 0 for split in group):
                     takers.remove(taker)
                 break

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fencepost.protocol.events import Topic
 
 from ..consumer_protocol import Assignment
-from ..partitions import TopicPartition
+from ..partitions import TopicPartition, partitions_of
 from .base import Assigned, GroupMember, RebalanceProtocol, in_order, subscribed
 
 
@@ -29,11 +29,11 @@ class RoundRobinAssignor:
         shares: dict[str, list[TopicPartition]] = {member: [] for member in members}  # A-COM-03
         at = 0
         for name, topic in subscribed(topics, members).items():
-            for partition in range(topic.partitions):
+            for partition in partitions_of(name, range(topic.partitions)):
                 # A-RR-01: the next in the circle that wants the topic; somebody does, or it would not be listed
                 while name not in wants[at]:
                     at = (at + 1) % len(circle)
-                shares[circle[at]].append(TopicPartition(name, partition))
+                shares[circle[at]].append(partition)
                 at = (at + 1) % len(circle)
         return Assigned({member: Assignment(tuple(share)) for member, share in shares.items()}, self)
 

@@ -14,7 +14,7 @@ from fencepost.hash_order import texts
 from fencepost.protocol.events import Topic
 
 from ..consumer_protocol import NO_GENERATION, Assignment, Subscription
-from ..partitions import TopicPartition
+from ..partitions import TopicPartition, partitions_of
 from . import constrained, general, sticky_data
 from .base import Assigned, GroupMember, RebalanceProtocol, subscribed
 from .claims import settle
@@ -44,10 +44,11 @@ def _share(
     known = subscribed(topics, members)
     order = texts(members)
     told = {name: claim_of(members[name].subscription) for name in order}
-    claims = settle(order, members, told, known, newest, faults=faults)
+    every = [each for name, topic in known.items() for each in partitions_of(name, range(topic.partitions))]
+    claims = settle(order, members, told, known, newest, every=every, faults=faults)
     near = Nearness(known, members)
     if claims.alike:
-        dealt = constrained.assign(known, claims, near)
+        dealt = constrained.assign(list(known), every, claims, near)
         return _Shared(dealt.shares, dealt.transferring, claims.newest)
     shares = general.assign(known, members, claims, told, near, faults=faults)
     return _Shared(shares, None, claims.newest)
@@ -102,7 +103,9 @@ class CooperativeStickyAssignor:
         withheld = made.transferring
         if withheld is None:
             withheld = _changing_hands(members, made.shares)
-        shares = {name: [each for each in share if withheld.get(each) != name] for name, share in made.shares.items()}
+        shares = made.shares
+        if withheld:
+            shares = {name: [each for each in share if withheld.get(each) != name] for name, share in shares.items()}
         return Assigned(_assignments(shares), replace(self, newest=made.newest))
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> CooperativeStickyAssignor:

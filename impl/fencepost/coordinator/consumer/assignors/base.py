@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.consumer_view import SubscriptionType
 
-#: Partitions by topic id, ascending.
+#: Partitions by topic id, ascending, each once.
 Share = Mapping[bytes, tuple[int, ...]]
 #: The new target: the share of each member, by member id. A topic of which a member gets nothing is absent.
 Target = Mapping[str, Share]
@@ -20,12 +20,12 @@ class AssignorError(Exception):
 
 class MemberSpec(NamedTuple):
     """One member as an assignor sees it. ``topic_ids``: what it subscribes to, as far as the names resolve;
-    ``assigned``: its previous target, the numbers of partitions by topic id."""
+    ``assigned``: its previous target, as an assignor returns it (numbers ascend, each once)."""
 
     instance_id: str | None
     rack_id: str | None
     topic_ids: frozenset[bytes]
-    assigned: Mapping[bytes, frozenset[int]]
+    assigned: Share
 
 
 class GroupSpec(NamedTuple):
@@ -52,8 +52,3 @@ def partitions_of(spec: GroupSpec, topic_id: bytes) -> int:
         return spec.topics[topic_id]
     except KeyError:
         raise AssignorError("a member is subscribed to a topic that does not exist") from None
-
-
-def java_text_order(text: str) -> bytes:
-    """A key that sorts as Java sorts strings, by UTF-16 code units (A-COM-02)."""
-    return text.encode("utf-16-be", "surrogatepass")

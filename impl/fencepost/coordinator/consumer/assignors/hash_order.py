@@ -7,7 +7,7 @@ of topics that share a bucket.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fencepost.hash_order import grown, in_table, made_for, of_uuid, spread
 
@@ -24,14 +24,14 @@ def of_set(topic_ids: Iterable[bytes]) -> list[bytes]:
     return in_table(ids, of_uuid, made_for(len(ids)))
 
 
-def of_map(share: Mapping[bytes, frozenset[int]]) -> list[bytes]:
+def of_map(share: Mapping[bytes, tuple[int, ...]]) -> list[bytes]:
     """The keys of a map that was read row by row from a record, in the order of the rows."""
     return in_table(share, of_uuid, grown(len(share)))
 
 
-def of_numbers(partitions: frozenset[int]) -> list[int]:
+def of_numbers(numbers: tuple[int, ...]) -> Sequence[int]:
     """A set of partition numbers that was read from a record, whose numbers ascend."""
-    numbers, buckets = sorted(partitions), made_for(len(partitions))
+    buckets = made_for(len(numbers))
     if not numbers or numbers[-1] < buckets:
         return numbers  # each has its own bucket
     return in_table(numbers, spread, buckets)

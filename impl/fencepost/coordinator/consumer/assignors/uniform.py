@@ -4,14 +4,24 @@ With equal subscriptions any member can take any partition, so all that counts i
 and ``k`` members make a quota of ⌊n/k⌋, and n mod k members hold one more. Whoever holds one more already should be
 among those, and the members are gone through only once; so a member that has no use for its extra gives it back, as
 long as enough members follow who could take it (A-UHOM-01). What is over the quota, or was nobody's, fills the others.
+
+Most members keep all that they had and get nothing new. Their share is the previous one, the same object; partitions
+are looked at one by one only where a member gives some up or gets some.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+
 from fencepost.protocol.consumer_view import SubscriptionType
 
 from . import hash_order, uniform_mixed
-from .base import AssignorError, GroupSpec, Target, partitions_of
+from .base import AssignorError, GroupSpec, Share, Target, partitions_of
+
+#: Partitions of one topic that are to be dealt out, at least one.
+Part = tuple[bytes, Sequence[int]]
 
 
 def assign(spec: GroupSpec) -> Target:
@@ -27,24 +37,20 @@ def _alike(spec: GroupSpec) -> Target:
     subscribed = next(iter(spec.members.values())).topic_ids  # one member's stand for everybody's (10.6)
     if not subscribed:
         return {member: {} for member in spec.members}  # A-UHOM-05
-    pool, total = _unowned(spec, subscribed)
+    owned = _owned(spec)
+    tidy = owned.keys() <= subscribed and not any(() in rows for rows in owned.values())
+    pool, total = _unowned(spec, subscribed, owned)
     least, extras = divmod(total, len(spec.members))
-    shares: dict[str, dict[bytes, list[int]]] = {}
+    shares: dict[str, Share] = {}
     rooms: list[tuple[str, int]] = []
     for followers, (name, member) in zip(range(len(spec.members), 0, -1), spec.members.items(), strict=True):
         extra = extras > 0
         room = least + extra
-        kept: dict[bytes, list[int]] = {}
-        fits = sum(map(len, member.assigned.values())) <= room  # else the order says what is given up (A-UHOM-06)
-        for topic_id in member.assigned if fits else hash_order.of_map(member.assigned):
-            if topic_id not in subscribed:
-                continue  # A-UHOM-02: dropped, and in no pool
-            held = member.assigned[topic_id]
-            numbers = sorted(held) if fits else hash_order.of_numbers(held)
-            if room:
-                kept[topic_id] = numbers[:room]
-            pool += [(topic_id, number) for number in numbers[room:]]
-            room -= min(room, len(numbers))
+        kept, load = member.assigned, sum(map(len, member.assigned.values()))
+        if not tidy or load > room:
+            kept = _kept(kept, subscribed, room, pool)
+            load = sum(map(len, kept.values()))
+        room -= load
         if room and extra and followers > extras:
             extra, room = False, room - 1
         extras -= extra
@@ -52,38 +58,64 @@ def _alike(spec: GroupSpec) -> Target:
         if room:
             rooms.append((name, room))
     _fill(shares, rooms, pool)
-    return {
-        name: {topic_id: tuple(sorted(numbers)) for topic_id, numbers in share.items() if numbers}
-        for name, share in shares.items()
-    }
+    return shares
 
 
-def _unowned(spec: GroupSpec, subscribed: frozenset[bytes]) -> tuple[list[tuple[bytes, int]], int]:
+def _owned(spec: GroupSpec) -> dict[bytes, list[tuple[int, ...]]]:
+    """What the previous targets have of each topic, part by part, and what is withheld (A-UHOM-08)."""
+    owned: defaultdict[bytes, list[tuple[int, ...]]] = defaultdict(list)
+    targets = [spec.withheld, *(member.assigned for member in spec.members.values())]
+    for topic_id, numbers in chain.from_iterable(share.items() for share in targets):
+        owned[topic_id].append(numbers)
+    return owned
+
+
+def _unowned(
+    spec: GroupSpec, subscribed: frozenset[bytes], owned: dict[bytes, list[tuple[int, ...]]]
+) -> tuple[list[Part], int]:
     """The partitions that no member's previous target has (A-UHOM-03), and how many partitions there are in all."""
-    owned = {topic_id: set(numbers) for topic_id, numbers in spec.withheld.items()}  # A-UHOM-08
-    for member in spec.members.values():
-        for topic_id, numbers in member.assigned.items():
-            owned.setdefault(topic_id, set()).update(numbers)
     for topic_id in subscribed:
         partitions_of(spec, topic_id)
     sizes = {topic_id: spec.topics[topic_id] for topic_id in spec.topics if topic_id in subscribed}
-    pool = [
-        (topic_id, number)
-        for topic_id in hash_order.of_set(sizes)
-        for number in range(sizes[topic_id])
-        if number not in owned.get(topic_id, ())
-    ]
-    return pool, sum(sizes.values())
+    every = {size: frozenset(range(size)) for size in sizes.values()}
+    free = ((each, every[sizes[each]].difference(*owned.get(each, ()))) for each in hash_order.of_set(sizes))
+    return [(topic_id, sorted(numbers)) for topic_id, numbers in free if numbers], sum(sizes.values())
 
 
-def _fill(
-    shares: dict[str, dict[bytes, list[int]]], rooms: list[tuple[str, int]], pool: list[tuple[bytes, int]]
-) -> None:
+def _kept(held: Share, subscribed: frozenset[bytes], room: int, pool: list[Part]) -> Share:
+    """What a member keeps of ``held``, at most ``room``; the rest goes to the pool (A-UHOM-02)."""
+    fits = sum(map(len, held.values())) <= room  # else the order says what is given up (A-UHOM-06)
+    kept: dict[bytes, tuple[int, ...]] = {}
+    for topic_id in held if fits else hash_order.of_map(held):
+        if topic_id not in subscribed:
+            continue  # A-UHOM-02: dropped, and in no pool
+        numbers = held[topic_id] if fits else hash_order.of_numbers(held[topic_id])
+        if room and numbers:
+            kept[topic_id] = tuple(sorted(numbers[:room]))
+        if len(numbers) > room:
+            pool.append((topic_id, numbers[room:]))
+        room -= min(room, len(numbers))
+    return kept
+
+
+def _fill(shares: dict[str, Share], rooms: list[tuple[str, int]], pool: list[Part]) -> None:
+    """The pool, as it comes, to the members that have room."""
+    parts = iter(pool)
+    part: Part = b"", ()
     at = 0
     for name, room in rooms:
-        share = shares[name]
-        for topic_id, number in pool[at : at + room]:
-            share.setdefault(topic_id, []).append(number)
-        at += room
-    if at < len(pool):
+        share = shares[name] = dict(shares[name])
+        needed = room
+        while needed:
+            if at == len(part[1]):
+                following = next(parts, None)
+                if following is None:
+                    return
+                part, at = following, 0
+            topic_id, numbers = part
+            taken = numbers[at : at + needed]
+            at += len(taken)
+            needed -= len(taken)
+            share[topic_id] = tuple(sorted((*share.get(topic_id, ()), *taken)))
+    if at < len(part[1]) or next(parts, None) is not None:
         raise AssignorError("partitions were left unassigned")  # A-UHOM-06

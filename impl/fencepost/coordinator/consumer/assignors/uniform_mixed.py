@@ -13,6 +13,7 @@ left to do. No sorting is needed in between.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from .base import AssignorError, GroupSpec, Target, partitions_of
@@ -35,13 +36,11 @@ class _Work:
     def __init__(self, spec: GroupSpec) -> None:
         self.members = list(spec.members)
         self.loads = [0] * len(self.members)
-        self.subscribers: dict[bytes, list[int]] = {}
-        self.owners: dict[bytes, list[int]] = {}
+        self.subscribers: defaultdict[bytes, list[int]] = defaultdict(list)
         for place, member in enumerate(spec.members.values()):
             for topic_id in member.topic_ids:
-                size = partitions_of(spec, topic_id)
-                self.subscribers.setdefault(topic_id, []).append(place)
-                self.owners.setdefault(topic_id, [NOBODY] * size)
+                self.subscribers[topic_id].append(place)
+        self.owners = {topic_id: [NOBODY] * partitions_of(spec, topic_id) for topic_id in self.subscribers}
         for place, member in enumerate(spec.members.values()):
             for topic_id, numbers in member.assigned.items():
                 if topic_id in member.topic_ids:  # A-UHET-01

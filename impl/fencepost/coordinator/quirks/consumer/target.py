@@ -35,7 +35,7 @@ def forgets_own_records(step: Step, group: ConsumerGroup, before: Mapping[str, S
 
 
 @quirk("fault_absent_partition_fails", of=target.existing)
-def absent_too(step: Step, assigned: dict[bytes, frozenset[int]]) -> dict[bytes, frozenset[int]]:
+def absent_too(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, tuple[int, ...]]:
     """Kafka's assignors are told the last target as it is. One that meets a partition which its topic does not have
     fails, and so does every request that needs a target (A-UHET-06, X-UP-05)."""
     return assigned
