@@ -14,7 +14,7 @@ import fencepost.coordinator
 import fencepost.member
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.quirks import Quirk, quirk, quirks_of, registered, varies
-from fencepost_conformance.rulebook.book import citations
+from fencepost.rulebook.book import citations
 from fencepost_conformance.rulebook.texts import rule_book
 
 CORE = Path(fencepost.__file__).parent
