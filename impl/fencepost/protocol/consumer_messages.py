@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from .errors import ErrorCode
+from .frozen import quick
 
 #: Member epochs with a meaning of their own (G-VOC-09, G-WIRE-41).
 JOIN_EPOCH = 0
@@ -16,6 +17,7 @@ LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TopicPartitions:
     """Partitions of one topic, by topic id."""
@@ -24,6 +26,7 @@ class TopicPartitions:
     partitions: tuple[int, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatRequest:
     """A member joins, stays, changes its mind or leaves: ConsumerGroupHeartbeat v0–1 (G-WIRE-10, 40…46). None and a
@@ -43,6 +46,7 @@ class ConsumerGroupHeartbeatRequest:
     topic_partitions: tuple[TopicPartitions, ...] | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatResponse:
     """What the member is to have (G-WIRE-47). ``assignment`` None: no change; empty: own nothing. The words of
@@ -57,6 +61,7 @@ class ConsumerGroupHeartbeatResponse:
     assignment: tuple[TopicPartitions, ...] | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeRequest:
     """Asks for consumer groups in full: ConsumerGroupDescribe v0–1 (G-WIRE-11)."""
@@ -64,6 +69,7 @@ class ConsumerGroupDescribeRequest:
     group_ids: tuple[str, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NamedTopicPartitions:
     """Partitions of one topic, by id and name."""
@@ -73,6 +79,7 @@ class NamedTopicPartitions:
     partitions: tuple[int, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerMember:
     """A member as it is described (M-DESC-01). ``member_type``: 0 classic, 1 consumer; -1 below v1, which does not
@@ -92,6 +99,7 @@ class DescribedConsumerMember:
     member_type: int = -1
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerGroup:
     """A group as it is described; with an error the rest is empty."""
@@ -107,6 +115,7 @@ class DescribedConsumerGroup:
     error_message: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeResponse:
     """The groups in the order in which they were asked for."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from .consumer_messages import TopicPartitions
+from .frozen import quick
 from .messages import Protocol
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMetadataKey:
     """Key of the group epoch: type 3, "GroupEpoch" (F-REC-03)."""
@@ -19,6 +21,7 @@ class ConsumerGroupMetadataKey:
     group: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMetadataValue:
     """``metadata_hash`` is signed, 64 bits (G-DATA-30)."""
@@ -28,6 +31,7 @@ class ConsumerGroupMetadataValue:
     metadata_hash: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupPartitionMetadataKey:
     """Key of the subscribed topics' metadata: type 4, "PartitionMetadata" (F-REC-04)."""
@@ -35,6 +39,7 @@ class ConsumerGroupPartitionMetadataKey:
     group: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
     """What the coordinator knew of a topic when it computed an assignment."""
@@ -44,6 +49,7 @@ class TopicMetadata:
     num_partitions: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupPartitionMetadataValue:
     """Written by 4.0 only (V-34); later releases take it for a mark that such a record exists. By topic name."""
@@ -51,6 +57,7 @@ class ConsumerGroupPartitionMetadataValue:
     topics: tuple[TopicMetadata, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMemberMetadataKey:
     """Key of what a member tells of itself: type 5, "MemberMetadata" (F-REC-05)."""
@@ -59,6 +66,7 @@ class ConsumerGroupMemberMetadataKey:
     member_id: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ClassicMemberMetadata:
     """What a member of the classic protocol brings along; its presence says that the member uses that protocol."""
@@ -67,6 +75,7 @@ class ClassicMemberMetadata:
     supported_protocols: tuple[Protocol, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMemberMetadataValue:
     """What a member tells of itself (F-REC-13). An unset regex is written ``""``."""
@@ -82,6 +91,7 @@ class ConsumerGroupMemberMetadataValue:
     classic_member_metadata: ClassicMemberMetadata | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMetadataKey:
     """Key of the target's epoch: type 6, "TargetEpoch" (F-REC-06)."""
@@ -89,6 +99,7 @@ class ConsumerGroupTargetAssignmentMetadataKey:
     group: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMetadataValue:
     """``assignment_timestamp`` in ms, 0 unknown (G-DATA-32)."""
@@ -98,6 +109,7 @@ class ConsumerGroupTargetAssignmentMetadataValue:
     assignment_timestamp: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMemberKey:
     """Key of a member's target: type 7, "TargetMember" (F-REC-07)."""
@@ -106,6 +118,7 @@ class ConsumerGroupTargetAssignmentMemberKey:
     member_id: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMemberValue:
     """The partitions that a member is to have in the end."""
@@ -113,6 +126,7 @@ class ConsumerGroupTargetAssignmentMemberValue:
     topic_partitions: tuple[TopicPartitions, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignmentKey:
     """Key of what a member has: type 8, "CurrentAssignment" (F-REC-08)."""
@@ -121,6 +135,7 @@ class ConsumerGroupCurrentMemberAssignmentKey:
     member_id: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AssignedPartitions:
     """Partitions of one topic with the epoch at which each was assigned, in the same order (M-PE-06, F-REC-08)."""
@@ -131,6 +146,7 @@ class AssignedPartitions:
     assignment_epochs: tuple[int, ...] | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignmentValue:
     """What a member has, and what it is to give up (F-REC-14). ``state`` is the byte of M-MS-01…04."""
@@ -143,6 +159,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     partitions_pending_revocation: tuple[AssignedPartitions, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupRegularExpressionKey:
     """Key of the topics that a regex matches: type 16, "RegularExpression" (F-REC-16)."""
@@ -151,6 +168,7 @@ class ConsumerGroupRegularExpressionKey:
     regular_expression: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupRegularExpressionValue:
     """``version``: of the metadata image that it was resolved against; ``timestamp`` in ms."""

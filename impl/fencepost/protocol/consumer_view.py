@@ -7,6 +7,7 @@ from enum import Enum
 
 from .consumer_messages import TopicPartitions
 from .consumer_records import AssignedPartitions, ClassicMemberMetadata
+from .frozen import quick
 
 
 class ConsumerGroupState(Enum):
@@ -35,6 +36,7 @@ class SubscriptionType(Enum):
     HETEROGENEOUS = "Heterogeneous"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerMemberView:
     """A member of a consumer group as it stands (G-DATA-29). Topics in the order of their ids, partitions ascending;
@@ -58,6 +60,7 @@ class ConsumerMemberView:
     classic: ClassicMemberMetadata | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ResolvedRegex:
     """The topics that a regex matched (G-DATA-31), by name; ``timestamp`` in ms."""
@@ -69,6 +72,7 @@ class ResolvedRegex:
     timestamp: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupView:
     """One consumer group. ``members`` and ``target`` are sorted by member id, ``static_members`` by instance id,

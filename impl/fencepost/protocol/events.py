@@ -23,6 +23,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from .errors import ErrorCode
+from .frozen import quick
 from .messages import RequestBody, ResponseBody
 from .records import Record
 
@@ -42,6 +43,7 @@ class TimerKind(Enum):
     __hash__ = object.__hash__  # a member is equal to itself only; keys of timers are looked up very often
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TimerKey:
     """Setting a timer under a key replaces the earlier one (C-TMR-11).
@@ -57,6 +59,7 @@ class TimerKey:
     operation: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request arrives. ``id`` is the caller's and unique among open requests; the reply names it.
@@ -78,6 +81,7 @@ class Request:
     denied_topics: frozenset[str] = frozenset()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TimerFired:
     """A timer that was set is due."""
@@ -86,6 +90,7 @@ class TimerFired:
     key: TimerKey
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Appended:
     """Every record below ``offset`` is durable."""
@@ -95,6 +100,7 @@ class Appended:
     offset: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AppendFailed:
     """The records of the step just made were not appended (F-RT-08)."""
@@ -109,6 +115,7 @@ class TaskKind(Enum):
     REGEX = "regex"  #: the topics that the regular expressions of a group match (M-RX-03, M-RX-04)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TaskKey:
     """At most one task under a key is under way."""
@@ -117,6 +124,7 @@ class TaskKey:
     group_id: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TaskDone:
     """A task that an outcome started has run, and its result is taken up. ``failed``: it came to nothing.
@@ -131,6 +139,7 @@ class TaskDone:
     failed: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
     """Dynamic configuration of one group (G-CFG-28), in ms; None: not set."""
@@ -140,6 +149,7 @@ class GroupConfig:
     consumer_assignment_interval_ms: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GroupConfigChanged:
     """The group's dynamic configuration is now this one (M-CFG-01); ``config`` None: it has none any more."""
@@ -149,6 +159,7 @@ class GroupConfigChanged:
     config: GroupConfig | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic as the metadata image has it: partition count, and per partition the racks of its replicas."""
@@ -159,6 +170,7 @@ class Topic:
     racks: tuple[frozenset[str], ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TopicsChanged:
     """The new image of all topics; ``version`` grows with every image (M-RX-03)."""
@@ -169,6 +181,7 @@ class TopicsChanged:
     version: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LoadStarted:
     """The partition was won at ``leader_epoch``; requests are refused until ``Load`` (F-RT-01, F-RT-02)."""
@@ -178,6 +191,7 @@ class LoadStarted:
     leader_epoch: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Load:
     """Loading ends with these records, in log order (F-LOAD-01). The next record gets offset ``len(records)``."""
@@ -188,6 +202,7 @@ class Load:
     records: tuple[Record, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
     """The log could not be read; the partition is not served until it is won again."""
@@ -197,6 +212,7 @@ class LoadFailed:
     leader_epoch: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Unload:
     """The partition was lost (F-UNLOAD-01); ``leader_epoch`` None unloads in any case (F-LOAD-03)."""
@@ -221,6 +237,7 @@ Event: TypeAlias = (
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """Answers the request ``request_id``; each request is answered at most once."""
@@ -229,6 +246,7 @@ class Reply:
     body: ResponseBody
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SetTimer:
     """Fires ``delay_ms`` after the event's time; replaces the timer of that key."""
@@ -237,6 +255,7 @@ class SetTimer:
     delay_ms: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
     """The timer of this key is not to fire."""
@@ -247,6 +266,7 @@ class CancelTimer:
 TimerCommand: TypeAlias = SetTimer | CancelTimer
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a step asks for, each in order: append records, send replies, set or cancel timers, do work beside.

@@ -18,8 +18,10 @@ from .consumer_messages import (
     ConsumerGroupHeartbeatResponse,
 )
 from .errors import ErrorCode
+from .frozen import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """One entry of a member's ordered list of supported assignors."""
@@ -28,6 +30,7 @@ class Protocol:
     metadata: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class JoinGroupRequest:
     """A member wants to be in the group's next generation: JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1
@@ -44,6 +47,7 @@ class JoinGroupRequest:
     reason: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class JoinGroupMember:
     """A row of the members list that only the leader gets (C-JOIN-49)."""
@@ -54,6 +58,7 @@ class JoinGroupMember:
     metadata: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
     """JoinGroup answer. ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77); an error answer
@@ -70,6 +75,7 @@ class JoinGroupResponse:
     members: tuple[JoinGroupMember, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SyncGroupAssignment:
     """What the leader assigns to one member."""
@@ -78,6 +84,7 @@ class SyncGroupAssignment:
     assignment: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest:
     """A member wants its share, and the leader brings everybody's: SyncGroup v0–5 (G-WIRE-02). Protocol type and name
@@ -93,6 +100,7 @@ class SyncGroupRequest:
     assignments: tuple[SyncGroupAssignment, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SyncGroupResponse:
     """The member's share, in the bytes of its leader."""
@@ -104,6 +112,7 @@ class SyncGroupResponse:
     assignment: bytes = b""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class HeartbeatRequest:
     """A member is still there, in this generation: Heartbeat v0–4 (G-WIRE-03)."""
@@ -115,6 +124,7 @@ class HeartbeatRequest:
     group_instance_id: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponse:
     """Whether the member is in its generation; the code says what it must do otherwise."""
@@ -122,6 +132,7 @@ class HeartbeatResponse:
     error_code: ErrorCode
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMember:
     """Who is to leave, by member id or by instance id."""
@@ -132,6 +143,7 @@ class LeaveGroupMember:
     reason: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupRequest:
     """Members leave, or are removed by an administrator: LeaveGroup v0–5 (G-WIRE-04); for v0–2 ``members`` holds
@@ -141,6 +153,7 @@ class LeaveGroupRequest:
     members: tuple[LeaveGroupMember, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMemberResponse:
     """What has come of one of those who were to leave."""
@@ -151,6 +164,7 @@ class LeaveGroupMemberResponse:
     error_code: ErrorCode
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupResponse:
     """For v0–2 ``members`` is empty and the one entry's error is ``error_code`` (G-WIRE-23)."""
@@ -159,6 +173,7 @@ class LeaveGroupResponse:
     members: tuple[LeaveGroupMemberResponse, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsRequest:
     """Asks for groups of the classic protocol in full: DescribeGroups v0–6 (G-WIRE-12)."""
@@ -166,6 +181,7 @@ class DescribeGroupsRequest:
     groups: tuple[str, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
     """A member as it is described; its metadata and assignment only in a Stable group."""
@@ -179,6 +195,7 @@ class DescribedMember:
     member_assignment: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DescribedGroup:
     """One group of a DescribeGroups answer. ``error_message`` exists from v6 on (C-ADM-02)."""
@@ -193,6 +210,7 @@ class DescribedGroup:
     error_message: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsResponse:
     """The groups in the order in which they were asked for."""
@@ -200,6 +218,7 @@ class DescribeGroupsResponse:
     groups: tuple[DescribedGroup, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
     """Asks for the groups that there are: ListGroups v0–5 (G-WIRE-13); an empty filter matches everything
@@ -209,6 +228,7 @@ class ListGroupsRequest:
     types_filter: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
     """A group by its name, with its protocol type, state and kind."""
@@ -220,6 +240,7 @@ class ListedGroup:
     group_type: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ListGroupsResponse:
     """The groups of one coordinator; a client asks them all."""
@@ -228,6 +249,7 @@ class ListGroupsResponse:
     groups: tuple[ListedGroup, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DeleteGroupsRequest:
     """Asks for groups to be deleted: DeleteGroups v0–2 (G-WIRE-14)."""
@@ -235,6 +257,7 @@ class DeleteGroupsRequest:
     groups_names: tuple[str, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DeletedGroup:
     """What has come of one of the groups that were to be deleted."""
@@ -243,6 +266,7 @@ class DeletedGroup:
     error_code: ErrorCode
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DeleteGroupsResponse:
     """A row for each group that was named."""

@@ -24,8 +24,10 @@ from .consumer_records import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from .frozen import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GroupMetadataKey:
     """Key of a classic group's whole state: type 2 (F-REC-02)."""
@@ -33,6 +35,7 @@ class GroupMetadataKey:
     group: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GroupMetadataMember:
     """A member as it is written with its group; of its protocols only the selected one's metadata."""
@@ -48,6 +51,7 @@ class GroupMetadataMember:
     assignment: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GroupMetadataValue:
     """Value version 3, the one that Kafka 4.x writes (F-REC-12, F-REC-20)."""
@@ -83,6 +87,7 @@ RecordValue: TypeAlias = (
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record:
     """``value is None`` is a tombstone (G-VOC-18); otherwise it is of the type that belongs to the key's."""

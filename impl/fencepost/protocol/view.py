@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
+from .frozen import quick
 from .messages import Protocol
 
 
@@ -22,6 +23,7 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class MemberView:
     """A member of a classic group as it stands (G-DATA-11). ``awaiting_*``: a future is stored for it, answered or not
@@ -41,6 +43,7 @@ class MemberView:
     awaiting_sync: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """One classic group. ``members`` is sorted by member id; ``static_members`` by instance id."""
