@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from inspect import getdoc, signature
 from pathlib import Path
@@ -91,6 +92,14 @@ def test_a_quirk_is_taken_where_its_switch_alone_is_on(each: Quirk):
     quirks = quirks_of(Profile("one", **{each.switch: True}))
     assert quirks is not None
     assert quirks.instead[each.intended] is each.function
+
+
+def test_no_class_of_quirks_is_one_of_the_core():
+    """The core may be compiled, and nothing that is not can subclass what is."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("fencepost.") and "quirks" in name]
+    own = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    made = [each for each in own if "quirks" in each.__module__.split(".")[:-1]]
+    assert [each for each in made if any(base.__module__.startswith("fencepost.") for base in each.__mro__[1:])] == []
 
 
 def test_no_function_has_two_quirks_of_one_switch():
