@@ -89,7 +89,7 @@ def test_a_quirk_stands_in_a_package_of_quirks_and_takes_what_its_function_takes
 
 @each_quirk
 def test_a_quirk_is_taken_where_its_switch_alone_is_on(each: Quirk):
-    quirks = quirks_of(Profile("one", **{each.switch: True}))
+    quirks = quirks_of(Profile(name="one", **{each.switch: True}))
     assert quirks is not None
     assert quirks.instead[each.intended] is each.function
 
@@ -119,8 +119,8 @@ def test_a_function_that_varies_takes_any_number_of_arguments(more):
     exec(f"def meant(work, {', '.join(names)}):\n    return [{', '.join(names)}]", space)
     chosen = varies(space["meant"])
     given = list(range(more))
-    assert chosen(Work(Profile("intended")), *given) == given
-    assert chosen(Work(Profile("kafka", fault_timer_keys_collide=True)), *given) == given
+    assert chosen(Work(Profile(name="intended")), *given) == given
+    assert chosen(Work(Profile(name="kafka", fault_timer_keys_collide=True)), *given) == given
 
 
 def test_one_with_keywords_too():
@@ -128,8 +128,8 @@ def test_one_with_keywords_too():
     def meant(work, one, *, two=2):
         return one, two
 
-    assert meant(Work(Profile("intended")), 1, two=3) == (1, 3)
-    assert meant(Work(Profile("kafka", fault_timer_keys_collide=True)), 1) == (1, 2)
+    assert meant(Work(Profile(name="intended")), 1, two=3) == (1, 3)
+    assert meant(Work(Profile(name="kafka", fault_timer_keys_collide=True)), 1) == (1, 2)
 
 
 @pytest.mark.parametrize(
