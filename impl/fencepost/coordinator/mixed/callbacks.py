@@ -20,6 +20,7 @@ class AnsweredByOperation(AppendCallback):
     __slots__ = ()
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """The sender is told that it took too long; the callback still comes (F-RT-07)."""
         if not operation.answered:
             assert operation.request is not None
             step.reply(number, refusal(operation.request, operation_error(ErrorCode.REQUEST_TIMED_OUT)))
@@ -35,7 +36,8 @@ class ClassicJoined(AnsweredByOperation):
     sync_timeout: int | None
 
     def replicated(self, step: Step, request: Request) -> None:
-        """X-JOIN-20, X-DOWN-24."""
+        """The member has joined: it has its session and sync timers, and is not expected to join any more (X-JOIN-20,
+        X-DOWN-24)."""
         name, member_id = self.group_id, self.member_id
         step.cancel_timer(TimerKey(TimerKind.CONSUMER_JOIN, name, member_id))
         if self.session_timeout is not None and self.sync_timeout is not None:

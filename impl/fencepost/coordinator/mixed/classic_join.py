@@ -10,6 +10,7 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import MigrationPolicy
+from fencepost.quirks import varies
 
 from ..classic import membership as classic_membership
 from ..consumer import access, identity, records, regex, target, update
@@ -21,15 +22,16 @@ from ..kernel.replies import refusal
 from ..kernel.step import Step
 from . import claims, downgrade
 from .callbacks import ClassicJoined
-from .embedded import owned_rows
+from .embedded import owned_rows, require_readable
 
 #: From this version on a dynamic member must come back with the id that it was given (X-JOIN-05).
 MEMBER_ID_REQUIRED_SINCE = 4
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
-    """X-JOIN-02 and what follows (X-JOIN-01 is every JoinGroup's); an error is told at once and without a member id
-    (X-JOIN-26), success when it is in the log (X-JOIN-14)."""
+    """Let a member of the classic protocol in, or an old one in again (X-JOIN-02 and what follows; X-JOIN-01 is every
+    JoinGroup's). An error is told at once and without a member id (X-JOIN-26), success when it is in the log
+    (X-JOIN-14)."""
     try:
         _join(step, request, body, group)
     except Refused as refused:
@@ -39,10 +41,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGr
 
 
 def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
-    settings, profile = step.settings, step.profile
-    disabled = settings.group_consumer_migration_policy is MigrationPolicy.DISABLED
-    if disabled and not profile.old_disabled_policy_accepts_joins:
-        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-POL-04
+    require_accepting(step)
     fresh = not body.member_id
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
     identity.require_room(step, group, member_id, body.group_instance_id)  # X-JOIN-03
@@ -59,9 +58,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         written += update.replacement(step, group, old, found.replaced)
     last = downgrade.is_last(step, group, body.group_instance_id)
     subscription = _subscription(step, body)
-    owned: tuple[TopicPartitions, ...] | None = owned_rows(subscription.owned_partitions, step.topics)
-    if not fresh and not profile.fault_join_generation_ignored:
-        owned = claims.confirmed(group.members.get(member_id), subscription, step.topics)
+    owned = owned_by(step, group, body.member_id, subscription)
     new = _updated(request, body, old, subscription)
     written += update.metadata_of(group, old, new)
     regex_change, forgotten = regex.update(step, request, group, old, new)
@@ -69,8 +66,8 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
     epochs = update.bumped(step, group, old, new, written, bump=changed)
     if last is not None:
-        step_down = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
-        downgrade.by_replacement(step, request, group, step_down, written)
+        replaced = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
+        downgrade.by_replacement(step, request, group, replaced, written)
         return
     goal = target.current(step, group, new, epochs.epoch, epochs.kind)
     written += goal.records
@@ -87,8 +84,16 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         step.reply(request.id, reply)
 
 
+@varies
+def require_accepting(step: Step) -> None:
+    """Where the policy does not let the protocols meet, no classic member joins a consumer group (X-POL-04). Raises
+    ``Refused``."""
+    if step.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED:
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
 def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
-    """X-JOIN-15."""
+    """The member has joined at this generation, and leads nobody (X-JOIN-15)."""
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name
     return JoinGroupResponse(
@@ -101,30 +106,45 @@ def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
 
 
 def _supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:
-    """X-JOIN-04; a name listed twice counts twice (C-JOIN-72)."""
+    """Whether one of the protocols is supported by all classic members; a name that is listed twice counts twice
+    (X-JOIN-04, C-JOIN-72)."""
     return any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)
 
 
 def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
-    """X-JOIN-09, X-JOIN-10; X-DOWN-09 mended: what a downgrade may need must be readable."""
+    """What the member says by its first protocol (X-JOIN-10); the others must be readable too (X-JOIN-09, X-DOWN-09).
+
+    Raises ``Refused``, ``InternalError``."""
+    first, *others = body.protocols
     try:
-        subscriptions = [
-            decode_subscription(protocol.metadata)
-            for protocol in (
-                body.protocols[:1] if step.profile.fault_downgrade_reads_unread_metadata else body.protocols
-            )
-        ]
+        subscription = decode_subscription(first.metadata)
+        require_readable(step, others)
     except SchemaError:
-        if step.profile.old_malformed_join_is_internal:
-            raise InternalError from None
-        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
-    return subscriptions[0]
+        raise unreadable(step) from None
+    return subscription
+
+
+@varies
+def unreadable(step: Step) -> Refused | InternalError:
+    """How a JoinGroup fails whose metadata nobody can read (X-JOIN-09)."""
+    return Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+@varies
+def owned_by(
+    step: Step, group: ConsumerGroup, member_id: str, subscription: Subscription
+) -> tuple[TopicPartitions, ...] | None:
+    """What the member owns, as it says; None if that is of before. Who comes with a member id must be in step with the
+    group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Refused``."""
+    if member_id:
+        return claims.confirmed(group.members.get(member_id), subscription, step.topics)
+    return owned_rows(subscription.owned_partitions, step.topics)
 
 
 def _updated(
     request: Request, body: JoinGroupRequest, member: ConsumerMember, subscription: Subscription
 ) -> ConsumerMember:
-    """X-JOIN-11, X-JOIN-13; the preferred assignor stays."""
+    """The member with what the request says of it; the preferred assignor stays (X-JOIN-11, X-JOIN-13)."""
     timeout = classic_membership.rebalance_timeout(request, body)
     return member._replace(
         instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,

@@ -16,7 +16,7 @@ from . import departure
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
-    """X-LEAVE-01…06, F-ORD-14."""
+    """Remove who is named, of either protocol, and answer for each entry (X-LEAVE-01…06, F-ORD-14)."""
     leaving: dict[str, ConsumerMember] = {}
     rows = []
     for entry in body.members:
@@ -42,7 +42,7 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
 
 
 def _meant(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerMember:
-    """X-LEAVE-01, X-LEAVE-02. Raises ``Refused``."""
+    """The member that an entry names, by its instance or by its id (X-LEAVE-01, X-LEAVE-02). Raises ``Refused``."""
     instance_id = entry.group_instance_id
     if instance_id is not None:
         return identity.held_by(group, instance_id, entry.member_id or group.static_members.get(instance_id, ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.quirks import varies
 
 from ..consumer import identity, target
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
@@ -13,7 +14,8 @@ from ..kernel.step import Step
 
 
 def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-    """X-SYNC-01…03, X-HB-01; the member has ``classic``. Raises ``Refused``."""
+    """The member that a SyncGroup or a Heartbeat is of: it is there, of the classic protocol, and at this generation
+    (X-SYNC-01…03, X-HB-01). Raises ``Refused``."""
     if instance_id is not None:
         member = identity.held_by(group, instance_id, member_id)
     elif member_id in group.members:
@@ -27,18 +29,17 @@ def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, genera
     return member
 
 
+@varies
 def is_behind(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """X-SYNC-05, X-HB-03: there is, or a rejoin would make, a newer target than the member's."""
-    if step.profile.old_classic_members_follow_group_epoch:
-        return member.epoch < group.epoch
+    """Whether there is a newer target than the member's, or its rejoin would make one (X-SYNC-05, X-HB-03, LIV-14)."""
     if member.epoch < group.assignment_epoch:
         return True
-    stale = group.assignment_epoch < group.epoch and target.allowed(step, group)
-    return stale and not step.profile.fault_classic_members_starve  # LIV-14 mended
+    return group.assignment_epoch < group.epoch and target.allowed(step, group)
 
 
 def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """X-HB-03, X-HB-07."""
+    """Whether a member that is heard of is to join again: it has to give something up, can have more of its target, or
+    is behind (X-HB-03, X-HB-07)."""
     match member.state:
         case MemberState.UNREVOKED_PARTITIONS:
             return True
@@ -57,14 +58,14 @@ def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def watch_session(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """X-TMR-01: with the session timeout of its own JoinGroup."""
+    """The member has the session timeout of its own JoinGroup to be heard of again (X-TMR-01)."""
     assert member.classic is not None
     key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
     step.set_timer(key, member.classic.session_timeout_ms)
 
 
 def expect_join(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """X-TMR-02: from the first time that the member was told."""
+    """The member has its rebalance timeout to join, from the first time that it was told to (X-TMR-02)."""
     key = TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id)
     if step.armed(key) is None:
         step.set_timer(key, member.rebalance_timeout)

@@ -9,6 +9,7 @@ from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
+from fencepost.quirks import varies
 
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..kernel import operations
@@ -27,7 +28,7 @@ class ClassicSynced(AnsweredByOperation):
     member: ConsumerMember
 
     def replicated(self, step: Step, request: Request) -> None:
-        """X-SYNC-06: what the member had when it asked, with the topics' names of now."""
+        """The member fetches what it had when it asked, by the topics' names of now (X-SYNC-06)."""
         body, member = request.body, self.member
         assert isinstance(body, SyncGroupRequest)
         assert member.classic is not None
@@ -35,9 +36,8 @@ class ClassicSynced(AnsweredByOperation):
         classic.watch_session(step, self.group_id, member)
         try:
             assignment = encoded(member.assigned, step.topics, member.classic.supported_protocols[0].metadata)
-        except SchemaError:  # of a member that was converted: only the protocol of the group was read then (X-SYNC-07)
-            if not step.profile.fault_downgrade_reads_unread_metadata:
-                step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+        except SchemaError:
+            answer_unreadable(step, request)
             return
         step.reply(
             request.id,
@@ -50,8 +50,15 @@ class ClassicSynced(AnsweredByOperation):
         )
 
 
+@varies
+def answer_unreadable(step: Step, request: Request) -> None:
+    """Tell a member that its first protocol names no version to write its assignment in. Only a log that somebody else
+    has written may hold such a member: here nobody becomes one (X-SYNC-07, X-DOWN-09)."""
+    step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
 def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGroup) -> None:
-    """X-SYNC-01…06."""
+    """Answer with what the member has, when all that was written before is in the log (X-SYNC-01…06)."""
     try:
         member = _checked(step, body, group)
     except Refused as refused:
@@ -63,6 +70,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGr
 
 
 def _checked(step: Step, body: SyncGroupRequest, group: ConsumerGroup) -> ConsumerMember:
+    """The member that asks, if it may fetch its assignment (X-SYNC-01…05). Raises ``Refused``."""
     member = classic.asking(group, body.member_id, body.group_instance_id, body.generation_id)
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name

@@ -11,7 +11,8 @@ from . import downgrade
 
 
 def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
-    """M-LEAVE-03, X-DOWN-01. Raises ``InternalError``, and ``Refused`` by a downgrade."""
+    """Remove the members in one change of the group: by a downgrade if only classic ones are left, else by one bump
+    (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``, and ``Refused`` by a downgrade."""
     leaving = frozenset(member.member_id for member in members)
     if downgrade.is_due(step, group, leaving):
         downgrade.by_departure(step, group, leaving)

@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fencepost.protocol.embedded import LengthError, SchemaError
+from fencepost.protocol.events import Request
 from fencepost.protocol.messages import Protocol
 from fencepost.quirks import intended, quirk
 
 from ...classic.group import ClassicGroup, Member
 from ...kernel.errors import InternalError, Refused
 from ...kernel.step import Step
-from ...mixed import embedded, upgrade
+from ...mixed import classic_join, classic_sync, embedded, upgrade
 
 
 @quirk("fault_downgrade_reads_unread_metadata", of=embedded.require_readable)
 def reads_no_further(step: Step, protocols: Iterable[Protocol]) -> None:
     """Kafka reads only what it needs at once: by a JoinGroup the first protocol, by an upgrade the selected one. On the
     others a later downgrade may fail, or a SyncGroup (X-DOWN-09, X-SYNC-07)."""
+
+
+@quirk("fault_downgrade_reads_unread_metadata", of=classic_sync.answer_unreadable)
+def never_answered(step: Step, request: Request) -> None:
+    """A member that was converted may have such bytes, and Kafka does not foresee that they cannot be read when it
+    answers: the request is never answered (X-SYNC-07)."""
+
+
+@quirk("old_malformed_join_is_internal", of=classic_join.unreadable)
+def fails_by_malformed(step: Step) -> Refused | InternalError:
+    """Before 4.4, but for 4.2.2, no JoinGroup to a consumer group foresees bytes that cannot be read (V-125)."""
+    return InternalError()
 
 
 @quirk("fault_upgrade_without_protocol", of=upgrade.require_protocol)
