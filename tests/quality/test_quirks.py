@@ -23,12 +23,6 @@ CORE = Path(fencepost.__file__).parent
 NAMES_THEM = {Path("protocol", "profile.py"), Path("protocol", "profiles.py")}
 #: What a host draws is its own matter, and so not the core's to vary.
 OF_HOSTS = {"draws_no_hyphens"}
-#: Still to be taken apart.
-LEFT = {
-    Path("coordinator", "mixed", "classic_join.py"),
-    Path("coordinator", "mixed", "classic_member.py"),
-    Path("coordinator", "mixed", "classic_sync.py"),
-}
 
 QUIRKS = registered()
 each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.switch}-{each.function.__name__}")
@@ -49,8 +43,7 @@ def files() -> list[Path]:
 def test_nothing_but_quirks_asks_for_a_switch():
     assert len(files()) > 100
     found = {path: list(asked((CORE / path).read_text(encoding="utf-8"))) for path in files()}
-    assert {path: rows for path, rows in found.items() if rows and path not in NAMES_THEM | LEFT} == {}
-    assert {path for path in LEFT if not found[path]} == set(), "done: take them off the list"
+    assert {path: rows for path, rows in found.items() if rows and path not in NAMES_THEM} == {}
 
 
 @pytest.mark.parametrize(
@@ -61,13 +54,7 @@ def test_a_file_that_asks_is_found(line):
 
 
 def test_each_switch_has_a_quirk():
-    assert {each.switch for each in QUIRKS} == set(SWITCH_NAMES) - OF_HOSTS - switches_of(LEFT)
-
-
-def switches_of(paths: set[Path]) -> set[str]:
-    """Those that have no quirk yet since the file that asks is still to be taken apart."""
-    rows = (row for path in paths for row in asked((CORE / path).read_text(encoding="utf-8")))
-    return {row.split(": ")[1] for row in rows} - {each.switch for each in QUIRKS}
+    assert {each.switch for each in QUIRKS} == set(SWITCH_NAMES) - OF_HOSTS
 
 
 @each_quirk
