@@ -13,22 +13,44 @@ from fencepost_conformance.cli import COMMANDS
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EMBEDDING = PROGRAM.findall((ROOT / "docs" / "embedding.md").read_text(encoding="utf-8"))
 
 
-def test_it_has_a_program() -> None:
-    assert PROGRAMS
-    assert any("step(" in program for program in PROGRAMS)
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_its_programs_run_as_they_are(program: str, tmp_path: Path) -> None:
+def run(program: str, folder: Path) -> str:
     ran = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "answer to request 1" in ran.stdout
-    assert ran.stdout.endswith("members left: ()\n")
+    return ran.stdout
+
+
+def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> None:
+    (program,) = PROGRAM.findall(README)
+    assert program.count("\n") < 45
+    told = run(program, tmp_path).splitlines()
+    assert len(told) == 11
+    for number, what in (
+        (1, "MEMBER_ID_REQUIRED"), (3, "generation_id=1"), (4, "generation_id=1"), (5, "b'0 1 2'"), (6, "b'3 4 5'"),
+        (7, "ErrorCode.NONE"), (8, "LeaveGroupResponse(error_code=<ErrorCode.NONE"), (9, "REBALANCE_IN_PROGRESS"),
+    ):  # fmt: skip
+        (answer,) = (line for line in told if f"answer to {number}: " in line)
+        assert what in answer
+    assert [line.split()[3] for line in told if "record" in line.split()[2]] == ["1:", "2:"]
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        (0, "MEMBER_ID_REQUIRED worker-1-"),
+        (1, "2 (TopicPartitions(topic_id=b'orders-topic-id!', partitions=(0, 1, 2, 3, 4, 5)),)"),
+        (2, "members left: ()"),
+        (3, "['run'] ()"),
+    ],
+)
+def test_the_programs_of_the_page_on_embedding_run_as_they_are(place: int, shown: str, tmp_path: Path) -> None:
+    assert len(EMBEDDING) == 4
+    assert shown in run(EMBEDDING[place], tmp_path).splitlines()[-1]
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
