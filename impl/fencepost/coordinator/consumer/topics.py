@@ -1,8 +1,7 @@
 """What a group remembers of the topics that it subscribes to (M-META-*).
 
 It keeps one number for all of them (M-META-07): XXH3 over the hashes of its topics, which are XXH3 over the bytes that
-Kafka feeds it: integers little-endian, texts as their UTF-16 units, little-endian, with their number behind. A release
-before 4.1 keeps the topics' ids and partition counts themselves (V-34).
+Kafka feeds it: integers little-endian, texts as their UTF-16 units, little-endian, with their number behind.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import struct
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from fencepost.protocol.consumer_records import TopicMetadata
 from fencepost.protocol.events import Topic
 from fencepost.protocol.partitions import java_order
 
@@ -49,11 +47,3 @@ def _units(text: str) -> bytes:
 def _text(text: str) -> bytes:
     units = _units(text)
     return units + _int(len(units) // 2)
-
-
-def metadata_rows(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
-    """What 4.0 keeps of the topics instead of the hash (G-DATA-23)."""
-    known = topics.by_name
-    return tuple(
-        TopicMetadata(known[name].topic_id, name, known[name].partitions) for name in sorted(names) if name in known
-    )

@@ -5,21 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fencepost.protocol.consumer_records import ConsumerGroupMetadataValue
+from fencepost.protocol.consumer_records import ConsumerGroupMetadataValue, TopicMetadata
 from fencepost.protocol.records import Record
 from fencepost.quirks import quirk
 
-from ...consumer import metadata, records, replay, topics, views
+from ...consumer import metadata, records, replay, views
 from ...consumer.group import ConsumerGroup
 from ...kernel.replay import Replay
 from ...kernel.state import CoordinatorState
 from ...kernel.step import Step
+from ...kernel.topics import TopicImage
 
 
 @quirk("old_partition_metadata", of=metadata.look)
 def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) -> metadata.Facts:
     """4.0 compares the topics themselves, without their racks, and writes them before the epoch (V-34, V-35)."""
-    rows = topics.metadata_rows(step.topics, names)
+    rows = partitions_of(step.topics, names)
     if rows == (group.partition_metadata or ()):
         return metadata.Facts(0, False, [])
     return metadata.Facts(0, True, [records.partition_metadata(group.group_id, rows)])
@@ -41,3 +42,11 @@ def reads_no_hash(work: Replay, value: ConsumerGroupMetadataValue) -> int:
 def has_topics(state: CoordinatorState, group: ConsumerGroup) -> bool:
     """4.0 reads the record; an empty one is as good as none to it (V-34, V-72)."""
     return bool(group.partition_metadata)
+
+
+def partitions_of(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
+    """What 4.0 keeps of those of the names that exist (G-DATA-23)."""
+    known = topics.by_name
+    return tuple(
+        TopicMetadata(known[name].topic_id, name, known[name].partitions) for name in sorted(names) if name in known
+    )

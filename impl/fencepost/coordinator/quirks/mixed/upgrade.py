@@ -8,10 +8,11 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import intended, quirk
 
 from ...classic.group import ClassicGroup
-from ...consumer import metadata, records, topics
+from ...consumer import metadata, records
 from ...consumer.group import ConsumerGroup, Share
 from ...kernel.step import Step
 from ...mixed import upgrade
+from ..consumer import partition_metadata
 
 
 @quirk("fault_upgrade_answers_before_checks", of=upgrade.converted)
@@ -53,4 +54,6 @@ def assigned_at_no_epoch(step: Step, group: ClassicGroup) -> int:
 @quirk("old_partition_metadata", of=upgrade.topics_as_known)
 def writes_partitions(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
     """4.0 knows the topics by a record of them, and writes that even if it is empty (V-34, V-66)."""
-    return metadata.Facts(0, True, [records.partition_metadata(group_id, topics.metadata_rows(step.topics, names))])
+    return metadata.Facts(
+        0, True, [records.partition_metadata(group_id, partition_metadata.partitions_of(step.topics, names))]
+    )
