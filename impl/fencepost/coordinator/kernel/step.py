@@ -58,7 +58,6 @@ class Step:
         "incarnations",
         "leader_epoch",
         "operations",
-        "profile",
         "quirks",
         "records",
         "remains",
@@ -76,7 +75,6 @@ class Step:
     def __init__(self, state: CoordinatorState, at_ms: int, choices: Choices, appliers: Appliers) -> None:
         self.state = state
         self.settings = state.settings
-        self.profile = state.profile
         self.quirks = state.quirks
         self.at_ms = at_ms
         self.choices = choices
