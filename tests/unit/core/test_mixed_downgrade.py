@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.protocol import messages as m
+from fencepost.protocol.consumer_records import ConsumerGroupTargetAssignmentMemberKey
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
@@ -359,3 +360,26 @@ def test_a_change_that_failed_in_the_next_group_does_not_show_in_the_one_before(
         leave_in_vain()
     names = [row.member_id for row in scene.described()[0].members]
     assert sorted(names) == sorted([first] * shown + [second, "m1"])
+
+
+@pytest.mark.parametrize("profile", [KAFKA_4_2, KAFKA_4_3, INTENDED], ids=lambda profile: profile.name)
+def test_a_loaded_member_may_have_no_target(profile: Profile) -> None:
+    """X-DOWN-04, V-67: assigned nothing by its target, or what it holds as it is meant; before 4.3 in the way."""
+    scene, first, second = mixed(profile)
+    has = {row.member_id: row.assigned for row in scene.seen.members}
+    scene.load(
+        record
+        for record in scene.records
+        if not (isinstance(record.key, ConsumerGroupTargetAssignmentMemberKey) and record.key.member_id == first)
+    )
+    answer = scene.left(scene.leave("m1"))
+    if profile is KAFKA_4_2:
+        assert answer.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert not scene.is_classic
+        return
+    assert answer.error_code is ErrorCode.NONE
+    value = scene.records[-1].group_metadata
+    assert value is not None
+    assert {row.member_id for row in value.members} == {first, second}
+    (row,) = (row for row in value.members if row.member_id == first)
+    assert got(row.assignment) == ({"a": has[first][0].partitions} if profile is INTENDED else {})
