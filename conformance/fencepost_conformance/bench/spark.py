@@ -1,15 +1,19 @@
-"""The pipeline on one and on two cores: traces a second, and what a run costs before its first trace."""
+"""The pipeline on one and on two cores, and beside Kafka: traces a second, and what a run costs before it begins."""
 
 from __future__ import annotations
 
 import shutil
 import time
 
+from fencepost.protocol.profiles import KAFKA_4_4
+
 from ..cluster import needs
 from ..cluster.folder import LocalFolder
 from ..cluster.place import Place
 from ..cluster.session import started
 from ..console import CannotRun
+from ..jvm.harness import command
+from ..jvm.releases import NEWEST
 from ..pipeline.job import Job
 from ..pipeline.plan import Plan
 from .measure import Row, rate
@@ -21,20 +25,23 @@ _FEW, _MANY = 10, 400
 def spark() -> list[Row]:
     if shutil.which("java") is None:
         raise CannotRun("Spark needs a Java runtime, 17 or later")
-    one, two = _run(1), _run(2)
+    command(NEWEST)  # fetched and compiled before anything is timed
+    one, two, kafka = _run(1), _run(2), _run(2, f"kafka:{NEWEST}")
+    beside = "without Kafka"
     return [
         Row("spark", "traces on 2 cores", two[1], "traces a second", "on 1 core", one[1], two[1] / one[1], "2 times"),
+        Row("spark", "the same, run by Kafka too", kafka[1], "traces a second", beside, two[1], kafka[1] / two[1]),
         Row("spark", "a run of hardly any traces, session included", two[0], "seconds", "on 1 core", one[0]),
     ]
 
 
-def _run(cores: int) -> tuple[float, float]:
+def _run(cores: int, target: str = "core") -> tuple[float, float]:
     """Seconds that a tiny first run takes, and the rate of a larger one in the same session."""
     from ..pipeline.spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
-    job = Job("core", "kafka-4.3", _STEPS)
+    job = Job(target, KAFKA_4_4.name, _STEPS)
     began = time.perf_counter()
-    with started(Place(cores=cores), needs.TRACES) as running:
+    with started(Place(cores=cores), needs.TRACES, light=True) as running:
         few, many = (LocalFolder(running.scratch / name) for name in ("few", "many"))
         run_spark(running, Plan(job, 0, _FEW, chunk=1), few)
         fixed = time.perf_counter() - began

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _LOOK_S = 0.2
 #: executors come one by one: when so many seconds bring no other, those that are there are taken for all
 _SETTLED_S = 1.0
+#: on one machine, where the workers want its cores: Spark's JVM took twice as long while it compiled itself twice
+_LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _QUIET = """\
 status = error
 rootLogger.level = error
@@ -64,8 +66,11 @@ class Running:
 
 
 @contextmanager
-def started(place: Place, packages: dict[str, str], builds: Sequence[Build] = ()) -> Iterator[Running]:
-    """A session for work that imports these packages (``needs``) and runs these builds of Kafka.
+def started(
+    place: Place, packages: dict[str, str], builds: Sequence[Build] = (), *, light: bool = False
+) -> Iterator[Running]:
+    """A session for work that imports these packages (``needs``) and runs these builds of Kafka. ``light``: all of it
+    is done in Python, and Spark only hands it out and takes rows in.
 
     Executors of a cluster are given this project's code and Kafka's, and are looked at before this returns. Raises
     ``CannotRun`` if Spark is not installed, finds no JDK, no cluster or no executor that can do the work, or gives up
@@ -80,7 +85,7 @@ def started(place: Place, packages: dict[str, str], builds: Sequence[Build] = ()
         ) from None
     with tempfile.TemporaryDirectory(prefix="fencepost-spark-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder)
-        session = spark_session(place, scratch)
+        session = spark_session(place, scratch, light=light)
         try:
             kit, master = Kit(), session.sparkContext.master or ""
             if is_cluster(master):
@@ -94,8 +99,9 @@ def started(place: Place, packages: dict[str, str], builds: Sequence[Build] = ()
             session.stop()
 
 
-def spark_session(place: Place, scratch: Path) -> SparkSession:
-    """A quiet session: no web pages unless asked for, nothing that listens beyond loopback unless told.
+def spark_session(place: Place, scratch: Path, *, light: bool = False) -> SparkSession:
+    """A quiet session: no web pages unless asked for, nothing that listens beyond loopback unless told. ``light``: as
+    of ``started``.
 
     Raises ``CannotRun`` if there can be none.
     """
@@ -111,7 +117,7 @@ def spark_session(place: Place, scratch: Path) -> SparkSession:
     late = threading.Event()
     try:
         with _words_kept_in(words), _given_up_after(place.wait_s, late):
-            return _session(_settings(place, scratch))
+            return _session(_settings(place, scratch, light=light))
     except (PySparkException, Py4JError, OSError) as broken:
         told = _kept_log(words)
         if late.is_set():
@@ -123,7 +129,7 @@ def spark_session(place: Place, scratch: Path) -> SparkSession:
         ) from None
 
 
-def _settings(place: Place, scratch: Path) -> dict[str, str]:
+def _settings(place: Place, scratch: Path, *, light: bool) -> dict[str, str]:
     """What the session is to be started with: ours, over them what spark-submit was told, over all the user's own."""
     settings = {
         "spark.app.name": "fencepost",
@@ -145,9 +151,10 @@ def _settings(place: Place, scratch: Path) -> dict[str, str]:
         settings["spark.sql.shuffle.partitions"] = str(place.cores or os.cpu_count() or 1)
     settings |= driver_address(place) | dict(place.conf)
     settings["spark.master"] = place.master or place.here
-    settings["spark.driver.extraJavaOptions"] = (
-        f"-Dlog4j2.configurationFile={logging.resolve().as_uri()} {own}".rstrip()
-    )
+    options = [f"-Dlog4j2.configurationFile={logging.resolve().as_uri()}"]
+    if light and not (place.master and is_cluster(place.master)):
+        options.append(_LIGHT)
+    settings["spark.driver.extraJavaOptions"] = " ".join([*options, own]).rstrip()
     _choose_python(place)
     return settings
 

@@ -87,7 +87,7 @@ def _spark_at(place: Place, target: TargetName, rows: str | None) -> Iterator[En
         raise CannotRun("a broker is played against by one process; use --engine local")
     _require_shared(place.master, rows)
     _require_harness(target)
-    with started(place, needs.TRACES, [target.build] if target.kind == "kafka" else []) as running:
+    with started(place, needs.TRACES, [target.build] if target.kind == "kafka" else [], light=True) as running:
         from .spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
         _require_shared(running.master, rows)  # spark-submit may have named it

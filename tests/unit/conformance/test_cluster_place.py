@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 
 from fencepost_conformance.cli import main
+from fencepost_conformance.cluster import session
 from fencepost_conformance.cluster.folder import is_url
 from fencepost_conformance.cluster.place import (
     Place,
@@ -151,3 +153,16 @@ def test_commands_say_it_in_a_line(
     said = capsys.readouterr().err
     assert told in said
     assert len(said.strip().splitlines()) == 1
+
+
+def test_on_one_machine_the_jvm_of_light_work_takes_few_of_its_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options that are given come after, so that they count."""
+    monkeypatch.setattr(session, "_choose_python", lambda _: None)
+    own = (("spark.driver.extraJavaOptions", "-Xmx1g"),)
+    name = "spark.driver.extraJavaOptions"
+    assert session._settings(Place(conf=own), tmp_path, light=True)[name].endswith(f"{session._LIGHT} -Xmx1g")
+    assert session._LIGHT not in session._settings(Place(conf=own), tmp_path, light=False)[name]
+    told = Place("spark://127.0.0.1:7077", (*own, ("spark.driver.host", "127.0.0.1")))
+    assert session._LIGHT not in session._settings(told, tmp_path, light=True)[name]
