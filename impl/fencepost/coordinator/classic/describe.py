@@ -24,7 +24,9 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 
 
 def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
-    """C-ADM-01…04, C-ADM-12, C-ADM-13; groups that the caller may not see come first, as Kafka's handler has it."""
+    """Tell the state and the members of each group that is asked for (C-ADM-01…04, C-ADM-12, C-ADM-13).
+
+    Groups that the caller may not see come first, as Kafka's handler has it."""
     refused = [described_refusal(name) for name in body.groups if name in request.denied]
     rows = [
         _described(request.version, name, reads.committed_group(step, name))

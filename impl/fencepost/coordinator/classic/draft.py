@@ -74,6 +74,7 @@ class GroupDraft:
         self._before = group
 
     def freeze(self) -> ClassicGroup:
+        """The group as it is by now, never to change."""
         return ClassicGroup(
             self.group_id,
             self.incarnation,
@@ -130,13 +131,14 @@ class GroupDraft:
                     self.parking[number] = waits
 
     def count(self, protocols: tuple[Protocol, ...], change: int) -> None:
-        """G-DATA-08; a name listed twice counts twice (C-JOIN-72)."""
+        """Count the members that support each protocol on or off; a name that is listed twice counts twice (G-DATA-08,
+        C-JOIN-72)."""
         support = self.support = owned(self.support, self._before.support)
         for protocol in protocols:
             support[protocol.name] = support.get(protocol.name, 0) + change
 
     def map_instance(self, instance_id: str, member_id: str | None) -> None:
-        """G-DATA-05; None removes the mapping."""
+        """Who the instance is from now on, None if nobody (G-DATA-05)."""
         mapped = self.static_members = owned(self.static_members, self._before.static_members)
         if member_id is None:
             mapped.pop(instance_id, None)
@@ -145,16 +147,16 @@ class GroupDraft:
 
     @property
     def all_joined(self) -> bool:
-        """C-ST-23."""
+        """Whether every member waits in the join phase, and no id is pending (C-ST-23)."""
         return self.awaiting == len(self.members) and not self.pending_join
 
     @property
     def rebalance_timeout(self) -> int:
-        """C-ST-22, in ms."""
+        """The longest of the members' rebalance timeouts, in ms; 0 without members (C-ST-22)."""
         return max([0, *(member.rebalance_timeout for member in self.members.values())])
 
     def enter(self, state: GroupState, at_ms: int) -> None:
-        """C-ST-10…17; an illegal transition is an internal error (2.2)."""
+        """Go to another state (C-ST-10…17). Raises ``InternalError`` where no transition leads there (2.2)."""
         if self.state not in _FROM[state]:
             raise InternalError
         self.previous_state = self.state

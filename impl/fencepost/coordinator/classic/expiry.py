@@ -18,7 +18,7 @@ _UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def fired(step: Step, armed: Armed) -> None:
-    """C-ST-24, C-TMR-06…09, C-SYNC-20."""
+    """A session, the sync phase or the join phase of a group has run out (C-ST-24, C-TMR-06…09, C-SYNC-20)."""
     key = armed.key
     group = access.find(step, key.group_id)
     if group is None:
@@ -42,7 +42,7 @@ def fired(step: Step, armed: Armed) -> None:
 
 
 def _session(step: Step, group: GroupDraft, member_id: str) -> None:
-    """C-TMR-06…09."""
+    """Whoever was not heard of is out, and its group rebalances, or need not wait for it any more (C-TMR-06…09)."""
     if member_id in group.pending_join:
         membership.remove(step, group, member_id)
     else:
@@ -59,7 +59,7 @@ def _session(step: Step, group: GroupDraft, member_id: str) -> None:
 
 
 def _sync(step: Step, group: GroupDraft) -> None:
-    """C-SYNC-20: members that joined and never synced are out; the rebalance is for all."""
+    """Members that joined and never synced are out; the rebalance is for all (C-SYNC-20)."""
     if group.state in (GroupState.EMPTY, GroupState.PREPARING_REBALANCE) or not group.pending_sync:
         return  # C-SYNC-20b
     for member_id in sorted(_overdue(group)):

@@ -17,7 +17,9 @@ _REBALANCE = HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
-    """C-HB-05, C-HB-08…13; errors are told at once, the rest never ahead of the log (F-RT-24)."""
+    """Watch a member for another session, and tell it whether to join again (C-HB-05, C-HB-08…13).
+
+    Errors are told at once, the rest never ahead of the log (F-RT-24)."""
     group = step.groups.get(body.group_id)
     if not isinstance(group, ClassicGroup):
         step.reply(request.id, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID))  # C-HB-05

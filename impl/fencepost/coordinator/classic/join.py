@@ -143,7 +143,7 @@ def go_on_without_refused(step: Step, group: GroupDraft) -> None:
 
 
 def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
-    """C-JOIN-23: a refused member or pending id is out; its session timer runs on."""
+    """A refused member or pending id is out; its session timer runs on (C-JOIN-23)."""
     membership.remove(step, group, member_id)
 
 

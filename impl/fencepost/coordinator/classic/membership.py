@@ -15,7 +15,8 @@ from .group import ClassicGroup, Member
 
 
 def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
-    """C-JOIN-38e, C-JOIN-38f, C-JOIN-38g, C-SYNC-08, C-HB-08, C-LEAVE-13, C-STATIC-13.
+    """Why this is no member of the group, None if it is one (C-JOIN-38e, C-JOIN-38f, C-JOIN-38g, C-SYNC-08, C-HB-08,
+    C-LEAVE-13, C-STATIC-13).
 
     An instance id counts only if one is named (C-STATIC-19); a generation is not looked at (C-LEAVE-25).
     """
@@ -29,7 +30,8 @@ def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str |
 
 
 def remove(step: Step, group: GroupDraft, member_id: str) -> None:
-    """C-TMR-10, C-JOIN-76; for ids that are no member only the pending entries go."""
+    """A member goes, and somebody else leads if it led; of an id that is no member the pending entries go (C-TMR-10,
+    C-JOIN-76)."""
     member = group.discard(member_id)
     if member is not None and member.instance_id is not None:
         group.map_instance(member.instance_id, None)
@@ -67,7 +69,9 @@ def answer_sync(step: Step, group: GroupDraft, member: Member, body: SyncGroupRe
 
 
 def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
-    """C-JOIN-49: every member with its metadata for the selected protocol. Fails while preparing (C-STATIC-17)."""
+    """Every member with its metadata for the selected protocol, for the leader to assign by (C-JOIN-49).
+
+    Raises ``InternalError`` while preparing (C-STATIC-17)."""
     if group.state is GroupState.PREPARING_REBALANCE:
         raise InternalError
     rows = []
@@ -80,7 +84,7 @@ def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
 
 
 def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
-    """C-JOIN-49, C-JOIN-57: what a member learns of the generation that is."""
+    """What a member learns of the generation that is (C-JOIN-49, C-JOIN-57)."""
     leads = group.leader == member_id
     return JoinGroupResponse(
         ErrorCode.NONE,
@@ -94,7 +98,8 @@ def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
 
 
 def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupRequest) -> None:
-    """C-JOIN-73: protocols and timeouts are the request's, which is parked; client id and host stay."""
+    """The member has the protocols and timeouts of this JoinGroup, which is parked; client id and host stay
+    (C-JOIN-73)."""
     group.put(
         member._replace(
             protocols=body.protocols,
@@ -106,5 +111,5 @@ def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupR
 
 
 def rebalance_timeout(request: Request, body: JoinGroupRequest) -> int:
-    """G-WIRE-01: v0 does not carry it."""
+    """The rebalance timeout of a JoinGroup in ms; of version 0, which has none, its session timeout (G-WIRE-01)."""
     return body.session_timeout_ms if request.version == 0 else body.rebalance_timeout_ms

@@ -73,7 +73,7 @@ def prepare(step: Step, group: GroupDraft) -> None:
 
 
 def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
-    """C-JOIN-43: the delay ends with the first quiet window, or when its time is used up."""
+    """The initial delay ends with the first window in which nobody new came, or as its time is used up (C-JOIN-43)."""
     if group.new_member_added and delay.remaining != 0:
         group.new_member_added = False
         length = min(step.settings.group_initial_rebalance_delay_ms, delay.remaining)
@@ -83,7 +83,7 @@ def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> No
 
 
 def complete(step: Step, group: GroupDraft) -> None:
-    """C-JOIN-44: the join phase is over; whoever did not join is out, the others are the next generation."""
+    """The join phase is over: whoever did not join is out, the others are the next generation (C-JOIN-44)."""
     step.cancel_timer(TimerKey(TimerKind.JOIN, group.group_id))
     missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
     for member in missing:

@@ -14,7 +14,9 @@ NO_TIMESTAMP = -1
 
 
 def created_record(group: GroupDraft, generation: int) -> Record:
-    """F-ORD-01; no protocol type, whatever the first member brought (C-JOIN-16). ``generation``: before the first."""
+    """A new group is there, without members, at the generation before its first (F-ORD-01).
+
+    It has no protocol type, whatever the first member brought (C-JOIN-16)."""
     return Record(
         GroupMetadataKey(group.group_id),
         GroupMetadataValue(
@@ -24,12 +26,14 @@ def created_record(group: GroupDraft, generation: int) -> Record:
 
 
 def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
-    """F-ORD-03…05: the whole group with these assignments; members without one get zero bytes."""
+    """The whole group with these assignments; members without one get zero bytes (F-ORD-03…05).
+
+    Raises ``InternalError`` if somebody does not know the protocol of the group (C-JOIN-72)."""
     members = []
     for member in group.members.values():
         subscription = member.metadata(group.protocol_name)
         if subscription is None:
-            raise InternalError  # C-JOIN-72
+            raise InternalError
         members.append(
             GroupMetadataMember(
                 member.member_id,
@@ -56,7 +60,7 @@ def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
 
 
 def tombstone(group_id: str) -> Record:
-    """F-ORD-13."""
+    """The group is gone (F-ORD-13)."""
     return Record(GroupMetadataKey(group_id), None)
 
 

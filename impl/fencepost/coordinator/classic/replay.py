@@ -14,7 +14,7 @@ from .records import NO_TIMESTAMP
 
 
 def apply(replay: Replay, record: Record) -> None:
-    """F-REPLAY-01."""
+    """A record of a classic group replaces whatever has its name; a tombstone takes it away (F-REPLAY-01)."""
     name, value = record.key.group, record.group_metadata
     replay.put(name, None if value is None else _group(name, value, replay.new_incarnation()))
 

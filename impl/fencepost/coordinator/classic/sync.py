@@ -29,14 +29,15 @@ class AssignmentSent(GroupCallback):
     assignments: Mapping[str, bytes]
 
     def replicated(self, step: Step, request: Request) -> None:
-        """C-SYNC-21, C-SYNC-23; what is ignored here is in the log all the same (F-SURV-05)."""
+        """The assignment is handed out, unless the generation has gone on: then it is ignored here, and in the log all
+        the same (C-SYNC-21, C-SYNC-23, F-SURV-05)."""
         group = access.of_incarnation(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
             rebalance.propagate_assignment(step, group, self.assignments)
             access.keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """C-SYNC-22, C-SYNC-23."""
+        """The members are told, and join again, unless the generation has gone on (C-SYNC-22, C-SYNC-23)."""
         group = access.of_incarnation(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
             rebalance.propagate_error(step, group, append_error(error))
@@ -48,7 +49,9 @@ class AssignmentSent(GroupCallback):
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
-    """C-SYNC-05…19; who may ask at all was settled before."""
+    """Park a member until the assignment is in the log, take the leader's, or tell the one that is (C-SYNC-05…19).
+
+    Who may ask at all was settled before."""
     group = access.find(step, body.group_id)
     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _invalid(group, body)
     if group is None or error is not None:
@@ -83,7 +86,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
 
 
 def _invalid(group: GroupDraft, body: SyncGroupRequest) -> ErrorCode | None:
-    """C-SYNC-05, C-SYNC-08…10, C-SYNC-15."""
+    """Why the member may not sync, None if it may (C-SYNC-05, C-SYNC-08…10, C-SYNC-15)."""
     if group.state is GroupState.EMPTY:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = membership.invalid(group, body.member_id, body.group_instance_id)
@@ -117,7 +120,8 @@ def starts_append(step: Step, group: GroupDraft) -> bool:
 
 
 def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> None:
-    """C-SYNC-17; the last entry of an id counts (C-SYNC-32), a follower's are not looked at (C-SYNC-25)."""
+    """Write the leader's assignment to the log (C-SYNC-17); the last entry of an id counts (C-SYNC-32), a follower's
+    are not looked at (C-SYNC-25)."""
     if not starts_append(step, group):
         return
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}
