@@ -249,6 +249,7 @@ class PersistentSet(Set[_Key]):
         return frozen_set(it)
 
     def with_changed(self, element: _Key, *, there: bool) -> Set[_Key]:
+        """The set with this element in it, or without it."""
         elements = with_entry(self._elements, element, True) if there else without(self._elements, element)
         if elements is self._elements:
             return self

@@ -183,7 +183,7 @@ class Step:
         return found if found is not None and found.key == key else None
 
     def set_timer(self, key: TimerKey, delay_ms: int, *, initial: InitialDelay | None = None, epoch: int = 0) -> None:
-        """C-TMR-11. ``initial`` and ``epoch`` as in ``Armed``."""
+        """Sets the timer of this key, or sets it anew (C-TMR-11). ``initial`` and ``epoch`` as in ``Armed``."""
         slot = slot_of(self, key)
         if type(slot) is str:
             other = self._in_slot(slot)
@@ -219,9 +219,11 @@ class Step:
         return operations
 
     def open(self, number: int, operation: Operation) -> None:
+        """The operation of this number waits for its records."""
         self._own_operations()[number] = operation
 
     def close(self, number: int) -> None:
+        """The operation of this number is over."""
         del self._own_operations()[number]
 
     def reply(self, request_id: int, body: ResponseBody) -> None:
@@ -254,6 +256,7 @@ class Step:
         self.start = self.committed = end
 
     def finish(self) -> tuple[CoordinatorState, Outcome]:
+        """The state that the step has come to, and what it asks for."""
         old = self.state
         end = self.end
         changes = self.changes

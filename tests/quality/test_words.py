@@ -1,0 +1,76 @@
+"""Every public function and class of the core says in words what it does, before it names the rules."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CORE = Path(__file__).parents[2] / "impl" / "fencepost"
+FILES = sorted(CORE.rglob("*.py"))
+_ID = re.compile(r"(?!KIP-)[A-Z]+(?:-[A-Z0-9]+)*-\d+[a-z]?(?:\([ivx]+\))?")
+_SHORTEST = 3
+
+
+def public(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """Functions and classes by their qualified names; what is private, or special as Python knows it, is left out."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield within + node.name, node  # type: ignore[misc]  # an async function is as good
+            if isinstance(node, ast.ClassDef):
+                yield from public(node.body, f"{within}{node.name}.")
+
+
+def opens_with_words(text: str) -> bool:
+    """Whether there are words before the first rule id, not only signs and dots."""
+    return len(re.findall(r"[A-Za-z]{2,}|\b[aA]\b", _ID.split(text)[0])) >= _SHORTEST or (
+        _ID.search(text) is None and bool(text.split())
+    )
+
+
+def told_by_base() -> frozenset[str]:
+    """The methods that some class of the core says the words of, and those of the standard library's mappings."""
+    told = {"get", "keys", "values", "items"}
+    for file in FILES:
+        for name, node in public(ast.parse(file.read_text(encoding="utf-8")).body):
+            if "." in name and ast.get_docstring(node):
+                told.add(node.name)
+    return frozenset(told)
+
+
+TOLD = told_by_base()
+
+
+def obvious(name: str, node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """A property that its class speaks of; a method that is told where the protocol is that it belongs to."""
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in node.decorator_list}
+    return bool(names & {"property", "overload", "override"}) or ("." in name and node.name in TOLD)
+
+
+@pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(CORE)) for file in FILES])
+def test_words_come_first(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    found = []
+    for name, node in public(tree.body):
+        text = ast.get_docstring(node)
+        if text is None and not obvious(name, node):
+            found.append(f"{name} has no docstring")
+        elif text is not None and not opens_with_words(text):
+            found.append(f"{name} begins with rule ids: {text.splitlines()[0]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("M-HB-07.", False),
+        ("C-ST-13, C-ST-14; of a group.", False),
+        ("Whether it may go (M-HB-07).", True),
+        ("", False),
+    ],
+)
+def test_what_counts_as_words(text: str, good: bool) -> None:
+    assert opens_with_words(text) is good
