@@ -11,7 +11,7 @@ import pytest
 
 CORE = Path(__file__).parents[2] / "impl" / "fencepost"
 FILES = sorted(CORE.rglob("*.py"))
-_ID = re.compile(r"(?!KIP-)[A-Z]+(?:-[A-Z0-9]+)*-\d+[a-z]?(?:\([ivx]+\))?")
+_ID = re.compile(r"\b(?!KIP-)[A-Z]+(?:-[A-Z0-9]+)*-\d+[a-z]?(?:\([ivx]+\))?")
 _SHORTEST = 3
 
 
