@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,14 +15,19 @@ from ..listing import Listing
 from ..nearest import unknown
 
 #: Each is a function of that name in a module of that name.
-BENCHES = ("core", "compiled", "steps", "explorer", "kafka", "recorded", "pipeline", "spark", "assignors")
+BENCHES = ("core", "compiled", "steps", "explorer", "kafka", "recorded", "pipeline", "spark", "assignors", "growth")
 
 
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help=f"which: {', '.join(BENCHES)}; all if none")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="draw growth into this SVG file", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Measure the cost table again, as ratios in one run. Nothing is asserted: these are measurements."""
+    if output is not None and "growth" not in (names or BENCHES):
+        raise CannotRun("only growth can be drawn: fencepost bench growth -o FILE.svg")
     for name in names or ():
         if name not in BENCHES:
             raise CannotRun(unknown("benchmark", name, BENCHES, f"there are {', '.join(BENCHES)}"))
@@ -42,6 +48,11 @@ def bench(
             meter.advance()
     if not rows:
         raise CannotRun("nothing could be measured: " + "; ".join(f"{name}: {why}" for name, why in skipped.items()))
+    if output is not None and "growth" not in skipped:
+        try:
+            output.write_text(importlib.import_module("fencepost_conformance.bench.growth_plot").picture(rows), "utf-8")
+        except OSError as wrong:
+            raise CannotRun(f"{output} cannot be written: {wrong.strerror}") from None
     result = Result(
         "bench",
         held=None,
@@ -49,7 +60,12 @@ def bench(
         details={"rows": [{field: getattr(row, field) for field in Row.__slots__} for row in rows]},
         skipped=skipped,
     )
-    finish(result, as_json=as_json, table=table(rows))
+    shown = (
+        importlib.import_module("fencepost_conformance.bench.growth").listing(rows)
+        if chosen == ["growth"]
+        else table(rows)
+    )
+    finish(result, as_json=as_json, table=shown)
 
 
 def table(rows: list[Row]) -> Listing:

@@ -8,6 +8,7 @@ from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.view import GroupState
 
+from ..kernel.persistent import frozen
 from ..kernel.replay import Replay
 from .group import ClassicGroup, Member
 from .records import NO_TIMESTAMP
@@ -30,8 +31,8 @@ def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGro
         protocol_type=value.protocol_type or None,
         protocol_name=value.protocol,
         leader=value.leader,
-        members=members,
-        static_members={row.group_instance_id: row.member_id for row in value.members if row.group_instance_id},
+        members=frozen(members),
+        static_members=frozen({row.group_instance_id: row.member_id for row in value.members if row.group_instance_id}),
         support={value.protocol: len(members)} if members and value.protocol is not None else {},
     )
 

@@ -142,7 +142,7 @@ class ConsumerDraft:
         """A member changes, comes (from None) or goes (to None); most records change nothing that is counted."""
         names = frozenset[str]() if old is None else old.topic_names
         named = frozenset[str]() if new is None else new.topic_names
-        if names != named:
+        if names is not named and names != named:
             topics = self._own_topics()
             topics.named(names, -1)
             topics.named(named, 1)

@@ -40,6 +40,11 @@ class ConsumerMember(NamedTuple):
     assigned: Holding = NOTHING
     revoking: Holding = NOTHING
 
+    def renames(self, before: ConsumerMember) -> bool:
+        """Whether it subscribes to other names than before. Sets are not compared that are the same object: of many
+        names that takes long."""
+        return self.topic_names is not before.topic_names and self.topic_names != before.topic_names
+
     def reconciled_to(self, epoch: int) -> bool:
         """Whether the member has all of its target at this epoch (M-ST-03)."""
         return self.state is MemberState.STABLE and self.epoch == epoch

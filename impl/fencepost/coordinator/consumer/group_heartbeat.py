@@ -61,7 +61,7 @@ def stay(
     regex_change, forgotten = regex.update(step, request, group, old, new)
     written += forgotten
     bump = (
-        new.topic_names != old.topic_names
+        new.renames(old)
         or regex_change is RegexChange.RESOLVED
         or target.elects_another(step, group, new)
         or begins(step, opened)
@@ -70,7 +70,7 @@ def stay(
     epochs = update.bumped(step, group, old, new, written, bump=bump)
     goal = target.current(step, group, new, epochs.epoch, epochs.kind)
     written += goal.records
-    changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
+    changed = new.renames(old) or regex_change is not RegexChange.NONE
     result = update.reconciled(step, group, new, goal, said_to_own(step, body, old), changed=changed)
     if result != new:
         written.append(records.current_assignment(step, group.group_id, result))

@@ -69,7 +69,7 @@ def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) 
     """The counts of the group if ``new`` stood for ``old`` (M-HB-04). A member that just came is its own old version,
     without a subscription; a static one that came back is a copy of the one that it replaces."""
     by_topic, by_regex = group.by_topic, group.by_regex
-    if old.topic_names != new.topic_names:
+    if new.renames(old):
         topics = TopicTally(by_topic)
         topics.named(old.topic_names, -1)
         topics.named(new.topic_names, 1)

@@ -24,6 +24,7 @@ _BITS: Final = 4  #: of the hash for one branching
 _MASK: Final = (1 << _BITS) - 1
 _LEAF: Final = 32  #: a leaf of more entries becomes a branching
 _DEPTH: Final = 15  #: no bits of the hash are left there
+_FEW: Final = 8  #: changes are few that are less than this part of the entries
 
 #: When the key was put in, counted; the key; its value.
 _Entry: TypeAlias = tuple[int, Any, Any]
@@ -157,6 +158,8 @@ class MapDraft(MutableMapping[_Key, _Value]):
             return self._before
         if self._size <= SMALL // 2:  # what grew shrinks again
             return dict(self.items())
+        if len(self._changes) * _FEW > self._size:  # so much is new that a tree is sooner made of all
+            return PersistentMap(_node({entry[1]: entry for entry in self._in_order()}, 0), self._size, self._next)
         root = self._before._root
         for key, entry in self._changes.items():
             root = _changed(root, key, entry, hash(key), 0)

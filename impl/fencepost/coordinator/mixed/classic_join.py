@@ -63,7 +63,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     written += update.metadata_of(group, old, new)
     regex_change, forgotten = regex.update(step, request, group, old, new)
     written += forgotten
-    changed = new.topic_names != old.topic_names or regex_change is not RegexChange.NONE
+    changed = new.renames(old) or regex_change is not RegexChange.NONE
     epochs = update.bumped(step, group, old, new, written, bump=changed)
     if last is not None:
         replaced = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
