@@ -151,7 +151,7 @@ def by_size(rows: Sequence[Row]) -> dict[str, list[tuple[Case, list[Row]]]]:
 def listing(rows: Sequence[Row]) -> Listing:
     """For the terminal: microseconds at the smallest size, and how many times as much at the others."""
     sizes = sorted({size for case in CASES for size in case.sizes})
-    columns = ("so many", "step", "µs", *(f"{size:,}" for size in sizes[1:]))
+    columns = ("of", "what", "smallest", *(f"{size:,}" for size in sizes[1:]))
     table = Listing(columns, title="Cost of a step as there is more of one thing", numbers=frozenset(columns[2:]))
     for of, cases in by_size(rows).items():
         for case, of_case in cases:
@@ -160,10 +160,10 @@ def listing(rows: Sequence[Row]) -> Listing:
             table.add(
                 of,
                 case.what,
-                f"{of_case[0].value:,.0f}",
+                f"{of_case[0].value:,.0f} µs",
                 *("" if each is None else f"{each:,.2g}" if each < 10 else f"{each:,.0f}" for each in told),
             )
     for row in rows:
         if row.unit == BYTES:
-            table.add("bytes", row.what, f"{row.value:,.0f}")
+            table.add("memory", row.what, f"{row.value:,.0f} bytes", *("" for _ in sizes[1:]))
     return table
