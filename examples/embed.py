@@ -6,19 +6,19 @@ Run it with ``python examples/embed.py``. Nothing but Fencepost and asyncio is n
 import asyncio
 import json
 
-from fencepost.aio import GroupCoordinator
-from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import (
+from fencepost import (
+    ErrorCode,
+    GroupCoordinator,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupMember,
     LeaveGroupRequest,
+    MemoryStore,
     Protocol,
+    Settings,
     SyncGroupAssignment,
     SyncGroupRequest,
 )
-from fencepost.protocol.settings import Settings
-from fencepost.store import MemoryStore
 
 GROUP, KIND, PLAN = "orders", "workers", (Protocol("even", b""),)
 

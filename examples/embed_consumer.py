@@ -6,12 +6,16 @@ Run it with ``python examples/embed_consumer.py``. Nothing but Fencepost and asy
 import asyncio
 from uuid import uuid4
 
-from fencepost.aio import GroupCoordinator
-from fencepost.protocol.consumer_messages import LEAVE_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
-from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Topic
-from fencepost.protocol.settings import Settings
-from fencepost.store import MemoryStore
+from fencepost import (
+    LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ErrorCode,
+    GroupCoordinator,
+    MemoryStore,
+    Settings,
+    Topic,
+    TopicPartitions,
+)
 
 GROUP, TOPIC = "orders", Topic("orders", uuid4().bytes, partitions=6)
 QUICK = Settings(

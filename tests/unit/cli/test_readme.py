@@ -53,6 +53,13 @@ def test_the_programs_of_the_page_on_embedding_run_as_they_are(place: int, shown
     assert shown in run(EMBEDDING[place], tmp_path).splitlines()[-1]
 
 
+def test_the_programs_of_the_page_on_members_run_as_they_are(tmp_path: Path) -> None:
+    programs = PROGRAM.findall((ROOT / "docs" / "members.md").read_text(encoding="utf-8"))
+    assert len(programs) == 2
+    for program in programs:
+        assert run(program, tmp_path) == ""
+
+
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_the_examples_run(example: str) -> None:
     ran = subprocess.run(
