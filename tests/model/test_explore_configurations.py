@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 from fencepost.protocol.profiles import INTENDED
-from fencepost_model.explore.interface import successors
+from fencepost_model.explore.interface import successors, visible
 from fencepost_model.system.checking import check_python, explore_entry
 from fencepost_model.system.config import profile_of
 from fencepost_model.system.manifest import (
@@ -36,6 +38,26 @@ def test_the_configuration_gives_what_the_manifest_says(entry: Entry) -> None:
 def test_the_intended_profile_has_none_of_kafkas_faults(entry: Entry) -> None:
     row = check_python(entry, profile=INTENDED)
     assert (row.held, row.violated) == (True, [])
+
+
+@pytest.mark.parametrize("name", ["EagerQuiet", "ConsumerQuiet", "ConsumerReturns"])
+def test_a_step_property_holds_where_it_is_not_asked(name: str) -> None:
+    """Any two states that agree in what would have to change, by any label."""
+    system, found = explore_entry(next(each for each in SMALL if each.name == name), transitions=True)
+    rng = Random(name)
+    states = [visible(system, found.graph.state(rng.randrange(found.states))) for _ in range(3_000)]
+    labels = list({label for _, label, _, _ in found.graph.transitions()})
+    asked = 0
+    for step in system.properties.steps:
+        alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        for state in states if step.changed else ():
+            alike.setdefault(tuple(state[each] for each in step.changed), []).append(state)
+        for group in alike.values():
+            for before, after in zip(group, rng.sample(group, len(group)), strict=True):
+                label = rng.choice([each for each in labels if not step.actions or each[0] in step.actions])
+                assert step.holds(label, *(tuple(each[at] for at in step.reads) for each in (before, after))), step.name
+                asked += before != after
+    assert asked > 1_000
 
 
 def test_symmetry_of_the_closed_system_counts_classes_and_keeps_verdicts() -> None:

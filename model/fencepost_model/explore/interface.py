@@ -70,13 +70,16 @@ class Invariant:
 class StepInvariant:
     """Holds for every transition: ``holds(label, before, after)``, both tuples of the values of ``reads``.
 
-    ``actions`` limits it to labels that begin with one of these words; empty: every transition.
+    ``actions`` limits it to labels that begin with one of these words; empty: every transition. ``changed`` limits it
+    to transitions that change one of these components or views: for a property that says nothing of the others, and
+    so holds of them. Empty: every transition.
     """
 
     name: str
     reads: tuple[int, ...]
     holds: Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]
     actions: frozenset[str] = frozenset()
+    changed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

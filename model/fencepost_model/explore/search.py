@@ -272,18 +272,42 @@ class _Search:
         for step, memo in self.steps:
             if step.name in self.broken or (step.actions and not words & step.actions):
                 continue
-            places: NDArray[np.int64] | slice = slice(None)
+            places: NDArray[np.int64] = np.arange(steps.label.size)
             if step.actions and not words <= step.actions:
                 places = np.flatnonzero(self._begins(step.actions)[steps.label])
-            read_before = self.tables.read([column[steps.source[places]] for column in before], step.reads)
-            read_after = self.tables.read([column[places] for column in steps.columns], step.reads)
+            if step.changed:
+                places = places[self._changed(before, steps, places, step.changed)]
+            if not places.size:
+                continue
+            read_before = self._seen(before, steps.source[places], step.reads)
+            read_after = self._seen(steps.columns, places, step.reads)
             broken = np.flatnonzero(memo([steps.label[places], *read_before, *read_after]) == 0)
             if broken.size:
-                place = int(broken[0]) if isinstance(places, slice) else int(places[broken[0]])
+                place = int(places[broken[0]])
                 label = self.graph.label(int(steps.label[place]))
                 after = tuple(self.tables.values[each][column[place]] for each, column in enumerate(steps.columns))
                 number = first + int(steps.source[place])
                 self._report(step.name, "step", partial(self._trace_step, number, step.name, Step(label, after)))
+
+    def _seen(self, columns: Sequence[Ids], places: NDArray[np.int64], reads: Sequence[int]) -> list[Ids]:
+        """The columns of these components and views, in these places."""
+        needed = frozenset(self.tables.component_of(each) for each in reads)
+        taken = [
+            column[places] if each in needed else column[:0]
+            for each, column in enumerate(columns[: len(self.tables.components)])
+        ]
+        return self.tables.read(taken, reads)
+
+    def _changed(
+        self, before: Sequence[Ids], steps: Steps, places: NDArray[np.int64], reads: Sequence[int]
+    ) -> NDArray[np.bool_]:
+        """Which of the steps change one of these components or views."""
+        after = self._seen(steps.columns, places, reads)
+        earlier = self._seen(before, steps.source[places], reads)
+        differ: NDArray[np.bool_] = np.logical_or.reduce(
+            [now != then for now, then in zip(after, earlier, strict=True)]
+        )
+        return differ
 
     def _begins(self, words: frozenset[str]) -> NDArray[np.bool_]:
         """Which labels begin with one of the words."""

@@ -306,12 +306,13 @@ class Tables:
         """The columns of these components and views, of which ``columns`` holds at least the components."""
         width = len(self.components)
         return [
-            columns[each] if each < len(columns) else self._views[each - width]([columns[self._of(each)]])
+            columns[each] if each < len(columns) else self._views[each - width]([columns[self.component_of(each)]])
             for each in reads
         ]
 
-    def _of(self, view: int) -> int:
-        return self._views[view - len(self.components)].components[0]
+    def component_of(self, read: int) -> int:
+        """The component that is read; of a view the one that it is a view of."""
+        return read if read < len(self.components) else self._views[read - len(self.components)].components[0]
 
     def updated(self, component: int, numbers: Ids, tokens: Ids) -> Ids:
         return self._updates[component]((numbers, tokens))

@@ -115,6 +115,7 @@ def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
             (GROUP, LOG, system.lanes[number]),
             holds,
             frozenset({"CoordinatorGetsSync", "AppendFails"}),
+            (system.lanes[number],),
         )
 
 
@@ -145,6 +146,7 @@ def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
         "TheLoggedGenerationNeverFalls",
         (system.record,),
         lambda label, before, after: generation(after[0]) >= generation(before[0]),
+        changed=(system.record,),
     )
 
 
@@ -159,7 +161,7 @@ def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[
         same = new.generation == old.generation and (not ended or new.state == old.state)
         return same or bool(after[0] == system.coordinator.load(after[1]))
 
-    yield StepInvariant("EveryJoinPhaseEndsInANewGeneration", (GROUP, system.record), holds)
+    yield StepInvariant("EveryJoinPhaseEndsInANewGeneration", (GROUP, system.record), holds, changed=(GROUP,))
 
 
 def _of_group(name: str, holds: Callable[[GroupState], bool]) -> Callable[[ClosedSystem], Iterable[Part]]:
@@ -296,7 +298,8 @@ def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
         entitled = {(holder, epoch, owned) for holder, owned in granted.items()}
         return leases(after[1 : 1 + count]) <= leases(before[1 : 1 + count]) | entitled
 
-    yield StepInvariant("TheGroupKeepsOwnership", (system.record, *system.leases), holds)
+    reads = (system.record, *system.leases)
+    yield StepInvariant("TheGroupKeepsOwnership", reads, holds, changed=reads)
 
 
 #: name → the parts of the property for a system

@@ -136,7 +136,7 @@ def no_epoch_falls(system: ConsumerSystem) -> Iterable[Part]:
             )
         )
 
-    yield StepInvariant("NoEpochFalls", (system.replicated,), holds)
+    yield StepInvariant("NoEpochFalls", (system.replicated,), holds, changed=(system.replicated,))
 
 
 def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
@@ -150,7 +150,7 @@ def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
         )
 
     actions = {"CoordinatorGetsHeartbeat", "CoordinatorGetsLeave"}
-    yield StepInvariant("NoMemberIsBetweenEpochs", (system.hard,), holds, frozenset(actions))
+    yield StepInvariant("NoMemberIsBetweenEpochs", (system.hard,), holds, frozenset(actions), (system.hard,))
 
 
 def who_comes_first_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
@@ -161,7 +161,7 @@ def who_comes_first_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
         return not comes or after[0].assignment_epoch == after[0].group_epoch
 
     beats = frozenset({"CoordinatorGetsHeartbeat"})
-    yield StepInvariant("WhoComesFirstNeedNotWait", (system.hard,), holds, beats)
+    yield StepInvariant("WhoComesFirstNeedNotWait", (system.hard,), holds, beats, (system.hard,))
 
 
 def _granted_in_time(_: Hard, __: str, member: Member) -> bool:
@@ -213,7 +213,7 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
         return group == group2 and log == log2 and all(reply.error != "NONE" for reply in new)
 
     for lane in system.lanes:
-        yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, lane), holds, HEARTBEAT)
+        yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, lane), holds, HEARTBEAT, (lane,))
 
 
 def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
@@ -225,7 +225,7 @@ def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]
         return all(member is not None and member.epoch == reply.epoch for reply in new)
 
     for lane in system.lanes:
-        yield StepInvariant("AnAnswerTellsWhatIsReplicated", (system.replicated, lane), holds)
+        yield StepInvariant("AnAnswerTellsWhatIsReplicated", (system.replicated, lane), holds, changed=(lane,))
 
 
 def _answers(number: int, log: Log, lane: Lane) -> frozenset[Reply]:
@@ -245,7 +245,8 @@ def what_is_not_told_did_not_change(system: ConsumerSystem) -> Iterable[Part]:
             old, now = dict(hard.members), dict(hard2.members)
             return all(old[beat.member_id].assigned == now[beat.member_id].assigned for beat in _taken(lane, lane2))
 
-        yield StepInvariant("WhatIsNotToldDidNotChange", (system.hard, LOG, lane), holds, HEARTBEAT)
+        reads = (system.hard, LOG, lane)
+        yield StepInvariant("WhatIsNotToldDidNotChange", reads, holds, HEARTBEAT, (lane,))
 
 
 def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool]) -> Property:
@@ -260,7 +261,7 @@ def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool
                 and any(concerns(hard, beat) for beat in _taken(lane, after[1]))
             )
 
-        return (StepInvariant(name, (system.hard, lane), holds, HEARTBEAT) for lane in system.lanes)
+        return (StepInvariant(name, (system.hard, lane), holds, HEARTBEAT, (lane,)) for lane in system.lanes)
 
     return parts
 
