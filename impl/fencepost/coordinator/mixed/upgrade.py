@@ -187,14 +187,8 @@ def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> 
         classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
         epoch=group.generation,
         previous_epoch=group.generation,
-        assigned=held(share.items(), assigned_at(step, group)),
+        assigned=held(share.items(), group.generation),
     )
-
-
-@varies
-def assigned_at(step: Step, group: ClassicGroup) -> int:
-    """The assignment epoch of what a converted member has (X-UP-05)."""
-    return group.generation
 
 
 def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> list[Record]:

@@ -45,12 +45,6 @@ def believes_assignments(step: Step, found: Sequence[upgrade.ReadMember]) -> Map
     return {each.member.member_id: each.share for each in found}
 
 
-@quirk("old_no_assignment_epochs", of=upgrade.assigned_at)
-def assigned_at_no_epoch(step: Step, group: ClassicGroup) -> int:
-    """Before 4.3 what a member has is a set of partitions; here each has the epoch 0 (V-53)."""
-    return 0
-
-
 @quirk("old_partition_metadata", of=upgrade.topics_as_known)
 def writes_partitions(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
     """4.0 knows the topics by a record of them, and writes that even if it is empty (V-34, V-66)."""
