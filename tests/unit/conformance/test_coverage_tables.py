@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.protocol.settings import KAFKA_4_3
+from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.coverage import rules, rules_of_group
 from fencepost_conformance.coverage.features import features_of
 from fencepost_conformance.generate.generator import generate
