@@ -349,6 +349,6 @@ CASES = (
         _TOPICS,
         subscribed_topics,
         consumer_joins_to_all,
-        grows="the request names all topics, and their hash is over all",
+        grows="the hash is over all that it names",
     ),
 )
