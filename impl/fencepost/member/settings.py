@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import BadSettings
 from fencepost.quirks import Quirks, quirks_of
 
 from .assignors.base import Assignor, RebalanceProtocol, common_protocol
@@ -18,7 +19,7 @@ _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What members of both protocols configure. Raises ``ValueError`` where Kafka's consumer refuses it."""
+    """What members of both protocols configure. Raises ``BadSettings`` where Kafka's consumer refuses it."""
 
     group_id: str
     _: KW_ONLY
@@ -36,7 +37,7 @@ class ClientSettings:
         object.__setattr__(self, "quirks", quirks_of(self.profile))
         instance = self.group_instance_id
         if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
-            raise ValueError(f"{instance!r} cannot be an instance id")  # G-WIRE-26
+            raise BadSettings(f"{instance!r} cannot be an instance id")  # G-WIRE-26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +53,10 @@ class MemberSettings(ClientSettings):
     def __post_init__(self) -> None:
         ClientSettings.__post_init__(self)
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
-            raise ValueError("the heartbeat interval must be below the session timeout")  # G-CFG-42
+            raise BadSettings("the heartbeat interval must be below the session timeout")  # G-CFG-42
         names = [assignor.name for assignor in self.assignors]
         if len(set(names)) != len(names):
-            raise ValueError("two assignors have the same name")
+            raise BadSettings("two assignors have the same name")
         common_protocol(self.assignors)  # A-PROTO-02: no common one is an error here
 
     @property
@@ -84,4 +85,4 @@ class ConsumerSettings(ClientSettings):
     def __post_init__(self) -> None:
         ClientSettings.__post_init__(self)
         if self.version not in (0, 1):
-            raise ValueError(f"there is no version {self.version} of ConsumerGroupHeartbeat")
+            raise BadSettings(f"there is no version {self.version} of ConsumerGroupHeartbeat")

@@ -42,7 +42,7 @@ from .events import (
 )
 from .state import Member, SentKind, Stage
 from .subscription import SubscriptionState
-from .turn import Turn, armed, take
+from .turn import Turn, armed, look, take
 
 
 def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Member, tuple[Command, ...]]:
@@ -52,6 +52,7 @@ def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Membe
     returned, ``ListenerDone`` without a listener running, a timer that is not set. Raises ``ValueError`` for a
     subscription that Kafka refuses (K-SUB-01).
     """
+    look(Member, member, event)
     waiting = member.waiting
     call = None if waiting is None else waiting.stage.value
     before = take(member, event, armed(member), call=call, listening=waiting is not None)

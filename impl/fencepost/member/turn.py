@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeVar, get_args
 
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
+from fencepost.protocol.misuse import expect
+from fencepost.protocol.shapes import fault
 from fencepost.quirks import Quirks
 
 from .events import (
@@ -34,6 +36,8 @@ from .state import Coordinator, Generation, JoinFailed, JoinOpen, Member, Member
 
 #: What the application calls; one at a time, and nothing after ``Close``.
 CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
+
+_EVENTS: Final = frozenset(get_args(MemberEvent))
 
 #: Timers that run only while the heartbeat thread works and knows whom to ask (K-HB-02).
 THREAD_TIMERS = (MemberTimer.HEARTBEAT, MemberTimer.SESSION, MemberTimer.POLL)
@@ -70,6 +74,16 @@ class AnyMember(Protocol):
 
 
 M = TypeVar("M", bound=AnyMember)
+
+
+def look(kind: type, member: AnyMember, event: MemberEvent) -> None:
+    """Raises ``WrongType`` for what is no member of this kind, ``IllegalEvent`` for what is no event of a member."""
+    expect(kind, member, "member", f"begin with {kind.__name__}(settings), then hand in what the step before returned")
+    if type(event) not in _EVENTS:
+        raise IllegalEvent(f"{type(event).__name__} is no event of a member; those stand in fencepost.member.events")
+    wrong = fault(event) if isinstance(event, CALLS) else None  # what the application says; the rest was decoded
+    if wrong is not None:
+        raise IllegalEvent(wrong)
 
 
 def take(

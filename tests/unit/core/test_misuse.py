@@ -14,6 +14,7 @@ CHOICES: Any = f.RandomChoices()
 NEW = f.initial_state(f.Settings(), f.INTENDED)
 LOAD = f.Load(0, leader_epoch=1, records=())
 LOADED, _ = f.step(NEW, LOAD, CHOICES)
+MEMBER = f.Member(f.MemberSettings("g"))
 BEAT = f.HeartbeatRequest("g", generation_id=1, member_id="m")
 
 
@@ -75,6 +76,20 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "replay-record": (lambda: f.replay(NEW, [LOAD]), f.WrongType, "a record must be a Record, not Load"),  # type: ignore[list-item]
     "store": (lambda: f.GroupCoordinator("log.db"), f.WrongType, r"store has no methods load, append.*MemoryStore\(\)"),  # type: ignore[arg-type]
     "store-class": (lambda: f.GroupCoordinator(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
+    "member-none": (lambda: f.member_step(None, f.Poll(0)), f.WrongType, "member must be a Member.*begin with Member"),  # type: ignore[arg-type]
+    "member-of-the-other-kind": (lambda: f.consumer_member_step(MEMBER, f.Poll(0)), f.WrongType, "be a ConsumerMember"),  # type: ignore[arg-type]
+    "member-event-text": (lambda: f.member_step(MEMBER, "poll"), f.IllegalEvent, "str is no event of a member"),  # type: ignore[arg-type]
+    "member-event-of-a-coordinator": (lambda: f.member_step(MEMBER, LOAD), f.IllegalEvent, "Load is no event of a m"),  # type: ignore[arg-type]
+    "member-list-of-topics": (
+        lambda: f.member_step(MEMBER, f.Subscribe(0, ["orders"])),  # type: ignore[arg-type]
+        f.IllegalEvent,
+        "Subscribe.topics must be frozenset, not list",
+    ),
+    "member-settings": (
+        lambda: f.MemberSettings("g", session_timeout_ms=3_000),
+        f.BadSettings,
+        "heartbeat interval must be below the session timeout",
+    ),
     "aio-settings": (lambda: f.GroupCoordinator(f.MemoryStore(), {}), f.WrongType, "settings must be"),  # type: ignore[arg-type]
     "aio-after-stop": (lambda: asyncio.run(_after()), f.Stopped, "async with GroupCoordinator"),
     "aio-not-started": (

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from fencepost.protocol.events import Topic
+from fencepost.protocol.settings import BadSettings
 
 from ..consumer_protocol import Assignment, Subscription
 from ..partitions import java_sorted, static_first
@@ -81,9 +82,9 @@ def racks_matter(racks: Iterable[str], partitions: Iterable[frozenset[str]]) -> 
 
 
 def common_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
-    """The highest protocol that all of them support (A-PROTO-02). Raises ``ValueError`` if there is none."""
+    """The highest protocol that all of them support (A-PROTO-02). Raises ``BadSettings`` if there is none."""
     sets = [assignor.protocols for assignor in assignors]
     common = frozenset.intersection(*sets) if sets else frozenset()
     if not common:
-        raise ValueError("the assignors have no rebalance protocol in common")
+        raise BadSettings("the assignors have no rebalance protocol in common")
     return max(common)

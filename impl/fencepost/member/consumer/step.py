@@ -48,7 +48,7 @@ from ..events import (
 )
 from ..state import Coordinator
 from ..subscription import SubscriptionState
-from ..turn import take
+from ..turn import look, take
 from . import answers, application, heartbeats, reconciling
 from .state import ConsumerMember
 from .turn import ConsumerTurn, armed
@@ -61,6 +61,7 @@ def step(member: ConsumerMember, event: MemberEvent, jitter: float = 1.0) -> tup
     returned, ``ListenerDone`` without a listener running, a timer that is not set. Raises ``ValueError`` for a
     subscription that Kafka refuses (K-SUB-01).
     """
+    look(ConsumerMember, member, event)
     waiting = member.waiting
     call = None if waiting is None else waiting.api.value
     listening = waiting is not None and waiting.running is not None
