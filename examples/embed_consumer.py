@@ -28,14 +28,13 @@ QUICK = Settings(
 async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:
     epoch, owned = 0, tuple[TopicPartitions, ...]()
     while not leaving.is_set():
-        joins = epoch == 0
         answer = await groups.consumer_heartbeat(
             ConsumerGroupHeartbeatRequest(
                 GROUP,
                 member_id=name,
                 member_epoch=epoch,
-                rebalance_timeout_ms=10_000 if joins else -1,  # -1 and None: as before
-                subscribed_topic_names=(TOPIC.name,) if joins else None,
+                rebalance_timeout_ms=-1 if epoch else 10_000,  # -1 and None: as before
+                subscribed_topic_names=None if epoch else (TOPIC.name,),
                 topic_partitions=owned,
             )
         )
