@@ -1,7 +1,6 @@
 """The work of ``embed.py``, shared by a consumer group (KIP-848): the coordinator assigns the partitions itself.
 
-Run it with ``python examples/embed_consumer.py``. Nothing but Fencepost and asyncio is needed.
-"""
+Run it with ``python examples/embed_consumer.py``. Nothing but Fencepost and asyncio is needed."""
 
 import asyncio
 from uuid import uuid4
