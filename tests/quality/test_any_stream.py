@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from fencepost.coordinator import IllegalEvent, reversion
 from fencepost.coordinator.classic import draft, membership
 from fencepost.coordinator.classic.group import ClassicGroup
-from fencepost.coordinator.kernel import contract
-from fencepost.coordinator.kernel import step as kernel_step
+from fencepost.coordinator.kernel import contract, timers
 from fencepost.coordinator.kernel.state import Status
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import events as ev
@@ -291,8 +290,8 @@ def anything(*_):
 
 def never_appended(step, error):
     """The records are lost and what they said stays."""
-    step.start = step.state.base
-    step.ends = tuple(end for end in step.ends if end <= step.start)
+    step.log.start = step.state.base
+    step.log.ends = tuple(end for end in step.log.ends if end <= step.log.start)
 
 
 PLANTED = {
@@ -302,7 +301,7 @@ PLANTED = {
     "fields are not looked at": lambda plant: plant.setattr(contract, "fault", anything),
     "nobody is parked": lambda plant: plant.setattr(draft.GroupDraft, "_park", anything),
     "a timer that fired stays": lambda plant: plant.setattr(
-        kernel_step.Step, "fires", lambda step, key: step.state.armed(key)
+        timers.Timers, "fires", lambda those, key: those.armed(key)
     ),
     "a failed append takes nothing back": lambda plant: plant.setattr(reversion, "append_failed", never_appended),
     "everybody is a member": lambda plant: plant.setattr(membership, "invalid", anything),

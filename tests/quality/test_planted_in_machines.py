@@ -20,7 +20,7 @@ def _keeps(which):
         Replacement(
             "coordinator/reversion.py", "append_failed",
             "base = step.state.base",
-            f"base = step.state.base\nstep.changes = tuple(change for change in step.changes if {which})",
+            f"base = step.state.base\nstep.memory.changes = tuple(change for change in step.memory.changes if {which})",
         ),
     )  # fmt: skip
 

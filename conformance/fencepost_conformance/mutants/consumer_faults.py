@@ -200,7 +200,7 @@ ANSWERS_AND_TIMERS = (
         "nobody watches for members that do not give up their partitions",
         (
             Replacement(
-                TIMERS, "watch_rebalance", "step.set_timer(key, member.rebalance_timeout, epoch=member.epoch)", "pass"
+                TIMERS, "watch_rebalance", "step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)", "pass"
             ),
         ),
     ),

@@ -17,7 +17,7 @@ FAULTS = (
         (
             Replacement(
                 REBALANCE, "complete",
-                "step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))",
+                "step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))",
                 "pass",
             ),
             Replacement(
@@ -32,7 +32,7 @@ FAULTS = (
     Mutant(
         "newcomers-never-expire", C, ("C-TMR-03", "C-JOIN-40"), "KAFKA-7610",
         "a new member gets no timer, so each retried JoinGroup leaves a member behind",
-        (Replacement(JOIN, "_add", "step.set_timer(key, step.settings.new_member_join_timeout_ms)", "pass"),),
+        (Replacement(JOIN, "_add", "step.timers.set(key, step.settings.new_member_join_timeout_ms)", "pass"),),
     ),
     Mutant(
         "pending-cannot-leave", C, ("C-LEAVE-12",), "KAFKA-7909",

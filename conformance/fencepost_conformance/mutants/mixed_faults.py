@@ -165,12 +165,12 @@ CLASSIC_MEMBERS = (
     Mutant(
         "rejoin-is-not-awaited", X, ("X-TMR-02",), "",
         "nobody watches for classic members that do not rejoin",
-        (Replacement(MEMBER, "expect_join", "step.set_timer(key, member.rebalance_timeout)", "pass"),),
+        (Replacement(MEMBER, "expect_join", "step.timers.set(key, member.rebalance_timeout)", "pass"),),
     ),
     Mutant(
         "rejoin-is-put-off", X, ("X-HB-04",), "",
         "each heartbeat gives a classic member more time to rejoin",
-        (Replacement(MEMBER, "expect_join", "step.armed(key) is None", "True"),),
+        (Replacement(MEMBER, "expect_join", "step.timers.armed(key) is None", "True"),),
     ),
     Mutant(
         "sync-is-not-awaited", X, ("X-TMR-03", "X-JOIN-20"), "",
@@ -178,7 +178,7 @@ CLASSIC_MEMBERS = (
         (
             Replacement(
                 CALLBACKS, "ClassicJoined.replicated",
-                "step.set_timer(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), self.sync_timeout)",
+                "step.timers.set(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), self.sync_timeout)",
                 "pass",
             ),
         ),
@@ -229,7 +229,7 @@ CLASSIC_MEMBERS = (
                 LEAVE, "leave",
                 "departure.fence(step, group, list(leaving.values()))",
                 "for member in leaving.values():\n"
-                "    now = step.groups.get(group.group_id)\n"
+                "    now = step.memory.groups.get(group.group_id)\n"
                 "    if isinstance(now, ConsumerGroup):\n"
                 "        departure.fence(step, now, [member])",
             ),

@@ -37,7 +37,7 @@ FAULTS = (
         "replacement-not-written", C, ("C-STATIC-03", "C-STATIC-07"), "KAFKA-10284",
         "the new member id of a static member that returned is not in the log",
         (
-            Replacement(STATIC, "replace", "step.records.append(records.group_record(group, assignments))", "pass"),
+            Replacement(STATIC, "replace", "step.log.records.append(records.group_record(group, assignments))", "pass"),
             Replacement(STATIC, "replace", "step.callback = MemberReplaced(", "_tell(step, group, MemberReplaced("),
             Replacement(
                 STATIC, "replace", "body.protocols,\nleader_before,", "body.protocols,\nleader_before),\nrequest,"
@@ -50,7 +50,7 @@ FAULTS = (
         (
             Replacement(
                 REBALANCE, "_answer_all",
-                "step.set_timer(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)",
+                "step.timers.set(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)",
                 "pass",
             ),
         ),

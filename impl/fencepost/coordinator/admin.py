@@ -67,7 +67,7 @@ def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
 
 
 def _delete(step: Step, name: str) -> ErrorCode:
-    group = step.groups.get(name)
+    group = step.memory.groups.get(name)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if isinstance(group, ConsumerGroup):
@@ -79,5 +79,5 @@ def _delete(step: Step, name: str) -> ErrorCode:
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
     step.change_map(name, None)
-    step.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
+    step.log.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
     return ErrorCode.NONE

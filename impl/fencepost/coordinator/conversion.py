@@ -25,7 +25,7 @@ def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
     """The consumer group that a heartbeat is for, made or converted if need be (M-VAL-20…24). Raises ``Refused``,
     ``InternalError``."""
     name, written = body.group_id, list[Record]()
-    group = step.groups.get(name)
+    group = step.memory.groups.get(name)
     if isinstance(group, ConsumerGroup):
         return Opened(group, written, False)
     if body.member_epoch != JOIN_EPOCH:
@@ -35,7 +35,7 @@ def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
             return Opened(upgrade.upgraded(step, group, written), written, upgrade.must_bump(step, name))  # M-VAL-23
         written.append(records.tombstone(name))  # M-VAL-22, X-POL-05
     generation = 0 if group is None else left_off(step, group)
-    fresh = new_group(step, name, step.incarnations, generation)  # M-VAL-21
+    fresh = new_group(step, name, step.memory.incarnations, generation)  # M-VAL-21
     return Opened(fresh, written, generation > 0)  # M-VAL-22: a record must say from where it counts on
 
 

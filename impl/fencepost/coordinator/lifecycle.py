@@ -50,19 +50,19 @@ def loaded(step: Step, event: Load) -> None:
     before it, it stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
-    work = Replay({}, step.quirks, step.incarnations, step.appliers)
+    work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
         for record in to_apply(step, event.records):
             take_up(step, work, record)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return
-    step.incarnations = work.incarnations
+    step.memory.incarnations = work.incarnations
     step.reset(work.groups(), len(event.records))
     step.status = Status.ACTIVE
     step.topics = step.topics._replace(created=step.topics.version)
     for name in to_watch(step):
-        loaded_group = step.groups[name]
+        loaded_group = step.memory.groups[name]
         if isinstance(loaded_group, ConsumerGroup):
             timers.watch_loaded(step, loaded_group)
             continue
@@ -85,7 +85,7 @@ def take_up(step: Step, work: Replay, record: Record) -> None:
 @varies
 def to_watch(step: Step) -> Iterable[str]:
     """The groups that were loaded, in the order in which timers are set for them, which nobody can tell."""
-    return list(step.groups)
+    return list(step.memory.groups)
 
 
 def unload(step: Step, event: Unload) -> None:
@@ -94,12 +94,12 @@ def unload(step: Step, event: Unload) -> None:
     if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
         return
     completion.unload(step, ErrorCode.NOT_COORDINATOR)
-    for name in list(step.groups):
+    for name in list(step.memory.groups):
         group = access.find(step, name)
         if group is not None:
             _part(step, group)
     # Timers that the callbacks set would only ever meet dead groups; Kafka leaves them, and nobody can tell.
-    step.timers[:] = [CancelTimer(armed.key) for armed in in_order(step.state.timers.values())]
+    step.timers.commands[:] = [CancelTimer(armed.key) for armed in in_order(step.state.timers.values())]
     step.reset({}, 0)
     step.status = Status.CLOSED
     step.leader_epoch = NO_EPOCH

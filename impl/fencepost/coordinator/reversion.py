@@ -20,29 +20,29 @@ def append_failed(step: Step, error: ErrorCode) -> None:
     wait for these records."""
     base = step.state.base
     revert_groups(step, base)
-    step.start = base
-    step.ends = tuple(end for end in step.ends if end <= base)
+    step.log.start = base
+    step.log.ends = tuple(end for end in step.log.ends if end <= base)
     completion.fail_since(step, base, error)
 
 
 @varies
 def revert_groups(step: Step, base: int) -> None:
     """The map of groups as it was when the log ended at ``base``, with the timers that go with it (F-RT-08)."""
-    lost = [change for change in step.changes if change.offset > base]
+    lost = [change for change in step.memory.changes if change.offset > base]
     if not lost:
         return
-    groups = edit(step.groups)
+    groups = edit(step.memory.groups)
     newest = {change.group_id: groups.get(change.group_id) for change in lost}
     for change in reversed(lost):
         now = groups.pop(change.group_id, None)
-        step.repark(now, change.before)
+        step.requests.repark(now, change.before)
         if change.before is not None:
             groups[change.group_id] = change.before
         if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
             access.lose_timers(step, now)
             if isinstance(change.before, ConsumerGroup):
                 undo_downgrade(step, change.before)
-    step.replace_groups(groups, step.changes[: -len(lost)])
+    step.memory.replace(groups, step.memory.changes[: -len(lost)])
     for name, now in newest.items():
         old = groups.get(name)
         if isinstance(old, ConsumerGroup) and not isinstance(now, ClassicGroup):

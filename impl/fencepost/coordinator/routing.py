@@ -119,7 +119,7 @@ def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbea
 def timer(step: Step, event: TimerFired) -> None:
     """Timers know the kind of group that they are of."""
     key = event.key
-    armed = step.fires(key)
+    armed = step.timers.fires(key)
     if key.kind is TimerKind.OPERATION:
         completion.timed_out(step, key.operation)
     elif key.kind in timers.KINDS:

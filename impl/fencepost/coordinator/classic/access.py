@@ -12,20 +12,20 @@ from .group import ClassicGroup, Member
 
 def find(step: Step, group_id: str) -> GroupDraft | None:
     """The classic group of this name (C-ST-24), to be changed."""
-    group = step.groups.get(group_id)
+    group = step.memory.groups.get(group_id)
     return GroupDraft(group) if isinstance(group, ClassicGroup) else None
 
 
 def keep(step: Step, draft: GroupDraft) -> None:
     """Make the draft the group of its name."""
-    step.exchange(draft.freeze())
-    step.park({number: draft.group_id if waits else None for number, waits in draft.parking.items()})
+    step.memory.exchange(draft.freeze())
+    step.requests.park({number: draft.group_id if waits else None for number, waits in draft.parking.items()})
 
 
 def of_incarnation(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
     """This very group, also if it was upgraded since: the object lives on until that is in the log."""
-    befores = [change.before for change in step.changes if change.group_id == group_id]
-    for group in (step.groups.get(group_id), *befores):
+    befores = [change.before for change in step.memory.changes if change.group_id == group_id]
+    for group in (step.memory.groups.get(group_id), *befores):
         if isinstance(group, ClassicGroup) and group.incarnation == incarnation:
             return GroupDraft(group)
     return None
@@ -33,21 +33,21 @@ def of_incarnation(step: Step, group_id: str, incarnation: int) -> GroupDraft | 
 
 def keep_incarnation(step: Step, draft: GroupDraft) -> None:
     """Make the draft what ``of_incarnation`` finds; of a group that was replaced, what reads see (C-ADM-08)."""
-    now = step.groups.get(draft.group_id)
+    now = step.memory.groups.get(draft.group_id)
     if isinstance(now, ClassicGroup) and now.incarnation == draft.incarnation:
         keep(step, draft)
         return
-    step.changes = tuple(
+    step.memory.changes = tuple(
         change._replace(before=draft.freeze())
         if isinstance(change.before, ClassicGroup) and change.before.incarnation == draft.incarnation
         else change
-        for change in step.changes
+        for change in step.memory.changes
     )
 
 
 def arm_session(step: Step, group: GroupDraft | ClassicGroup, member: Member) -> None:
     """The member has its session timeout from now to be heard of again (C-TMR-04)."""
-    step.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
+    step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
 
 
 @varies
@@ -55,6 +55,6 @@ def lose_timers(step: Step, group: ClassicGroup) -> None:
     """A group that a failed append takes away takes its timers with it (C-TMR-12)."""
     name = group.group_id
     for kind in (TimerKind.JOIN, TimerKind.SYNC):  # a downgrade may complete its join phase at once (X-DOWN-22)
-        step.cancel_timer(TimerKey(kind, name))
+        step.timers.cancel(TimerKey(kind, name))
     for member_id in (*group.members, *sorted(group.pending_join)):
-        step.cancel_timer(TimerKey(TimerKind.SESSION, name, member_id))
+        step.timers.cancel(TimerKey(TimerKind.SESSION, name, member_id))

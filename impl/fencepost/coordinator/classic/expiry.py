@@ -34,7 +34,7 @@ def fired(step: Step, armed: Armed) -> None:
         else:
             rebalance.complete(step, group)
     except InternalError:
-        step.records.clear()  # nobody is told; what was changed so far stays (C-ST-27)
+        step.log.records.clear()  # nobody is told; what was changed so far stays (C-ST-27)
         access.keep(step, group)
         return
     access.keep(step, group)
@@ -64,7 +64,7 @@ def _sync(step: Step, group: GroupDraft) -> None:
         return  # C-SYNC-20b
     for member_id in sorted(_overdue(group)):
         membership.remove(step, group, member_id)
-        step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+        step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
     rebalance.prepare(step, group)
 
 

@@ -20,7 +20,7 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
     """Watch a member for another session, and tell it whether to join again (C-HB-05, C-HB-08…13).
 
     Errors are told at once, the rest never ahead of the log (F-RT-24)."""
-    group = step.groups.get(body.group_id)
+    group = step.memory.groups.get(body.group_id)
     if not isinstance(group, ClassicGroup):
         step.reply(request.id, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID))  # C-HB-05
         return

@@ -70,14 +70,14 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
     try:
         _admit(step, request, body, group)
     except InternalError:
-        step.records.clear()
+        step.log.records.clear()
         access.keep(step, group)
         operations.broke(step, request)
         return
     access.keep(step, group)
     if created:
-        step.records += before.removed
-        step.records.append(records.created_record(group, before.generation))  # C-JOIN-16, F-ORD-01
+        step.log.records += before.removed
+        step.log.records.append(records.created_record(group, before.generation))  # C-JOIN-16, F-ORD-01
         operations.done(step, request, callback=GroupCreated(group.group_id, group.incarnation))
     else:
         operations.done(step, request, callback=step.callback)
@@ -85,8 +85,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
 
 def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
     """A new group without members, of which no record tells yet (C-JOIN-12, C-JOIN-16)."""
-    step.incarnations += 1
-    fresh = ClassicGroup(group_id, step.incarnations, timestamp=step.at_ms, generation=generation)
+    fresh = ClassicGroup(group_id, step.memory.new_incarnation(), timestamp=step.at_ms, generation=generation)
     step.change_map(group_id, fresh)
     begin_without_timers(step, group_id)
     return GroupDraft(fresh)
@@ -96,7 +95,7 @@ def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
 def begin_without_timers(step: Step, group_id: str) -> None:
     """A classic group that became a consumer group may have left timers of this name behind (C-TMR-12, X-UP-16)."""
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
-        step.cancel_timer(TimerKey(kind, group_id))
+        step.timers.cancel(TimerKey(kind, group_id))
 
 
 def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
@@ -160,7 +159,7 @@ def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: Group
             _add(step, request, body, group, member_id)  # C-JOIN-33, C-STATIC-01
     elif request.version >= MEMBER_ID_REQUIRED_SINCE:
         group.pending_join = with_element(group.pending_join, member_id)  # C-JOIN-34
-        step.set_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id), body.session_timeout_ms)  # C-TMR-05
+        step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member_id), body.session_timeout_ms)  # C-TMR-05
         step.reply(request.id, _refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
         _add(step, request, body, group, member_id)  # C-JOIN-35
@@ -191,7 +190,7 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
     )
     group.pending_join = without_element(group.pending_join, member_id)
     key = TimerKey(TimerKind.SESSION, group.group_id, member_id)
-    step.set_timer(key, step.settings.new_member_join_timeout_ms)  # C-TMR-03
+    step.timers.set(key, step.settings.new_member_join_timeout_ms)  # C-TMR-03
     rebalance.prepare_or_complete(step, group)
 
 

@@ -58,7 +58,7 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> ErrorCode:
         error = membership.invalid(group, member_id, entry.group_instance_id)
         if error is not None:
             return error  # C-LEAVE-13
-    step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+    step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
     member = group.members.get(member_id)
     if member is not None:  # C-LEAVE-14; otherwise it is pending (C-LEAVE-12, C-LEAVE-27)
         member = membership.answer_join(step, group, member, _UNKNOWN_JOIN)

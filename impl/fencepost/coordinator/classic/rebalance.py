@@ -59,7 +59,7 @@ def prepare(step: Step, group: GroupDraft) -> None:
         propagate_error(step, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync = frozenset()
     group.assignment_open = False
-    step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
+    step.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
     initial = group.state is EMPTY  # every time, not only the first (C-JOIN-65)
     if initial:
         length = step.settings.group_initial_rebalance_delay_ms
@@ -84,11 +84,11 @@ def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> No
 
 def complete(step: Step, group: GroupDraft) -> None:
     """The join phase is over: whoever did not join is out, the others are the next generation (C-JOIN-44)."""
-    step.cancel_timer(TimerKey(TimerKind.JOIN, group.group_id))
+    step.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
     for member in missing:
         membership.remove(step, group, member.member_id)
-        step.cancel_timer(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
+        step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
     if group.members and not _elect(step, group):
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
@@ -102,7 +102,7 @@ def complete(step: Step, group: GroupDraft) -> None:
         group.protocol_name = None
         group.enter(EMPTY, step.at_ms)
         group.pending_sync = frozenset()
-        step.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04
+        step.log.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04
 
 
 @varies
@@ -120,7 +120,7 @@ def _answer_all(step: Step, group: GroupDraft) -> None:
         group.put(member._replace(join=None, is_new=False))
         access.arm_session(step, group, member)
     group.pending_sync = frozen_set(group.members)
-    step.set_timer(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)  # C-TMR-02
+    step.timers.set(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)  # C-TMR-02
 
 
 def _elect(step: Step, group: GroupDraft) -> bool:
@@ -137,12 +137,12 @@ def _elect(step: Step, group: GroupDraft) -> bool:
 
 
 def _delay(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
-    step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), delay.length, initial=delay)
+    step.timers.set(TimerKey(TimerKind.JOIN, group.group_id), delay.length, initial=delay)
 
 
 def _await_joins(step: Step, group: GroupDraft) -> None:
     """The only deadline of a parked JoinGroup (C-JOIN-68); pending ids cannot hold it up for longer (C-JOIN-66)."""
-    step.set_timer(TimerKey(TimerKind.JOIN, group.group_id), group.rebalance_timeout)
+    step.timers.set(TimerKey(TimerKind.JOIN, group.group_id), group.rebalance_timeout)
 
 
 def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:

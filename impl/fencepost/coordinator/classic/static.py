@@ -92,7 +92,7 @@ def replace(
     membership.update(group, old, request, body)
     if group.state is GroupState.STABLE and protocols.select(step, group) == group.protocol_name:
         assignments = {member.member_id: member.assignment for member in group.members.values()}
-        step.records.append(records.group_record(group, assignments))  # C-STATIC-03, C-STATIC-07, C-STATIC-21
+        step.log.records.append(records.group_record(group, assignments))  # C-STATIC-03, C-STATIC-07, C-STATIC-21
         step.callback = MemberReplaced(
             group.group_id,
             group.incarnation,

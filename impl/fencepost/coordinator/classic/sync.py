@@ -109,7 +109,7 @@ def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
     """The member has synced; with the last one the sync timer has nothing to watch (C-SYNC-16, C-SYNC-18)."""
     group.pending_sync = without_element(group.pending_sync, member_id)
     if not group.pending_sync:
-        step.cancel_timer(TimerKey(TimerKind.SYNC, group.group_id))
+        step.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
 @varies
@@ -125,6 +125,6 @@ def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> N
     if not starts_append(step, group):
         return
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}
-    step.records.append(records.group_record(group, assignments))  # F-ORD-03
+    step.log.records.append(records.group_record(group, assignments))  # F-ORD-03
     step.callback = AssignmentSent(group.group_id, group.incarnation, group.generation, body.member_id, assignments)
     group.assignment_open = True

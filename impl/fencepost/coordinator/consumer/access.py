@@ -14,7 +14,7 @@ from .group import ConsumerGroup
 
 def find(step: Step, group_id: str) -> ConsumerGroup | None:
     """The consumer group of this name."""
-    group = step.groups.get(group_id)
+    group = step.memory.groups.get(group_id)
     return group if isinstance(group, ConsumerGroup) else None
 
 

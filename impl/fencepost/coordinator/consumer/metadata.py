@@ -49,13 +49,13 @@ def _note(step: Step, group_id: str, refresh: Refresh | None) -> None:
     the records of its step are applied, so the group of before has it too."""
     group = access.find(step, group_id)
     if group is not None:
-        step.exchange(group._replace(refresh=refresh))
+        step.memory.exchange(group._replace(refresh=refresh))
 
 
 def changed(step: Step, image: TopicImage) -> None:
     """The cluster has other topics: groups that subscribe to one that came, went or changed look again (M-META-03)."""
     names = changed_names(step.topics, image)
-    for name, group in list(step.groups.items()):
+    for name, group in list(step.memory.groups.items()):
         if not isinstance(group, ConsumerGroup) or group.refresh is None:
             continue
         if not names.isdisjoint(watched(step, group)):

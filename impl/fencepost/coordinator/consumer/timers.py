@@ -50,26 +50,26 @@ class TimerRan(AppendCallback):
 
 def watch_session(step: Step, group_id: str, member_id: str) -> None:
     """The member is fenced unless it is heard of within its session timeout (M-TMR-01, M-HB-09)."""
-    step.set_timer(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
+    step.timers.set(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
 
 
 def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
     """The member is fenced unless it has given up what it must in time (M-TMR-02, M-TMR-05): the timer acts only if the
     member still has this epoch when it fires."""
     key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
-    step.set_timer(key, member.rebalance_timeout, epoch=member.epoch)
+    step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)
 
 
 def unwatch(step: Step, group_id: str, member_id: str) -> None:
     """Nobody waits for anything of the member any more."""
     for kind in KINDS:
-        step.cancel_timer(TimerKey(kind, group_id, member_id))
+        step.timers.cancel(TimerKey(kind, group_id, member_id))
 
 
 def retry(step: Step, key: TimerKey, epoch: int) -> None:
     """What the timer did was not appended, so it fires again a little later (M-TMR-08); it takes the place of one that
     was armed since."""
-    step.set_timer(key, RETRY_MS, epoch=epoch)
+    step.timers.set(key, RETRY_MS, epoch=epoch)
 
 
 def session_timeout(step: Step, group_id: str) -> int:
@@ -113,7 +113,7 @@ def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         watch_rebalance(step, group_id, member)
     else:
-        step.cancel_timer(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
+        step.timers.cancel(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
 
 
 def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
@@ -127,11 +127,11 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
         if now is not None and now.members.get(member_id) == member:
             continue
         session = TimerKey(TimerKind.CONSUMER_SESSION, name, member_id)
-        if step.armed(session) is None:
+        if step.timers.armed(session) is None:
             own = member.classic
-            step.set_timer(session, session_timeout(step, name) if own is None else own.session_timeout_ms)
+            step.timers.set(session, session_timeout(step, name) if own is None else own.session_timeout_ms)
         rebalance = TimerKey(TimerKind.CONSUMER_REBALANCE, name, member_id)
-        armed = step.armed(rebalance)
+        armed = step.timers.armed(rebalance)
         kept = armed is not None and armed.epoch == member.epoch
         if member.epoch != STATIC_LEAVE_EPOCH and not (kept and member.state is MemberState.UNREVOKED_PARTITIONS):
             follow(step, name, member)

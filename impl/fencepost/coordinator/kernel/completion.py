@@ -58,12 +58,12 @@ class AppendCallback(Callback):
 @varies
 def replicated(step: Step, offset: int) -> None:
     """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
-    step.committed = offset
-    step.ends = tuple(end for end in step.ends if end > offset)
-    step.changes = tuple(change for change in step.changes if change.offset > offset)
-    if not step.operations:
+    step.log.committed = offset
+    step.log.ends = tuple(end for end in step.log.ends if end > offset)
+    step.memory.changes = tuple(change for change in step.memory.changes if change.offset > offset)
+    if not step.requests.operations:
         return
-    for number, operation in list(step.operations.items()):
+    for number, operation in list(step.requests.operations.items()):
         if operation.offset > offset:
             break
         callback, request = _callback(operation), operation.request
@@ -76,7 +76,7 @@ def replicated(step: Step, offset: int) -> None:
 
 def timed_out(step: Step, number: int) -> None:
     """The write timeout ran out (G-CFG-25)."""
-    operation = step.operations.get(number)
+    operation = step.requests.operations.get(number)
     if operation is not None:
         give_up_waiting(step, number, operation)
 
@@ -94,14 +94,14 @@ def give_up_waiting(step: Step, number: int, operation: Operation) -> None:
 
 def fail_since(step: Step, base: int, error: ErrorCode) -> None:
     """What was written from ``base`` on is not in the log (F-RT-08)."""
-    for number, operation in list(step.operations.items()):
+    for number, operation in list(step.requests.operations.items()):
         if operation.offset > base:
             fail(step, number, operation, error)
 
 
 def unload(step: Step, error: ErrorCode) -> None:
     """The partition goes, so nobody waits any longer (F-UNLOAD-01)."""
-    for number, operation in list(step.operations.items()):
+    for number, operation in list(step.requests.operations.items()):
         callback = _callback(operation)
         if callback is None:
             fail(step, number, operation, error)
@@ -115,9 +115,9 @@ def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> Non
     if callback is not None:
         callback.failed(step, request, error)
     if request is not None:
-        if not step.operations[number].answered and answers_failure(step, operation):
+        if not step.requests.operations[number].answered and answers_failure(step, operation):
             step.reply(number, refusal(request, operation_error(error)))
-        if step.operations[number].answered:
+        if step.requests.operations[number].answered:
             step.mark_answered(request.id)
     close(step, number)
 
@@ -131,8 +131,8 @@ def answers_failure(step: Step, operation: Operation) -> bool:
 
 def close(step: Step, number: int) -> None:
     """The operation is over."""
-    step.close(number)
-    step.cancel_timer(operations.timer(number))
+    step.requests.close(number)
+    step.timers.cancel(operations.timer(number))
 
 
 def _callback(operation: Operation) -> AppendCallback | None:

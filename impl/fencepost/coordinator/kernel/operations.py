@@ -17,36 +17,36 @@ def done(step: Step, request: Request, *, reply: ResponseBody | None = None, cal
     ``reply`` waits for the request's own records and all before (F-RT-24, F-RT-25). Without it, the group answers: at
     once (F-RT-20, F-RT-22), when the rebalance says so, or by ``callback`` (F-RT-21, F-RT-23).
     """
-    if step.records or step.committed < step.end:
-        answered = reply is None and step.answered(request.id)
-        _wait(step, request.id, Operation(request, step.end, reply, callback, answered))
+    if not step.log.all_replicated:
+        answered = reply is None and step.requests.answered(request.id)
+        _wait(step, request.id, Operation(request, step.log.end, reply, callback, answered))
     elif reply is not None:
         step.reply(request.id, reply)  # F-RT-16
 
 
 def waits(step: Step, request: Request, callback: Callback, reply: ResponseBody | None = None) -> bool:
     """Let the request wait for the log, then its callback runs; False if there is nothing to wait for."""
-    if not step.records and step.committed >= step.end:
+    if step.log.all_replicated:
         return False
-    _wait(step, request.id, Operation(request, step.end, reply, callback, False))
+    _wait(step, request.id, Operation(request, step.log.end, reply, callback, False))
     return True
 
 
 def timer_done(step: Step, callback: Callback | None = None) -> None:
     """Likewise for a timer or task, which is a write operation too (F-RT-17); nobody waits for an answer."""
-    if step.records or step.committed < step.end:
-        _wait(step, -(step.state.handled + 1), Operation(None, step.end, None, callback, True))
+    if not step.log.all_replicated:
+        _wait(step, -(step.state.handled + 1), Operation(None, step.log.end, None, callback, True))
 
 
 def _wait(step: Step, number: int, operation: Operation) -> None:
-    step.open(number, operation)
-    step.set_timer(timer(number), step.settings.offsets_commit_timeout_ms)  # G-CFG-25
+    step.requests.open(number, operation)
+    step.timers.set(timer(number), step.settings.offsets_commit_timeout_ms)  # G-CFG-25
 
 
 def broke(step: Step, request: Request) -> None:
     """The handler failed inside (C-JOIN-38c, C-JOIN-72, F-RT-10): what it had changed stays, its records do not."""
-    step.records.clear()
-    if not step.answered(request.id):
+    step.log.records.clear()
+    if not step.requests.answered(request.id):
         step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
         step.mark_answered(request.id)
 

@@ -19,10 +19,10 @@ Row = TypeVar("Row")
 
 def committed(step: Step) -> Mapping[str, Group]:
     """The groups by their id."""
-    if not step.changes:
-        return step.groups
-    groups = edit(step.groups)
-    for change in reversed(step.changes):
+    if not step.memory.changes:
+        return step.memory.groups
+    groups = edit(step.memory.groups)
+    for change in reversed(step.memory.changes):
         if change.before is None:
             groups.pop(change.group_id, None)
         else:
@@ -32,10 +32,10 @@ def committed(step: Step) -> Mapping[str, Group]:
 
 def committed_group(step: Step, name: str) -> Group | None:
     """One of them, None if there is none of this name."""
-    for change in step.changes:
+    for change in step.memory.changes:
         if change.group_id == name:
             return change.before
-    return step.groups.get(name)
+    return step.memory.groups.get(name)
 
 
 @varies

@@ -39,7 +39,7 @@ class ClassicJoined(AnsweredByOperation):
         """The member has joined: it has its session and sync timers, and is not expected to join any more (X-JOIN-20,
         X-DOWN-24)."""
         name, member_id = self.group_id, self.member_id
-        step.cancel_timer(TimerKey(TimerKind.CONSUMER_JOIN, name, member_id))
+        step.timers.cancel(TimerKey(TimerKind.CONSUMER_JOIN, name, member_id))
         if self.session_timeout is not None and self.sync_timeout is not None:
-            step.set_timer(TimerKey(TimerKind.CONSUMER_SESSION, name, member_id), self.session_timeout)
-            step.set_timer(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), self.sync_timeout)
+            step.timers.set(TimerKey(TimerKind.CONSUMER_SESSION, name, member_id), self.session_timeout)
+            step.timers.set(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), self.sync_timeout)

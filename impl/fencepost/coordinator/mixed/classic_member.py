@@ -61,11 +61,11 @@ def watch_session(step: Step, group_id: str, member: ConsumerMember) -> None:
     """The member has the session timeout of its own JoinGroup to be heard of again (X-TMR-01)."""
     assert member.classic is not None
     key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
-    step.set_timer(key, member.classic.session_timeout_ms)
+    step.timers.set(key, member.classic.session_timeout_ms)
 
 
 def expect_join(step: Step, group_id: str, member: ConsumerMember) -> None:
     """The member has its rebalance timeout to join, from the first time that it was told to (X-TMR-02)."""
     key = TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id)
-    if step.armed(key) is None:
-        step.set_timer(key, member.rebalance_timeout)
+    if step.timers.armed(key) is None:
+        step.timers.set(key, member.rebalance_timeout)

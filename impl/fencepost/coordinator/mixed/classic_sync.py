@@ -32,7 +32,7 @@ class ClassicSynced(AnsweredByOperation):
         body, member = request.body, self.member
         assert isinstance(body, SyncGroupRequest)
         assert member.classic is not None
-        step.cancel_timer(TimerKey(TimerKind.CONSUMER_SYNC, self.group_id, member.member_id))
+        step.timers.cancel(TimerKey(TimerKind.CONSUMER_SYNC, self.group_id, member.member_id))
         classic.watch_session(step, self.group_id, member)
         try:
             assignment = encoded(member.assigned, step.topics, member.classic.supported_protocols[0].metadata)

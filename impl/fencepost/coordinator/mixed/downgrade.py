@@ -192,11 +192,10 @@ def _group(
     """The classic group that these members are, Stable, with its assignments (X-DOWN-03, X-DOWN-04).
 
     ``heirs``: whose place a member takes, by its id. Raises ``Refused``."""
-    step.incarnations += 1
     draft = GroupDraft(
         ClassicGroup(
             group.group_id,
-            step.incarnations,
+            step.memory.new_incarnation(),
             GroupState.STABLE,
             timestamp=step.at_ms,
             generation=generation,
@@ -232,7 +231,7 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list
     """Put the classic group in the place of the consumer group: in the log, in memory, in the timers (X-DOWN-05,
     X-DOWN-06, X-DOWN-30)."""
     assignments = {member.member_id: member.assignment for member in draft.members.values()}
-    step.records += [*written, classic_records.group_record(draft, assignments)]
+    step.log.records += [*written, classic_records.group_record(draft, assignments)]
     access.give_way(step, group.group_id, draft.freeze())
     for member in draft.members.values():
         classic_access.arm_session(step, draft, member)
@@ -243,6 +242,6 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list
 def end_timers(step: Step, group: ConsumerGroup) -> None:
     """The timers of the consumer group, and of a classic group that it once was, are over (X-DOWN-33, C-TMR-12)."""
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
-        step.cancel_timer(TimerKey(kind, group.group_id))
+        step.timers.cancel(TimerKey(kind, group.group_id))
     for member_id in group.members:
         timers.unwatch(step, group.group_id, member_id)

@@ -66,7 +66,7 @@ def converted(step: Step, group: ClassicGroup, written: list[Record]) -> Consume
     in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     said = _records(step, group, members)
-    work = Replay({}, step.quirks, step.incarnations, step.appliers)
+    work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     for record in said:
         work.apply(record)
     written += [classic_records.tombstone(group.group_id), *said]
@@ -77,7 +77,7 @@ def converted(step: Step, group: ClassicGroup, written: list[Record]) -> Consume
 
 def _under_way(step: Step, group_id: str) -> ClassicGroup | None:
     """The classic group that this request is about to replace, if it has members (an empty one just goes, M-VAL-22)."""
-    group = step.groups.get(group_id)
+    group = step.memory.groups.get(group_id)
     return group if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY else None
 
 
@@ -111,7 +111,7 @@ def answer_parked(step: Step, group: ClassicGroup) -> None:
 def watch(step: Step, group: ClassicGroup) -> None:
     """The members have the session timers of a consumer group (X-UP-08)."""
     for member in group.members.values():
-        step.set_timer(
+        step.timers.set(
             TimerKey(TimerKind.CONSUMER_SESSION, group.group_id, member.member_id),
             member.session_timeout,
         )

@@ -38,7 +38,7 @@ def drops_the_group(step: Step, request: Request, body: JoinGroupRequest) -> Non
     """Kafka takes the empty consumer group out of memory and then refuses the member; the log keeps the group, and a
     reload brings it back (C-JOIN-15)."""
     lingering.left(step, body.group_id)
-    step.forget_in_memory(body.group_id)
+    step.memory.forget(body.group_id)
     intended(routing.join_as_member)(step, request, body)
 
 

@@ -20,7 +20,7 @@ def asks_share_groups_first(step: Step, request: Request, body: DeleteGroupsRequ
     """Kafka asks for share groups first, in an operation of its own that waits for the log, and deletes what may be
     deleted *then* (C-ADM-09, F-RT-16)."""
     asked = any(name not in request.denied for name in body.groups_names)
-    if asked and step.committed < step.end:
+    if asked and step.log.committed < step.log.end:
         operations.done(step, request, callback=completion.AppendCallback())
     else:
         intended(admin.delete)(step, request, body)
@@ -31,7 +31,7 @@ def then_deletes(step: Step, offset: int) -> None:
     """The second operation is queued behind all others that the same high watermark has ended (C-ADM-09)."""
     due = [
         (operation.request, operation.request.body)
-        for operation in step.operations.values()
+        for operation in step.requests.operations.values()
         if operation.offset <= offset
         and operation.request is not None
         and isinstance(operation.request.body, DeleteGroupsRequest)
@@ -46,8 +46,10 @@ def then_deletes(step: Step, offset: int) -> None:
 def entries_come_back_twice(step: Step, base: int) -> None:
     """An entry of a map that is exchanged moves into the snapshot of its last moment. When an append fails, it comes
     back, and the snapshot keeps its own (C-ADM-05, F-RT-08)."""
-    lost = [change for change in step.changes if change.offset > base]
-    groups = {change.group_id: step.groups[change.group_id] for change in lost if change.group_id in step.groups}
+    lost = [change for change in step.memory.changes if change.offset > base]
+    groups = {
+        change.group_id: step.memory.groups[change.group_id] for change in lost if change.group_id in step.memory.groups
+    }
     again = _again(step)
     for change in reversed(lost):
         now = groups.pop(change.group_id, None)
@@ -71,7 +73,7 @@ def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row,
 
 def _again(step: Step) -> tuple[tuple[int, Entry], ...]:
     """The entries that came back, and where, as far as the high watermark has not passed that."""
-    return tuple((base, entry) for base, entry in step.remains.relisted if base >= step.committed)
+    return tuple((base, entry) for base, entry in step.remains.relisted if base >= step.log.committed)
 
 
 def _copies(step: Step, entry: Entry, again: tuple[tuple[int, Entry], ...]) -> int:
@@ -87,9 +89,9 @@ def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:
     Whether it was the entry: a group that is converted takes its members along as they are, and one that comes under
     its name later has a map of its own."""
     name, member_id = entry
-    changes = [change for change in step.changes if change.group_id == name]
+    changes = [change for change in step.memory.changes if change.group_id == name]
     for place, change in enumerate(changes):
-        after = changes[place + 1].before if place + 1 < len(changes) else step.groups.get(name)
+        after = changes[place + 1].before if place + 1 < len(changes) else step.memory.groups.get(name)
         if change.before is None:
             continue
         if entry in _exchanged(name, change.before, after):

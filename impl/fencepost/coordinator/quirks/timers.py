@@ -42,7 +42,7 @@ def text_of(work: HasQuirks, key: TimerKey) -> timer_table.Slot:
 @quirk("fault_timer_keys_collide", of=lifecycle.to_watch)
 def in_table_order(step: Step) -> Iterable[str]:
     """Where timers of two groups may have one text, the order in which they are set shows (C-TMR-11)."""
-    names = list(step.groups)
+    names = list(step.memory.groups)
     return step.choices.table("", names) if may_meet(names) else names
 
 

@@ -32,7 +32,7 @@ def left(step: Step, group_id: str) -> None:
     """The consumer group of this name is about to go, and no record is applied that says so."""
     if not step.state.profile.fault_downgrade_leaves_topics:
         return
-    topics = _topics(step.groups.get(group_id))
+    topics = _topics(step.memory.groups.get(group_id))
     _set_lingering(step, group_id, step.remains.lingering.get(group_id, frozenset()) | topics)
 
 
@@ -41,7 +41,7 @@ def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
     """A topic lingers until members of the next group of this name subscribe to it and give it up, or have it when that
     group goes (X-DOWN-30)."""
     names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.remains.lingering]
-    before = {name: _topics(step.groups.get(name)) for name in names}
+    before = {name: _topics(step.memory.groups.get(name)) for name in names}
     intended(access.write)(step, records)
     for name in names:
         told = subscription.told_topics(record for record in records if record.key.group == name)

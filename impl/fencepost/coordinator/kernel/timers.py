@@ -1,0 +1,67 @@
+"""The timers while a step sets and cancels them."""
+
+from __future__ import annotations
+
+from fencepost.protocol.events import CancelTimer, SetTimer, TimerCommand, TimerKey
+from fencepost.quirks import Quirks
+
+from .persistent import changed
+from .state import CoordinatorState
+from .timer_table import NO_TIMERS, Armed, InitialDelay, Slot, TimerTable, slot_of
+
+
+class Timers:
+    """``commands``: what the driver is told, in order."""
+
+    __slots__ = ("_at_ms", "_before", "_changes", "commands", "quirks")
+
+    def __init__(self, state: CoordinatorState, at_ms: int) -> None:
+        self._before = state.timers
+        self._changes: dict[Slot, Armed | None] = {}
+        self._at_ms = at_ms
+        self.commands: list[TimerCommand] = []
+        self.quirks: Quirks | None = state.quirks
+
+    def armed(self, key: TimerKey) -> Armed | None:
+        """The timer of this key, None if it is not set."""
+        found = self._in_slot(slot_of(self, key))
+        return found if found is not None and found.key == key else None
+
+    def set(self, key: TimerKey, delay_ms: int, *, initial: InitialDelay | None = None, epoch: int = 0) -> None:
+        """Sets the timer of this key, or sets it anew (C-TMR-11). ``initial`` and ``epoch`` as in ``Armed``."""
+        slot = slot_of(self, key)
+        if type(slot) is str:
+            other = self._in_slot(slot)
+            if other is not None and other.key != key:
+                self.commands.append(CancelTimer(other.key))
+        self._changes[slot] = Armed(key, self._at_ms + delay_ms, initial, epoch)
+        self.commands.append(SetTimer(key, delay_ms))
+
+    def cancel(self, key: TimerKey) -> None:
+        """The timer that has the slot of this key goes; nothing happens if there is none."""
+        slot = slot_of(self, key)
+        found = self._in_slot(slot)
+        if found is not None:
+            self._changes[slot] = None
+            self.commands.append(CancelTimer(found.key))
+
+    def fires(self, key: TimerKey) -> Armed:
+        """The timer of this key, which is set no more from now on."""
+        slot = slot_of(self, key)
+        self._changes[slot] = None
+        return self._before[slot]
+
+    def forget(self) -> None:
+        """None is set any more; whether the driver is told is the caller's matter."""
+        self._before = NO_TIMERS
+        self._changes.clear()
+
+    def table(self) -> TimerTable:
+        """The timers that are set once the step is over."""
+        return changed(self._before, self._changes) if self._changes else self._before
+
+    def _in_slot(self, slot: Slot) -> Armed | None:
+        if slot in self._changes:
+            return self._changes[slot]
+        found: Armed | None = self._before.get(slot)
+        return found
