@@ -3,17 +3,16 @@ the order in which it is asked. Run by ``test_hash_seeds`` in processes that has
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fencepost.coordinator import initial_state, step
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3
+from fencepost_conformance.generate.digests import digest
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol
@@ -34,26 +33,6 @@ PLANS: Mapping[str, Callable[[int, Profile], Plan]] = {
     "consumer": draw_consumer_plan,
     "mixed": draw_mixed_plan,
 }
-
-
-def plain(value: Any) -> Any:
-    """The value without the order of its sets and mappings, which nobody sees; that of its tuples stays."""
-    if isinstance(value, frozenset | set):
-        return sorted(map(repr, map(plain, value)))
-    if isinstance(value, Mapping):
-        return sorted((repr(plain(key)), repr(plain(each))) for key, each in value.items())
-    if isinstance(value, tuple | list):
-        return [plain(each) for each in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, *(plain(getattr(value, field.name)) for field in fields(value))]
-    return value if isinstance(value, str | int | bytes | None) else str(value)
-
-
-def digest(things: Iterable[object]) -> str:
-    total = hashlib.blake2b(digest_size=12)
-    for thing in things:
-        total.update(repr(plain(thing)).encode())
-    return total.hexdigest()
 
 
 def core(trace: Generated) -> Iterable[object]:

@@ -276,6 +276,18 @@ class MixedCoordinator(ConsumerCoordinator):
         self.ask(LeaveGroupRequest("g", (LeaveGroupMember(member_id, group_instance_id=instance_id),)), 5)
 
 
+def test_who_converts_its_group_may_name_another_instance():
+    """Found at random: the check of conversions took the caller for one of those who are to stay as they were."""
+    machine = MixedCoordinator()
+    machine.load(prompt=False)
+    machine.joins(assignor=None, instance_id="i", member_id="k1", names=("t",), regex=None)
+    machine.rejoins_as_classic(names=("t",), owns="nothing", tells="present", who=0)
+    machine.joins(assignor=None, instance_id="j", member_id="k1", names=("t",), regex=None)
+    (member,) = machine.core.consumer_groups["g"].members
+    assert (member.member_id, member.instance_id) == ("k1", "j")
+    machine.teardown()
+
+
 ConsumerCoordinator.TestCase.settings = chosen(250, 40)
 TestConsumerCoordinator = ConsumerCoordinator.TestCase
 MixedCoordinator.TestCase.settings = chosen(300, 40)

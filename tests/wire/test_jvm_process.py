@@ -151,10 +151,11 @@ def test_the_jvm_dies_with_its_parent() -> None:
     code = (
         "import os, signal\n"
         "from fencepost.protocol.events import Load\n"
-        "from fencepost.protocol.settings import KAFKA_4_3, Settings\n"
+        "from fencepost.protocol.profiles import KAFKA_4_3\n"
+        "from fencepost.protocol.settings import Settings\n"
         "from fencepost_conformance.targets.kafka_jvm import KafkaJvm\n"
         f"kafka = KafkaJvm('{RELEASE}')\n"
-        "kafka.run(Settings(), KAFKA_4_3, [Load(0, 1, ())])\n"
+        "kafka.run(Settings(), KAFKA_4_3, [Load(0, leader_epoch=1, records=())])\n"
         "print(kafka.pid, flush=True)\n"
         # a child that keeps the pipes open must not keep the JVM alive
         "if os.fork() == 0:\n"

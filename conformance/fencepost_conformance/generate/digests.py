@@ -2,7 +2,7 @@
 
 ``python -m fencepost_conformance.generate.digests FIRST COUNT`` prints a line for each profile and kind of groups;
 with ``--seeds`` one for each seed too, so that ``diff`` of two outputs names the traces to look at with ``fencepost
-replay``. Sets are told in the order of their hashes, so compare what ran under the same ``PYTHONHASHSEED``.
+replay``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import argparse
 import gc
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from fencepost.protocol.profiles import PROFILES
 
@@ -33,14 +34,31 @@ class Lot:
     seeds: range
 
 
+def plain(value: Any) -> Any:
+    """The value without the order of its sets and mappings, which nobody sees; that of its tuples stays."""
+    if isinstance(value, frozenset | set):
+        return sorted(map(repr, map(plain, value)))
+    if isinstance(value, Mapping):
+        return sorted((repr(plain(key)), repr(plain(each))) for key, each in value.items())
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value).__name__, *(plain(getattr(value, field.name)) for field in fields(value))]
+    return value if isinstance(value, str | int | bytes | None) else str(value)
+
+
+def digest(things: Iterable[object]) -> str:
+    """Of all that these things hold."""
+    total = hashlib.blake2b(digest_size=12)
+    for thing in things:
+        total.update(repr(plain(thing)).encode())
+    return total.hexdigest()
+
+
 def digest_of(seed: int, profile: str, protocol: GroupProtocol) -> str:
     """Of the events of a trace, what the core did with each, and what it failed with."""
     trace = generate(seed, PROFILES[profile], STEPS, protocol)
-    total = hashlib.blake2b(digest_size=8)
-    for step in zip(trace.events, trace.observations, strict=False):
-        total.update(repr(step).encode())
-    total.update(repr(trace.failure).encode())
-    return total.hexdigest()
+    return digest((trace.events, trace.observations, trace.failure))
 
 
 def of_lot(lot: Lot) -> list[str]:

@@ -200,9 +200,10 @@ def hard(group: ConsumerGroupView) -> ConsumerGroupView:
 
 
 def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:
-    """INV-CONV-01: who was in the group is in it under the same ids, but for the one in whose place the caller came.
-    Who is still of the classic protocol has what it was assigned, and of what it claims all that no other was assigned
-    and no other claims (X-UP-05 mended); ``names`` are the topics there are."""
+    """INV-CONV-01: who was in the group is in it under the same ids, but for the one in whose place the caller came
+    and for the caller, whose heartbeat may name another instance id (M-STATIC-13). Who still speaks the classic one
+    has what it was assigned, and of what it claims all that no other was assigned and no other claims (X-UP-05 mended);
+    ``names`` are the topics there are."""
     name, generation = after.group_id, before.generation_id
     demand(
         after.group_epoch in (generation, generation + 1),
@@ -218,7 +219,7 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
         heir = member.group_instance_id is not None and member.group_instance_id in instances
         demand(same is not None or heir, "INV-CONV-01", f"{name}: {member.member_id} was lost on the way")
         demand(
-            same is None or same.instance_id == member.group_instance_id,
+            same is None or same.classic is None or same.instance_id == member.group_instance_id,
             "INV-CONV-01",
             f"{name}: {member.member_id} is instance {same and same.instance_id}, not {member.group_instance_id}",
         )

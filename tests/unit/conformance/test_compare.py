@@ -177,6 +177,6 @@ def test_a_target_that_stops_in_the_middle_has_not_agreed(monkeypatch: pytest.Mo
             return [Core().run(settings, KAFKA_4_3, events)[:30] for settings, events in traces]
 
     checker = Checker(Job("core", KAFKA_4_3.name, 50, False))
-    monkeypatch.setattr(checker, "_kafka", Stops())
+    monkeypatch.setattr(checker, "kafka", Stops())
     (row,) = checker.check(range(3, 4))
     assert (row.verdict, row.event, row.right) == ("differed", 30, "ends")
