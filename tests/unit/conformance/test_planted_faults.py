@@ -38,7 +38,7 @@ def wrap(monkeypatch: pytest.MonkeyPatch, request: type, change: Callable[..., o
 
 
 def accept_the_generation_before(handler, step, request, body):  # type: ignore[no-untyped-def]
-    group = step.groups.get(body.group_id)
+    group = step.memory.groups.get(body.group_id)
     if group is not None and body.generation_id == group.generation - 1 > 0:
         body = replace(body, generation_id=group.generation)
     handler(step, request, body)
