@@ -9,7 +9,6 @@ from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
 )
 from fencepost.protocol.consumer_view import ConsumerGroupState, ConsumerGroupView, MemberState
@@ -18,6 +17,7 @@ from fencepost.protocol.records import RecordKey
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
+from ..answers import errors_of
 from ..targets.base import Observation
 from .catalogue import FEATURES, PLACE
 from .consumer_situation import ConsumerSituation
@@ -243,15 +243,3 @@ def consumer_transitions(before: ConsumerGroupView | None, after: ConsumerGroupV
         was = were.get(row.member_id, row.state)
         if was is not row.state:
             yield f"member-transition {was.name} → {row.state.name}"
-
-
-def errors_of(body: m.ResponseBody) -> Iterator[ErrorCode]:
-    """Every error code in an answer."""
-    if isinstance(body, m.DescribeGroupsResponse | ConsumerGroupDescribeResponse):
-        yield from (group.error_code for group in body.groups)
-    elif isinstance(body, m.DeleteGroupsResponse):
-        yield from (row.error_code for row in body.results)
-    else:
-        yield body.error_code
-        if isinstance(body, m.LeaveGroupResponse):
-            yield from (row.error_code for row in body.members)

@@ -24,10 +24,10 @@ from fencepost.protocol import messages as m
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.view import GroupView
 
+from ..answers import errors_of
 from ..checker.check import check_trace
 from ..console import CannotRun
 from ..coverage.catalogue import PLACE, bitmap
-from ..coverage.features import errors_of
 from ..coverage.wire import visible
 from ..generate import hostile
 from ..generate.clients import Client

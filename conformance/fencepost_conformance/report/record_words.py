@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.protocol import consumer_records as cr
 from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
 
 from .names import Names, assignment_words
@@ -18,6 +19,8 @@ KINDS: dict[type, str] = {
     cr.ConsumerGroupTargetAssignmentMemberKey: "Target",
     cr.ConsumerGroupCurrentMemberAssignmentKey: "Current",
     cr.ConsumerGroupRegularExpressionKey: "Regex",
+    OffsetCommitKey: "Offset",
+    ControlKey: "TransactionEnd",
 }
 
 
@@ -42,7 +45,13 @@ def record_words(record: Record, names: Names) -> str:
 
 
 def _value(record: Record, names: Names) -> str:
-    value = record.value
+    value, key = record.value, record.key
+    if isinstance(value, OffsetCommitValue) and isinstance(key, OffsetCommitKey):
+        within = f", in the transaction of producer {record.producer.producer_id}" if record.producer else ""
+        return f"{key.topic}-{key.partition} at {value.offset}{within}"
+    if isinstance(value, ControlValue) and isinstance(key, ControlKey):
+        whose = f" of producer {record.producer.producer_id}" if record.producer else ""
+        return f"{'commit' if key.committed else 'abort'}{whose}"
     if isinstance(value, GroupMetadataValue):
         rows = ", ".join(f"{row.member_id}={assignment_words(row.assignment)}" for row in value.members)
         return f"generation {value.generation} protocol {value.protocol} leader {value.leader} [{rows}]"

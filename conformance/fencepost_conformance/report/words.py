@@ -13,6 +13,7 @@ from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 
+from ..answers import errors_of
 from ..counting import counted
 from .consumer_words import answer_brief as consumer_answer_brief
 from .consumer_words import answer_words as consumer_answer_words
@@ -123,15 +124,7 @@ def _config(config: ev.GroupConfig | None) -> str:
 
 def errors_in(body: m.ResponseBody) -> list[ErrorCode]:
     """The errors that an answer tells, without NONE."""
-    if isinstance(body, m.DescribeGroupsResponse | cm.ConsumerGroupDescribeResponse):
-        found = [row.error_code for row in body.groups]
-    elif isinstance(body, m.DeleteGroupsResponse):
-        found = [row.error_code for row in body.results]
-    elif isinstance(body, m.LeaveGroupResponse):
-        found = [body.error_code, *(row.error_code for row in body.members)]
-    else:
-        found = [body.error_code]
-    return [error for error in found if error is not ErrorCode.NONE]
+    return [error for error in errors_of(body) if error is not ErrorCode.NONE]
 
 
 def answer_words(body: m.ResponseBody, names: Names) -> str:
@@ -165,7 +158,7 @@ def answer_words(body: m.ResponseBody, names: Names) -> str:
         return "; ".join(f"{row.error_code.name} {row.group_id}" for row in body.results)
     if isinstance(body, cm.ConsumerGroupHeartbeatResponse):
         return consumer_answer_words(body, names)
-    return body.error_code.name
+    return ", ".join(dict.fromkeys(error.name for error in errors_of(body)))
 
 
 def answer_brief(body: m.ResponseBody, names: Names) -> str:

@@ -25,7 +25,7 @@ _DEFAULTS = Settings()
 _SETTINGS_TYPE = TypeAdapter(Settings)
 
 #: lists that are sets: written sorted, so that a trace has one text
-_SETS = frozenset({"denied", "denied_topics", "pending_join", "pending_sync"})
+_SETS = frozenset({"denied", "denied_topics", "denied_transactional_ids", "pending_join", "pending_sync"})
 _LISTS_OF_SETS = frozenset({"racks"})
 
 _PLAIN: tuple[tuple[type, type[ln.Line]], ...] = (

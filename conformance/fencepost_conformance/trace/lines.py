@@ -158,6 +158,7 @@ class _RequestLine(Line):
     client_host: str
     denied: frozenset[str] = frozenset()
     denied_topics: frozenset[str] = frozenset()
+    denied_transactional_ids: frozenset[str] = frozenset()
 
 
 class _ReplyPart(Line):

@@ -1,4 +1,5 @@
-"""Records in a trace: ``{"type", "key", "value"}``, where ``type`` names Kafka's record type.
+"""Records in a trace: ``{"type", "key", "value"}``, where ``type`` names Kafka's record type; those of a transaction
+have ``producer`` besides. What ends a transaction is of type ``Control``.
 
 Keys of several types have the same fields, so the type must be told. A record without one is of type ``GroupMetadata``,
 as all were before there were others; it is still written without.
@@ -19,7 +20,8 @@ from pydantic import (
     create_model,
 )
 
-from fencepost.protocol import consumer_records, records
+from fencepost.protocol import consumer_records, offset_records, records
+from fencepost.protocol.offset_records import Producer
 from fencepost.protocol.records import Record
 
 _OLDEST = "GroupMetadata"
@@ -42,6 +44,7 @@ KINDS: dict[str, tuple[type, type]] = {
                 "ConsumerGroupRegularExpression",
             ),
         ),
+        (offset_records, ("OffsetCommit", "Control")),
     )
     for name in names
 }
@@ -59,6 +62,7 @@ def _form(name: str) -> Any:
     key, value = KINDS[name]
     kind: Any = (Literal[name], name) if name == _OLDEST else (Literal[name], ...)
     own: dict[str, Any] = {"type": kind, "key": (key, ...), "value": (value | None, ...)}
+    own["producer"] = (Producer | None, None)
     return create_model(f"{name}Record", __base__=_Form, **own)
 
 
@@ -75,14 +79,17 @@ def _tag(told: Any) -> str | None:
 
 
 def _record(held: Any) -> Record:
-    return held if isinstance(held, Record) else Record(held.key, held.value)
+    return held if isinstance(held, Record) else Record(held.key, held.value, held.producer)
 
 
 def _told(record: Record) -> dict[str, Any]:
     name = _NAME_OF_KEY[type(record.key)]
-    dumped: dict[str, Any] = _FORMS[name](type=name, key=record.key, value=record.value).model_dump(mode="json")
+    form = _FORMS[name](type=name, key=record.key, value=record.value, producer=record.producer)
+    dumped: dict[str, Any] = form.model_dump(mode="json")
     if name == _OLDEST:
         del dumped["type"]
+    if record.producer is None:
+        del dumped["producer"]
     return dumped
 
 

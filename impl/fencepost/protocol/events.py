@@ -38,6 +38,7 @@ class TimerKind(Enum):
     CONSUMER_REBALANCE = "consumer-rebalance"  #: time to give up what is to be revoked (M-TMR-02)
     CONSUMER_JOIN = "consumer-join"  #: time for a classic member of a consumer group to rejoin (X-TMR-02)
     CONSUMER_SYNC = "consumer-sync"  #: time for it to send SyncGroup after its join (X-TMR-03)
+    EXPIRY = "expiry"  #: next look for offsets that are too old, of the whole coordinator (O-EXP-26); it has no group
     OPERATION = "operation"  #: write operation not yet replicated (G-CFG-25, F-RT-09); ``member_id`` is unused
 
     __hash__ = object.__hash__  # a member is equal to itself only; keys of timers are looked up very often
@@ -67,7 +68,8 @@ class Request:
     ``denied`` holds the group ids for which the host's authorizer refuses the right that the API needs (C-JOIN-02,
     C-SYNC-02, C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09). ``client_host`` is the text of the socket's address, with a
     slash before it in Kafka (G-WIRE-29). ``denied_topics`` are the names of the topics that the caller may not describe
-    (M-VAL-02, M-DESC-01, M-RX-06).
+    (M-VAL-02, M-DESC-01, M-RX-06), read or, with OffsetFetch, describe (O-COMMIT-02, O-FETCH-01).
+    ``denied_transactional_ids`` are the transactional ids that the caller may not write (O-TXN-01).
     """
 
     at_ms: int
@@ -79,6 +81,7 @@ class Request:
     body: RequestBody
     denied: frozenset[str] = frozenset()
     denied_topics: frozenset[str] = frozenset()
+    denied_transactional_ids: frozenset[str] = frozenset()
 
 
 @quick

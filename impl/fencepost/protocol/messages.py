@@ -1,5 +1,5 @@
 """Requests and responses of the group APIs, in Kafka's field names (snake case); those of KIP-848 are in
-``consumer_messages``.
+``consumer_messages``, those of offsets in ``offset_messages``.
 
 These are the *contents* of the messages, free of wire encoding. Fields that an API version does not carry hold the
 default that Kafka's generated classes give them (G-WIRE-01…04, 12…14). Times are milliseconds. Byte strings are opaque
@@ -19,6 +19,18 @@ from .consumer_messages import (
 )
 from .errors import ErrorCode
 from .frozen import quick
+from .offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkerRequest,
+    WriteTxnMarkerResponse,
+)
 
 
 @quick
@@ -284,6 +296,11 @@ RequestBody: TypeAlias = (
     | DeleteGroupsRequest
     | ConsumerGroupHeartbeatRequest
     | ConsumerGroupDescribeRequest
+    | OffsetCommitRequest
+    | OffsetFetchRequest
+    | OffsetDeleteRequest
+    | TxnOffsetCommitRequest
+    | WriteTxnMarkerRequest
 )
 ResponseBody: TypeAlias = (
     JoinGroupResponse
@@ -295,6 +312,11 @@ ResponseBody: TypeAlias = (
     | DeleteGroupsResponse
     | ConsumerGroupHeartbeatResponse
     | ConsumerGroupDescribeResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
+    | OffsetDeleteResponse
+    | TxnOffsetCommitResponse
+    | WriteTxnMarkerResponse
 )
 
 #: Versions that the coordinator accepts, first and last (G-WIRE-01…04, 10…14).
@@ -308,4 +330,9 @@ VERSIONS: dict[type, tuple[int, int]] = {
     DeleteGroupsRequest: (0, 2),
     ConsumerGroupHeartbeatRequest: (0, 1),
     ConsumerGroupDescribeRequest: (0, 1),
+    OffsetCommitRequest: (2, 10),
+    OffsetFetchRequest: (1, 10),
+    OffsetDeleteRequest: (0, 0),
+    TxnOffsetCommitRequest: (0, 6),
+    WriteTxnMarkerRequest: (1, 2),
 }

@@ -1,6 +1,7 @@
 """Log records of groups: a key, and a value or None (a tombstone). F-REC-02, F-REC-12, F-REC-20.
 
-Those of consumer groups are in ``consumer_records``. Every key has the group's id in ``group``.
+Those of consumer groups are in ``consumer_records``, those of offsets in ``offset_records``. Every key has the
+group's id in ``group``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from .frozen import quick
+from .offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
 
 
 @quick
@@ -74,6 +76,8 @@ RecordKey: TypeAlias = (
     | ConsumerGroupTargetAssignmentMemberKey
     | ConsumerGroupCurrentMemberAssignmentKey
     | ConsumerGroupRegularExpressionKey
+    | OffsetCommitKey
+    | ControlKey
 )
 RecordValue: TypeAlias = (
     GroupMetadataValue
@@ -84,16 +88,20 @@ RecordValue: TypeAlias = (
     | ConsumerGroupTargetAssignmentMemberValue
     | ConsumerGroupCurrentMemberAssignmentValue
     | ConsumerGroupRegularExpressionValue
+    | OffsetCommitValue
+    | ControlValue
 )
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``value is None`` is a tombstone (G-VOC-18); otherwise it is of the type that belongs to the key's."""
+    """``value is None`` is a tombstone (G-VOC-18); otherwise it is of the type that belongs to the key's.
+    ``producer`` is who wrote it within a transaction, as only offsets and what ends a transaction are (O-TXN-07)."""
 
     key: RecordKey
     value: RecordValue | None
+    producer: Producer | None = None
 
     @property
     def group_metadata(self) -> GroupMetadataValue | None:

@@ -49,6 +49,9 @@ class Settings:
     group_initial_rebalance_delay_ms: int = 3_000  # G-CFG-03
     group_max_size: int = 2_147_483_647  # G-CFG-04
     offsets_commit_timeout_ms: int = 5_000  # G-CFG-25: the timeout of every write operation
+    offset_metadata_max_bytes: int = 4_096  # G-CFG-20: in UTF-16 units; negative: every text is too long
+    offsets_retention_ms: int = 604_800_000  # G-CFG-21; in minutes in Kafka
+    offsets_retention_check_interval_ms: int = 600_000  # G-CFG-22
     new_member_join_timeout_ms: int = 300_000  # G-CFG-26, a constant in Kafka
     consumer_protocol_enabled: bool = True  # G-CFG-29
     group_consumer_session_timeout_ms: int = 45_000  # G-CFG-10
@@ -103,11 +106,13 @@ _ORDERED: Final = (
     ),
 )
 _NONE_AT_ALL: Final = ("group_min_session_timeout_ms", "group_max_session_timeout_ms")
-#: The least value of each number: of sizes and timeouts 1, of what may be none 0.
+_MAY_BE_NEGATIVE: Final = "offset_metadata_max_bytes"  # G-CFG-36
+#: The least value of each number: of sizes, timeouts and retention 1, of what may be none 0.
 _LEAST: Final = {
     field.name: int(
-        field.name not in _NONE_AT_ALL and any(word in field.name for word in ("size", "timeout", "heartbeat"))
+        field.name not in _NONE_AT_ALL
+        and any(word in field.name for word in ("size", "timeout", "heartbeat", "retention"))
     )
     for field in fields(Settings)
-    if field.type == "int"
+    if field.type == "int" and field.name != _MAY_BE_NEGATIVE
 }

@@ -19,6 +19,12 @@ _LEAST, _MOST = -(2**31), 2**31 - 1
 _WIDE: Final = frozenset({"at_ms", "id", "operation", "offset", "version", "timestamp", "metadata_hash"}) | {
     "assignment_timestamp",
     "current_state_timestamp",
+    "commit_timestamp",
+    "expire_timestamp",
+    "committed_offset",
+    "producer_id",
+    "retention_time_ms",
+    "record_offset",
 }
 _UUID_BYTES: Final = 16
 

@@ -20,6 +20,7 @@ from fencepost.protocol.consumer_view import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol
+from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import MigrationPolicy, Settings
@@ -55,17 +56,30 @@ VALUES = {
         3, previous_member_epoch=-1, state=1, assigned_partitions=ASSIGNED, partitions_pending_revocation=()
     ),
     "ConsumerGroupRegularExpression": r.ConsumerGroupRegularExpressionValue(("t",), version=9, timestamp=11),
+    "OffsetCommit": OffsetCommitValue(2**40, metadata="π", commit_timestamp=7, topic_id=TOPIC),
+    "Control": ControlValue(3),
 }
 
 
 def keyed(name: str) -> object:
     key: type = KINDS[name][0]
+    if key is OffsetCommitKey:
+        return key("g", "t", 3)
+    if key is ControlKey:
+        return key(True)
     return key("g") if len(key.__slots__) == 1 else key("g", "m")  # type: ignore[attr-defined]
 
 
-RECORDS = tuple(Record(keyed(name), value) for name, value in VALUES.items()) + tuple(  # type: ignore[arg-type]
-    Record(keyed(name), None)  # type: ignore[arg-type]
-    for name in KINDS
+RECORDS = (
+    (
+        Record(OffsetCommitKey("g", "t", 3), OffsetCommitValue(5, commit_timestamp=7), Producer(2**40, 1)),
+        Record(ControlKey(False), ControlValue(-1), Producer(2**40, 1)),
+    )
+    + tuple(Record(keyed(name), value) for name, value in VALUES.items())
+    + tuple(  # type: ignore[arg-type]
+        Record(keyed(name), None)  # type: ignore[arg-type]
+        for name in KINDS
+    )
 )
 MEMBER = ConsumerMemberView(
     "m",

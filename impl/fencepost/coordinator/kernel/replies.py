@@ -34,6 +34,8 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
+from .offset_replies import offset_refusal
+
 #: What a ConsumerGroupHeartbeat was refused for by the group itself; other errors say it all.
 _WHY = {
     ErrorCode.INVALID_REQUEST: "A field of the request is missing or blank, or does not go with its epoch.",
@@ -92,6 +94,8 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
                     *(_undescribed(error, name) for name in rest),
                 )
             )
+        case body:
+            return offset_refusal(body, request.version, error)
 
 
 def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
