@@ -70,16 +70,14 @@ def keyed(name: str) -> object:
     return key("g") if len(key.__slots__) == 1 else key("g", "m")  # type: ignore[attr-defined]
 
 
+OFFSETS = (
+    Record(OffsetCommitKey("g", "t", 3), OffsetCommitValue(5, commit_timestamp=7), Producer(2**40, 1)),
+    Record(ControlKey(False), ControlValue(-1), Producer(2**40, 1)),
+)
 RECORDS = (
-    (
-        Record(OffsetCommitKey("g", "t", 3), OffsetCommitValue(5, commit_timestamp=7), Producer(2**40, 1)),
-        Record(ControlKey(False), ControlValue(-1), Producer(2**40, 1)),
-    )
-    + tuple(Record(keyed(name), value) for name, value in VALUES.items())
-    + tuple(  # type: ignore[arg-type]
-        Record(keyed(name), None)  # type: ignore[arg-type]
-        for name in KINDS
-    )
+    *OFFSETS,
+    *(Record(keyed(name), value) for name, value in VALUES.items()),  # type: ignore[arg-type]
+    *(Record(keyed(name), None) for name in KINDS),  # type: ignore[arg-type]
 )
 MEMBER = ConsumerMemberView(
     "m",
