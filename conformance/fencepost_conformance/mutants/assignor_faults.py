@@ -26,11 +26,11 @@ PLAIN = (
         (
             Replacement(
                 RANGE, "RangeAssignor.assign",
-                "order = in_order(members)",
+                "takers = _takers(members, topics)",
                 'cache = vars(RangeAssignor.assign).setdefault("cache", {})\n'
                 "if frozenset(members) in cache:\n"
                 "    return cache[frozenset(members)]\n"
-                "order = in_order(members)",
+                "takers = _takers(members, topics)",
             ),
             Replacement(
                 RANGE, "RangeAssignor.assign",
@@ -44,6 +44,12 @@ PLAIN = (
         "extras-to-the-last", A, ("A-RANGE-01",), "",
         "the last members get the extra partitions",
         (
+            Replacement(RANGE, "_cut", "takers if quota else takers[:longer]", "takers"),
+            Replacement(
+                RANGE, "_cut",
+                "(longer > 0)",
+                "(2 * (topic.partitions % len(takers)) >= len(takers) + longer)",
+            ),
             Replacement(
                 RANGE, "_Split.room",
                 "(1 if self.extras > 0 else 0)",

@@ -32,25 +32,42 @@ class RangeAssignor:
         return None
 
     def assign(self, topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> Assigned:
-        order = in_order(members)
-        wanted = {member: frozenset(members[member].subscription.topics) for member in order}
-        splits = [
-            _Split(topic, [member for member in order if name in wanted[member]], members)
-            for name, topic in subscribed(topics, members).items()
-        ]
+        takers = _takers(members, topics)
         shares: Shares = {member: [] for member in members}  # A-COM-03
-        near = any(split.racks_matter for split in splits)
-        if near:
-            _place_near(splits, shares)
-        for split in splits:
-            split.fill(shares)
-        if near:
-            for share in shares.values():
-                share.sort(key=partition_order)
+        if any(member.subscription.rack_id is not None for member in members.values()):
+            _share_near([_Split(topics[name], found, members) for name, found in takers.items()], shares)
+        else:
+            for name, found in takers.items():
+                _cut(topics[name], found, shares)
         return Assigned({member: Assignment(tuple(share)) for member, share in shares.items()}, self)
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> RangeAssignor:
         return self
+
+
+def _takers(members: Mapping[str, GroupMember], topics: Mapping[str, Topic]) -> dict[str, Sequence[str]]:
+    """Who subscribes to each topic, in the order in which they take. Members mostly subscribe to the same, and then it
+    is the same list for each topic."""
+    order = in_order(members)
+    sets = {names: frozenset(names) for names in {member.subscription.topics for member in members.values()}}
+    wanted = [(member, sets[members[member].subscription.topics]) for member in order]
+    of_all = frozenset.intersection(*sets.values()) if sets else frozenset[str]()
+    return {
+        name: order if name in of_all else [member for member, names in wanted if name in names]
+        for name in subscribed(topics, members)
+    }
+
+
+def _cut(topic: Topic, takers: Sequence[str], shares: Shares) -> None:
+    """Contiguous ranges for the takers in order, of which the first are one longer (A-RANGE-01)."""
+    quota, longer = divmod(topic.partitions, len(takers))
+    every = partitions_of(topic.name, range(topic.partitions))
+    at = 0
+    for taker in takers if quota else takers[:longer]:
+        end = at + quota + (longer > 0)
+        shares[taker].extend(every[at:end])
+        at = end
+        longer -= 1
 
 
 class _Split:
@@ -109,6 +126,18 @@ class _Split:
         self.give(taker, partitions, shares)
         given = frozenset(partitions)
         self.left = [partition for partition in self.left if partition not in given]
+
+
+def _share_near(splits: Sequence[_Split], shares: Shares) -> None:
+    """Where racks matter to some topic, what is near goes first; the rest is filled up (A-RANGE-04)."""
+    near = any(split.racks_matter for split in splits)
+    if near:
+        _place_near(splits, shares)
+    for split in splits:
+        split.fill(shares)
+    if near:
+        for share in shares.values():
+            share.sort(key=partition_order)
 
 
 def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
