@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain
 
 from fencepost.protocol.consumer_view import SubscriptionType
 
@@ -64,9 +63,9 @@ def _alike(spec: GroupSpec) -> Target:
 def _owned(spec: GroupSpec) -> dict[bytes, list[tuple[int, ...]]]:
     """What the previous targets have of each topic, part by part, and what is withheld (A-UHOM-08)."""
     owned: defaultdict[bytes, list[tuple[int, ...]]] = defaultdict(list)
-    targets = [spec.withheld, *(member.assigned for member in spec.members.values())]
-    for topic_id, numbers in chain.from_iterable(share.items() for share in targets):
-        owned[topic_id].append(numbers)
+    for share in (spec.withheld, *[member.assigned for member in spec.members.values()]):
+        for topic_id, numbers in share.items():
+            owned[topic_id].append(numbers)
     return owned
 
 
@@ -116,6 +115,9 @@ def _fill(shares: dict[str, Share], rooms: list[tuple[str, int]], pool: list[Par
             taken = numbers[at : at + needed]
             at += len(taken)
             needed -= len(taken)
-            share[topic_id] = tuple(sorted((*share.get(topic_id, ()), *taken)))
+            held = share.get(topic_id)
+            if held:
+                taken = (*held, *taken)
+            share[topic_id] = tuple(sorted(taken) if len(taken) > 1 else taken)
     if at < len(part[1]) or next(parts, None) is not None:
         raise AssignorError("partitions were left unassigned")  # A-UHOM-06
