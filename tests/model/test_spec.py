@@ -66,7 +66,7 @@ def assert_as_pinned(name: str, found: TlcRun) -> None:
             assert len(found.trace) == entry["trace"]
         case "refinement":
             assert found.kind == "step"
-            assert "of module Ownership is violated" in found.output
+            assert re.search(r"of module (Ownership|Durable) is violated", found.output)
             assert len(found.trace) == entry["trace"]
         case "temporal":
             assert found.kind == "liveness"

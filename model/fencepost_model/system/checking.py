@@ -20,6 +20,7 @@ from ..tlc.run import UNNAMED, TlcRun, run_tlc
 from .closed import ClosedSystem
 from .consumer.closed import ConsumerSystem
 from .families import family_of, system_of
+from .log.closed import LogSystem
 from .manifest import Entry, read_problem
 from .mixed.closed import MixedSystem
 from .mutants import mutated
@@ -75,7 +76,7 @@ def explore_entry(
     watch: Watch | None = None,
     transitions: bool = False,
     symmetry: bool = False,
-) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem, Exploration]:
+) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem | LogSystem, Exploration]:
     """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
     problem = read_problem(entry)
     if profile is not None:

@@ -14,6 +14,10 @@ from .consumer import abstraction as consumer_abstraction
 from .consumer import catalogue as consumer_catalogue
 from .consumer import closed as consumer_closed
 from .consumer import config as consumer_config
+from .log import abstraction as log_abstraction
+from .log import closed as log_closed
+from .log import config as log_config
+from .log import properties as log_properties
 from .mixed import abstraction as mixed_abstraction
 from .mixed import catalogue as mixed_catalogue
 from .mixed import closed as mixed_closed
@@ -73,7 +77,19 @@ MIXED: Final = Family(
     abstract_graph=mixed_abstraction.abstract_graph,
 )
 
-FAMILIES: Final = (CLASSIC, CONSUMER, MIXED)
+LOG: Final = Family(
+    modules=("MCGroupLog", "MCGroupLogMutants"),
+    definitions=("MCGroupLog",),
+    operators=("Brokers", "Keys", "Values", "Allowed"),
+    config=log_config.LogConfig,
+    from_constants=log_config.from_constants,
+    build=log_closed.LogSystem,
+    properties_of=log_properties.properties_of,
+    variables=log_abstraction.VARIABLES,
+    abstract_graph=log_abstraction.abstract_graph,
+)
+
+FAMILIES: Final = (CLASSIC, CONSUMER, MIXED, LOG)
 
 
 def family_of_module(module: str) -> Family:

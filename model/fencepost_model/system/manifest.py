@@ -41,8 +41,10 @@ class Entry:
     deadlock: bool
 
     @property
-    def protocol(self) -> Literal["classic", "consumer", "mixed"]:
-        """What the groups speak that it is about."""
+    def protocol(self) -> Literal["classic", "consumer", "mixed", "log"]:
+        """What the groups speak that it is about, or that it is about their log."""
+        if "Log" in self.module.stem or "Durable" in self.module.stem:
+            return "log"
         if "Mixed" in self.module.stem:
             return "mixed"
         return "consumer" if "Consumer" in self.module.stem else "classic"
@@ -117,7 +119,7 @@ def _problem(entry: Entry) -> Problem:
             constants[name] = value
         else:
             constants[name] = parse(value)
-    clients = evaluate(definitions[constants["Clients"]], definitions)
+    clients = evaluate(definitions[constants["Clients"]], definitions) if "Clients" in constants else ()
     for name in family.operators:
         constants[name] = evaluate(definitions[constants[name]], definitions, clients)
     names = (*found["INVARIANTS"], *found["INVARIANT"], *found["PROPERTIES"], *found["PROPERTY"])

@@ -25,6 +25,7 @@ from ..machines import EMPTY, PREPARING
 from . import closed
 from .consumer.mutants import CONSUMER_MUTANTS
 from .coordinator import FIRST_RECORD, Coordinator, Result
+from .log.mutants import LOG_MUTANTS
 from .mixed.mutants import EXPECTS_FOR_EVER, MIXED_MUTANTS
 
 Patches = list[tuple[Any, str, Any]]
@@ -201,6 +202,7 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Expecting <- AlwaysExpecting": _waits_for_ever,
     **CONSUMER_MUTANTS,
     **MIXED_MUTANTS,
+    **LOG_MUTANTS,
     "Expecting <- ExpectsForEver": lambda: [*CONSUMER_MUTANTS["Expecting <- ExpectsForEver"](), *EXPECTS_FOR_EVER],
 }
 

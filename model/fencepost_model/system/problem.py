@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from .config import Config
 from .consumer.config import ConsumerConfig
+from .log.config import LogConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
 
-    config: Config | ConsumerConfig
+    config: Config | ConsumerConfig | LogConfig
     properties: tuple[str, ...]
     fair: bool
     mutants: tuple[str, ...]

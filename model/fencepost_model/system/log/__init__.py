@@ -1,0 +1,1 @@
+"""The closed log: one partition of the coordinators' topic on several brokers, its cleaners and its elections."""

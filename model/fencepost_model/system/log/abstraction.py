@@ -1,0 +1,74 @@
+"""The closed log's states as the specification's variables: the abstraction under which E1 compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ...explore.graph import Graph
+from ...tlc.dump import LabelledGraph, ValueNumbers
+from ...tlc.values import TlaValue, function, record
+from ..variables import Makers, graph_over, values_in
+from .closed import LogSystem, Told
+from .state import Broker, Cluster, Row
+
+VARIABLES: Final = (
+    "log",
+    "end",
+    "mark",
+    "elections",
+    "known",
+    "insync",
+    "memory",
+    "waiting",
+    "acknowledged",
+)
+
+
+def _makers(system: LogSystem) -> Makers:
+    config, brokers = system.config, tuple(system.numbers)
+    cluster = (system.cluster,)
+
+    def row(each: Row) -> TlaValue:
+        return record(offset=each.offset, epoch=each.epoch, key=config.keys[each.key], value=each.value)
+
+    def of_each(of: Callable[[Broker], TlaValue]) -> tuple[tuple[int, ...], Callable[..., TlaValue]]:
+        def made(*found: Broker) -> TlaValue:
+            return function((name, of(each)) for name, each in zip(config.brokers, found, strict=True))
+
+        return brokers, made
+
+    def memory(broker: Broker) -> TlaValue:
+        contents = function(zip(config.keys, broker.mind.contents, strict=True))
+        return record(state=contents, next=broker.mind.upto)
+
+    def waiting(broker: Broker) -> TlaValue:
+        return frozenset(row(each) for each in broker.copy.rows if each.offset in broker.mind.owes)
+
+    def elections(found: Cluster) -> TlaValue:
+        return tuple(record(leader=config.brokers[each.leader], start=each.start) for each in found.elections)
+
+    def acknowledged(told: Told) -> TlaValue:
+        return frozenset(row(each) for each in told if each is not None)
+
+    return {
+        "log": of_each(lambda broker: frozenset(row(each) for each in broker.copy.rows)),
+        "end": of_each(lambda broker: broker.copy.end),
+        "mark": of_each(lambda broker: broker.copy.mark),
+        "elections": (cluster, elections),
+        "known": of_each(lambda broker: broker.knows),
+        "insync": (cluster, lambda found: frozenset(config.brokers[each] for each in found.insync)),
+        "memory": of_each(memory),
+        "waiting": of_each(waiting),
+        "acknowledged": ((system.told,), acknowledged),
+    }
+
+
+def abstract(system: LogSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
+    """The values of the specification's variables in this state."""
+    return values_in(_makers(system), state)
+
+
+def abstract_graph(system: LogSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
+    """The explored graph over the specification's variables; needs the transitions."""
+    return graph_over(_makers(system), graph, numbers)

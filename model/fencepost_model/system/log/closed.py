@@ -1,0 +1,208 @@
+"""The closed log as the explorer sees it: a component for each broker, one for the cluster, one for what clients know.
+
+Each action reads as little as it can: of brokers that are not its own mostly how far their copies reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, Final, NoReturn, TypeAlias
+
+from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, View
+from . import rules
+from .config import LogConfig
+from .state import GONE, Broker, Cluster, Contents, Copy, Election, Mind, Row, below, place, replay
+
+#: Of each key the last replicated write whose client was told so.
+Told: TypeAlias = tuple[Row | None, ...]
+NOBODY: Final[frozenset[int]] = frozenset()
+
+
+class LogSystem:
+    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+
+    def __init__(self, config: LogConfig, properties: Properties | None = None) -> None:
+        self.config = config
+        self.properties = properties or Properties()
+        self.symmetry: Sequence[Permutation] = ()
+        count = len(config.brokers)
+        self.numbers = range(count)
+        self.cluster, self.told = count, count + 1
+        self.components: Sequence[str] = (*config.brokers, "cluster", "told")
+        first = count + 2
+        self.reaches = range(first, first + count)
+        self.copies = range(first + count, first + 2 * count)
+        self.head = first + 2 * count
+        self.views: Sequence[View] = (
+            *(View(number, lambda broker: (broker.knows, broker.copy.end)) for number in self.numbers),
+            *(View(number, lambda broker: broker.copy) for number in self.numbers),
+            View(self.cluster, lambda cluster: (cluster.epoch, cluster.elections[-1])),
+        )
+
+    @property
+    def empty(self) -> Contents:
+        return (GONE,) * len(self.config.keys)
+
+    @property
+    def unread(self) -> Mind:
+        return Mind(self.empty, 0, NOBODY)
+
+    def initial(self) -> Iterable[State]:
+        brokers = (Broker(1, Copy(), self.unread) for _ in self.numbers)
+        yield *brokers, Cluster((Election(0, 0),), frozenset(self.numbers)), (None,) * len(self.config.keys)
+
+    def update(self, component: int, value: Any, token: Any) -> NoReturn:
+        raise ValueError(f"the closed log has no updates (component {component}, {token!r} to {value!r})")
+
+    # ---- actions ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def actions(self) -> Sequence[Action]:
+        return tuple(action for number in self.numbers for action in self._of_broker(number))
+
+    def _of_broker(self, b: int) -> Iterator[Action]:
+        cluster, others = self.cluster, [each for each in self.numbers if each != b]
+        reaches = tuple(self.reaches[each] for each in others)
+
+        def action(name: str, reads: tuple[int, ...], step: Callable[..., Iterable[Outcome]]) -> Action:
+            return Action(name, reads, partial(step, b))
+
+        yield action("CoordinatorLoads", (b, cluster), self._loads)
+        yield action("HighWatermarkRises", (b, cluster, self.told, *reaches), self._rises)
+        yield action("BrokerLearns", (b, cluster), self._learns)
+        for other in others:
+            yield action("FollowerFetches", (self.head, b, self.copies[other]), partial(self._fetches, other))
+            in_sync = (cluster, self.reaches[b], self.copies[other])
+            yield action("FollowerIsInSync", in_sync, partial(self._is_in_sync, other))
+        possible: dict[str, tuple[tuple[int, ...], Callable[..., Iterable[Outcome]]]] = {
+            "ClientWrites": ((b, cluster), self._writes),
+            "WriteTimesOut": ((b,), self._times_out),
+            "CleanerDropsRecord": ((b,), self._drops_record),
+            "CleanerDropsTombstone": ((b, cluster, *reaches), self._drops_tombstone),
+            "FollowerFallsBehind": ((cluster,), self._falls_behind),
+            "LeaderIsElected": ((b, cluster), self._is_elected),
+        }
+        for name, (reads, step) in possible.items():
+            if name in self.config.allowed:
+                yield action(name, reads, step)
+
+    def _label(self, action: str, b: int, *more: str) -> Label:
+        return (action, self.config.brokers[b], *more)
+
+    # ---- coordinators -------------------------------------------------------------------------------------------
+
+    def _loads(self, b: int, broker: Broker, cluster: Cluster) -> Iterator[Outcome]:
+        copy, mind = broker.copy, broker.mind
+        if not cluster.led_by(b, broker) or rules.has_loaded(broker):
+            return
+        found = copy.rows[place(copy.rows, mind.upto) :][:1]
+        upto = found[0].offset + 1 if found else copy.end
+        read = mind._replace(contents=replay(found, mind.contents), upto=upto)
+        yield Outcome(self._label("CoordinatorLoads", b), ((b, broker._replace(mind=read)),))
+
+    def _rises(
+        self, b: int, broker: Broker, cluster: Cluster, told: Told, *reaches: tuple[int, int]
+    ) -> Iterator[Outcome]:
+        if not rules.may_replicate(b, broker, cluster):
+            return
+        copy, mind = broker.copy, broker.mind
+        others = [each for each in self.numbers if each != b]
+        counted = [end for other, (_, end) in zip(others, reaches, strict=True) if other in cluster.insync]
+        mark = rules.held_by_all(copy.end, counted)
+        if mark <= copy.mark:
+            return
+        now = [*told]
+        for row in below(copy.rows, mark)[place(copy.rows, copy.mark) :]:
+            last = now[row.key]
+            if last is None or last.offset < row.offset:
+                now[row.key] = row if row.offset in mind.owes else None  # replicated, though nobody was told
+        owes = frozenset(offset for offset in mind.owes if offset >= mark)
+        after = broker._replace(copy=copy._replace(mark=mark), mind=mind._replace(owes=owes))
+        yield Outcome(self._label("HighWatermarkRises", b), ((b, after), (self.told, tuple(now))))
+
+    def _learns(self, b: int, broker: Broker, cluster: Cluster) -> Iterator[Outcome]:
+        if broker.knows < cluster.epoch:
+            end = rules.parting(broker, cluster)
+            copy = Copy(below(broker.copy.rows, end), end, min(broker.copy.mark, end))
+            yield Outcome(self._label("BrokerLearns", b), ((b, Broker(cluster.epoch, copy, self.unread)),))
+
+    # ---- copies -------------------------------------------------------------------------------------------------
+
+    def _fetches(
+        self, other: int, b: int, head: tuple[int, Election], broker: Broker, leads: Copy
+    ) -> Iterator[Outcome]:
+        epoch, election = head
+        own = broker.copy
+        if election.leader != other or broker.knows != epoch or (own.end >= leads.end and own.mark >= leads.mark):
+            return
+        found = leads.rows[place(leads.rows, own.end) :][:1]
+        end = found[0].offset + 1 if found else leads.end
+        copy = Copy(own.rows + found, end, max(own.mark, min(leads.mark, end)))
+        yield Outcome(self._label("FollowerFetches", b), ((b, broker._replace(copy=copy)),))
+
+    def _is_in_sync(
+        self, other: int, b: int, cluster: Cluster, reach: tuple[int, int], leads: Copy
+    ) -> Iterator[Outcome]:
+        knows, end = reach
+        if cluster.leader != other or b in cluster.insync or knows != cluster.epoch:
+            return
+        if rules.caught_up(end, leads.mark, cluster.elections[-1].start):
+            after = cluster._replace(insync=cluster.insync | {b})
+            yield Outcome(self._label("FollowerIsInSync", b), ((self.cluster, after),))
+
+    # ---- environment --------------------------------------------------------------------------------------------
+
+    def _writes(self, b: int, broker: Broker, cluster: Cluster) -> Iterator[Outcome]:
+        copy, mind = broker.copy, broker.mind
+        if not cluster.led_by(b, broker) or not rules.has_loaded(broker) or copy.end == self.config.ends:
+            return
+        for number, key in enumerate(self.config.keys):
+            for value in (*self.config.values, GONE):
+                if value == GONE == mind.contents[number]:
+                    continue
+                row = Row(copy.end, broker.knows, number, value)
+                after = Broker(
+                    broker.knows,
+                    copy._replace(rows=(*copy.rows, row), end=copy.end + 1),
+                    Mind(replay([row], mind.contents), mind.upto + 1, mind.owes | {row.offset}),
+                )
+                yield Outcome(self._label("ClientWrites", b, key, value or "tombstone"), ((b, after),))
+
+    def _times_out(self, b: int, broker: Broker) -> Iterator[Outcome]:
+        for offset in sorted(broker.mind.owes):
+            contents = rules.after_time_out(broker, offset)
+            mind = broker.mind._replace(contents=contents, owes=broker.mind.owes - {offset})
+            yield Outcome(self._label("WriteTimesOut", b, str(offset)), ((b, broker._replace(mind=mind)),))
+
+    def _dropped(self, action: str, b: int, broker: Broker, row: Row) -> Outcome:
+        rows = tuple(each for each in broker.copy.rows if each != row)
+        after = broker._replace(copy=broker.copy._replace(rows=rows))
+        return Outcome(self._label(action, b, str(row.offset)), ((b, after),))
+
+    def _drops_record(self, b: int, broker: Broker) -> Iterator[Outcome]:
+        for row in below(broker.copy.rows, broker.copy.mark):
+            if rules.superseded(broker.copy, row):
+                yield self._dropped("CleanerDropsRecord", b, broker, row)
+
+    def _drops_tombstone(
+        self, b: int, broker: Broker, cluster: Cluster, *reaches: tuple[int, int]
+    ) -> Iterator[Outcome]:
+        upto = ((broker.knows, broker.copy.end), *reaches)
+        loading = broker.mind.upto if cluster.led_by(b, broker) else None
+        for row in below(broker.copy.rows, broker.copy.mark):
+            if row.value != GONE or not rules.takes_nothing_away(broker.copy, row):
+                continue
+            if rules.seen_by_all(row, upto, cluster.epoch, loading):
+                yield self._dropped("CleanerDropsTombstone", b, broker, row)
+
+    def _falls_behind(self, b: int, cluster: Cluster) -> Iterator[Outcome]:
+        if b in cluster.insync and b != cluster.leader:
+            after = cluster._replace(insync=cluster.insync - {b})
+            yield Outcome(self._label("FollowerFallsBehind", b), ((self.cluster, after),))
+
+    def _is_elected(self, b: int, broker: Broker, cluster: Cluster) -> Iterator[Outcome]:
+        if b in cluster.insync and b != cluster.leader and cluster.epoch < self.config.elections:
+            after = Cluster((*cluster.elections, Election(b, broker.copy.end)), frozenset({b}))
+            begins = Broker(after.epoch, broker.copy, self.unread)
+            yield Outcome(self._label("LeaderIsElected", b), ((b, begins), (self.cluster, after)))

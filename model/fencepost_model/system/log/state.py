@@ -1,0 +1,92 @@
+"""The values of the closed log: records, copies, brokers, the cluster."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+GONE: Final = ""  #: the value of a tombstone, and of a key that has none
+
+#: What records amount to: a value for each key, in the order of the configuration's keys.
+Contents: TypeAlias = tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """A record; ``key`` is the number of the key."""
+
+    offset: int
+    epoch: int
+    key: int
+    value: str
+
+
+Rows: TypeAlias = tuple[Row, ...]  #: by offset, with gaps where a cleaner was
+
+
+class Copy(NamedTuple):
+    """A broker's copy: its records, the offset of the next one, the high watermark."""
+
+    rows: Rows = ()
+    end: int = 0
+    mark: int = 0
+
+
+class Mind(NamedTuple):
+    """A coordinator's memory: contents as far as read, the offset read up to, offsets of the writes to be answered."""
+
+    contents: Contents
+    upto: int
+    owes: frozenset[int]
+
+
+class Broker(NamedTuple):
+    """A broker: the number of the last election that it knows (from 1), its copy, its coordinator."""
+
+    knows: int
+    copy: Copy
+    mind: Mind
+
+
+class Election(NamedTuple):
+    """Who won (the broker's number), and the offset at which its records begin."""
+
+    leader: int
+    start: int
+
+
+class Cluster(NamedTuple):
+    """What the controller knows: all elections, and whose copies count."""
+
+    elections: tuple[Election, ...]
+    insync: frozenset[int]
+
+    @property
+    def epoch(self) -> int:
+        return len(self.elections)
+
+    @property
+    def leader(self) -> int:
+        return self.elections[-1].leader
+
+    def led_by(self, number: int, broker: Broker) -> bool:
+        """Whether the broker coordinates, for all that it knows."""
+        return self.elections[broker.knows - 1].leader == number
+
+
+def place(rows: Rows, offset: int) -> int:
+    """The place of the first record at the offset or after it."""
+    return bisect_left(rows, (offset,))
+
+
+def below(rows: Rows, offset: int) -> Rows:
+    """The records before the offset."""
+    return rows[: place(rows, offset)]
+
+
+def replay(rows: Iterable[Row], contents: Contents) -> Contents:
+    """The contents after these records, read in order upon those before."""
+    found = [*contents]
+    for row in rows:
+        found[row.key] = row.value
+    return tuple(found)

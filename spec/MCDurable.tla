@@ -1,0 +1,46 @@
+------------------------------ MODULE MCDurable -----------------------------
+(***************************************************************************)
+(* Durable on its own, bounded: states are the lists of what was written,  *)
+(* so that a state tells which batches it holds. Lists and open batches    *)
+(* are cut at three. Risk: none seen, as no formula looks further.         *)
+(***************************************************************************)
+EXTENDS Durable
+
+Written == {"x", "y"}
+Longest == 3
+
+EmptyList == << >>
+
+IsList(s) == DOMAIN s = 1..Len(s) /\ \A i \in DOMAIN s : s[i] \in Written
+
+\* The same next-state relation, with the sets that TLC has to enumerate.
+BoundedWrite ==
+  /\ Len(Newest) < Longest
+  /\ \E w \in Written : open' = Append(open, Append(Newest, w))
+  /\ UNCHANGED stable
+
+BoundedNext == BoundedWrite \/ Replicate \/ FailOver
+BoundedSpec == Init /\ [][BoundedNext]_durable
+
+-----------------------------------------------------------------------------
+IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
+
+\* What is replicated is there for ever after.
+WhatIsStableStays == [][IsPrefix(stable, stable')]_durable
+
+\* A batch never survives one that was written before it.
+EachBatchIsUponTheLast ==
+  \A i \in 1..Len(open) : /\ IsPrefix(After(i - 1), open[i])
+                          /\ Len(open[i]) = Len(After(i - 1)) + 1
+
+\* For Keep: a fail-over may begin anew.
+KeepsNothing(j, k) ==
+  /\ stable' \in {First, After(j)}
+  /\ open' = SubSeq(open, j + 1, k)
+
+\* For Keep: the last batch survives without those before it.
+KeepsTheLast(j, k) ==
+  /\ k > 0
+  /\ stable' = stable
+  /\ open' = SubSeq(open, k, k)
+=============================================================================

@@ -1,0 +1,139 @@
+"""The closed log: same graph as the specification's (E1), every action reached, each guard missed when it is gone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from graphs import (
+    SPEC,
+    check_changes_of_the_model,
+    check_the_same_change_of_both,
+    sides_of_a_changed_specification,
+)
+
+from fencepost_model.system.checking import check_python, check_tlc, explore_entry
+from fencepost_model.system.durable import Durable, follows
+from fencepost_model.system.families import LOG
+from fencepost_model.system.log.abstraction import VARIABLES, abstract, abstract_graph
+from fencepost_model.system.log.closed import LogSystem
+from fencepost_model.system.log.mutants import LOG_MUTANTS
+from fencepost_model.system.manifest import read_manifest, read_problem
+from fencepost_model.tlc.dump import ValueNumbers
+
+ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in LOG.modules}
+QUICK = "LogThreeBrokers"
+LARGE = "LogFaults"
+#: Guards of the cleaners, which have nothing to do where there is room for one record.
+CLEANERS = {"Superseded", "TakesNothingAway", "EverybodyHasSeen"}
+
+
+# ---- E1 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(
+    "name", [QUICK, *(pytest.param(name, marks=pytest.mark.all) for name in ("LogQuiet", "LogThreeLeaders"))]
+)
+def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
+    row = check_tlc(ENTRIES[name], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+
+
+@pytest.mark.tlc
+@pytest.mark.slow
+@pytest.mark.all
+def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None) -> None:
+    row = check_tlc(ENTRIES[LARGE], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+    assert row.states >= 100_000
+
+
+@pytest.mark.tlc
+def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    mutants = [name for name in LOG_MUTANTS if name.split()[0] not in CLEANERS]
+    check_changes_of_the_model(tmp_path, ENTRIES[QUICK], *mutants)
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+def test_a_change_of_a_cleaner_in_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    mutants = [name for name in LOG_MUTANTS if name.split()[0] in CLEANERS]
+    check_changes_of_the_model(tmp_path, ENTRIES["LogQuiet"], *mutants)
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+@pytest.mark.parametrize("override", ["Elections = 2", "Allowed <- WritesAndElections"])
+def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
+    assert sides_of_a_changed_specification(tmp_path, ENTRIES[QUICK], override)
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+@pytest.mark.parametrize("mutant", ["AfterTimeOut <- UndoneByTimeOut", "Loaded <- LoadedToTheMark"])
+def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
+    check_the_same_change_of_both(tmp_path, ENTRIES[QUICK], mutant)
+
+
+def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
+    system, found = explore_entry(ENTRIES[QUICK], transitions=True)
+    assert isinstance(system, LogSystem)
+    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
+    assert len({*graph.states}) == found.states
+    for number in range(0, found.states, 97):
+        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
+
+
+# ---- what happens ----------------------------------------------------------------------------------------------------
+
+
+def test_every_action_is_reached() -> None:
+    text = (SPEC / "GroupLog.tla").read_text(encoding="utf-8")
+    parts = re.findall(r"^(?:System|Environment) ==\n((?:  .*\n)+)", text, re.MULTILINE)
+    assert len(parts) == 2
+    actions = {*re.findall(r" (\w+)\([\w, ]+\)$", "".join(parts), re.MULTILINE)}
+    graph = explore_entry(ENTRIES["LogQuiet"], transitions=True)[1].graph
+    assert {label[0] for _, label, _, _ in graph.transitions()} == actions
+
+
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name != LARGE])
+def test_what_holds_holds_and_what_must_break_does(name: str) -> None:
+    assert check_python(ENTRIES[name]).wrong == []
+
+
+def test_every_guard_is_missed_somewhere() -> None:
+    problems = [read_problem(entry) for entry in ENTRIES.values() if entry.expected != "holds"]
+    assert {mutant for problem in problems for mutant in problem.mutants} == {*LOG_MUTANTS}
+
+
+def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
+    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
+    for name, entry in ENTRIES.items():
+        assert LOG.from_constants(rows[name]["constants"]) == read_problem(entry).config, name
+
+
+# ---- Durable ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stable", "opened", "may"),
+    [
+        ("a", ("b", "c"), True),  # nothing
+        ("a", ("b", "c", "d"), True),  # one more is written
+        ("b", ("c",), True),  # one is replicated
+        ("c", (), True),  # both are
+        ("a", ("b",), True),  # the last is lost
+        ("a", (), True),  # both are
+        ("b", (), True),  # one is replicated, the other lost
+        ("a", ("c",), False),  # the second survives without the first
+        ("b", ("c", "d"), False),  # replicated and written at once
+        ("x", ("b", "c"), False),  # what is replicated is another
+        ("a", ("x", "c"), False),
+        ("a", ("b", "c", "d", "e"), False),
+    ],
+)
+def test_what_may_follow(stable: str, opened: tuple[str, ...], may: bool) -> None:
+    assert follows(Durable("a", ("b", "c")), Durable(stable, opened)) is may
