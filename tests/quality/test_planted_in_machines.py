@@ -34,8 +34,8 @@ KEEPS_CHANGED_GROUPS = _keeps("change.before is None")
 LOADS_ALL_BUT_THE_LAST_RECORD = (
     Replacement(
         "coordinator/lifecycle.py", "loaded",
-        "in to_apply(step, event.records):",
-        "in to_apply(step, event.records)[:-1]:",
+        "if place not in skipped:",
+        "if place not in skipped and place < len(event.records) - 1:",
     ),
 )  # fmt: skip
 

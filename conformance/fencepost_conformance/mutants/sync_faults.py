@@ -192,9 +192,9 @@ FAULTS = (
         "a deleted group comes back when the log is loaded",
         (
             Replacement(
-                LOG, "to_apply",
-                "for place, record in enumerate(log)}",
-                "for place, record in enumerate(log) if record.value is not None}",
+                LOG, "superseded",
+                "before = last.get(key)",
+                "if record.value is None:\n    skipped.add(place)\n    continue\nbefore = last.get(key)",
             ),
         ),
     ),

@@ -6,7 +6,7 @@ from . import quirks
 from .dispatch import step
 from .kernel.state import CoordinatorState, initial_state
 from .replay import replay
-from .views import consumer_view, consumer_views, view, views
+from .views import consumer_view, consumer_views, offsets_view, view, views
 
 __all__ = [
     "CoordinatorState",
@@ -14,6 +14,7 @@ __all__ = [
     "consumer_view",
     "consumer_views",
     "initial_state",
+    "offsets_view",
     "quirks",
     "replay",
     "step",

@@ -26,6 +26,7 @@ from .kernel import operations, reads
 from .kernel.replies import deletion_response
 from .kernel.state import Group
 from .kernel.step import Step
+from .offsets import deletion
 
 
 def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
@@ -73,11 +74,13 @@ def _delete(step: Step, name: str) -> ErrorCode:
     if isinstance(group, ConsumerGroup):
         if group.members:
             return ErrorCode.NON_EMPTY_GROUP
+        deletion.delete_all(step, name)
         access.write(step, removed_group(group))  # F-ORD-09
         return ErrorCode.NONE
     assert isinstance(group, ClassicGroup)
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
+    deletion.delete_all(step, name)
     step.change_map(name, None)
     step.log.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
     return ErrorCode.NONE

@@ -31,16 +31,24 @@ from fencepost.protocol.messages import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkerRequest,
+)
 
 from . import lifecycle, reversion, routing
 from .consumer import metadata, regex, validation
-from .kernel import completion, contract
+from .kernel import availability, completion, contract
 from .kernel.persistent import with_entry, without
 from .kernel.replies import refusal
 from .kernel.state import CoordinatorState, Status
 from .kernel.step import Step
 from .kernel.topics import has_new
 from .kernel.topics import image as image_of
+from .offsets import deletion
 from .replay import APPLIERS
 
 #: From this version on SyncGroup must name protocol type and protocol (C-SYNC-01).
@@ -48,6 +56,14 @@ PROTOCOL_NAMED_SINCE = 5
 
 #: APIs that name one group and refuse an empty name (G-WIRE-27).
 _OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
+#: APIs whose handlers see for themselves what comes before a look at the group.
+_OF_OFFSETS = (
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetDeleteRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkerRequest,
+)
 
 
 def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
@@ -89,6 +105,7 @@ def _topics_changed(work: Step, event: TopicsChanged) -> None:
     new = image_of(event.topics, event.version, work.topics.created)
     if work.status is Status.ACTIVE:
         metadata.changed(work, new)
+        deletion.topics_deleted(work, work.topics, new)
         if has_new(work.topics, new) or work.topics.created < 0:  # M-RX-03
             new = new._replace(created=event.version)
     work.topics = new
@@ -128,6 +145,8 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
             low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
             if not low <= body.session_timeout_ms <= high:
                 return ErrorCode.INVALID_SESSION_TIMEOUT, member_id  # C-JOIN-05
+    elif isinstance(body, _OF_OFFSETS):
+        return None, ""  # a part of it may be answered all the same (O-COMMIT-04)
     elif isinstance(body, ConsumerGroupHeartbeatRequest):
         error = _heartbeat_refused(state, event, body)
         if error is not None:
@@ -136,11 +155,7 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
         return ErrorCode.UNSUPPORTED_VERSION, ""  # G-CFG-29
     elif not state.running:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, ""
-    if state.status is Status.ACTIVE:
-        return None, ""
-    if state.status is Status.LOADING:
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""  # C-JOIN-07, C-SYNC-04, F-RT-02
-    return ErrorCode.NOT_COORDINATOR, ""  # C-JOIN-06, C-SYNC-04, C-HB-04, F-RT-02
+    return availability.not_serving(state), ""
 
 
 def _heartbeat_refused(

@@ -26,7 +26,7 @@ from .kernel.replay import Replay
 from .kernel.state import NO_EPOCH, Status
 from .kernel.step import Step
 from .kernel.timer_table import in_order
-from .replay import to_apply
+from .replay import outcome, superseded
 
 
 def load_started(step: Step, leader_epoch: int) -> bool:
@@ -52,13 +52,17 @@ def loaded(step: Step, event: Load) -> None:
         return
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
-        for record in to_apply(step, event.records):
-            take_up(step, work, record)
+        skipped = superseded(step, event.records)
+        for place, record in enumerate(event.records):
+            if place not in skipped:
+                work.place = place
+                take_up(step, work, record)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return
+    groups, stored = outcome(work)
     step.memory.incarnations = work.incarnations
-    step.reset(work.groups(), len(event.records))
+    step.reset(groups, len(event.records), stored)
     step.status = Status.ACTIVE
     step.topics = step.topics._replace(created=step.topics.version)
     for name in to_watch(step):

@@ -6,7 +6,7 @@ on loading, with the exception of tombstones (C-SYNC-31).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from fencepost.protocol.misuse import expect
@@ -16,32 +16,62 @@ from fencepost.quirks import HasQuirks, varies
 from .classic import replay as classic
 from .consumer import replay as consumer
 from .kernel.replay import Appliers, Replay
-from .kernel.state import CoordinatorState
+from .kernel.state import CoordinatorState, Group
+from .kernel.stored_offsets import OffsetStore
+from .offsets import replay as offsets
 
 #: What each record does, by the type of its key.
-APPLIERS: Final[Appliers] = {GroupMetadataKey: classic.apply, **dict.fromkeys(consumer.KEYS, consumer.apply)}
+APPLIERS: Final[Appliers] = {
+    GroupMetadataKey: classic.apply,
+    **dict.fromkeys(consumer.KEYS, consumer.apply),
+    **dict.fromkeys(offsets.KEYS, offsets.apply),
+}
+#: Of these every record counts, whatever comes after it.
+_ALL_COUNT: Final = frozenset(offsets.KEYS)
 
 
 def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorState:
-    """Apply records to the groups of a state, as loading does. They count as replicated.
+    """Apply records to the groups and offsets of a state, as loading does. They count as replicated.
 
     Raises ``InternalError`` for records that no coordinator writes, ``WrongType`` for what is no state or record."""
     expect(CoordinatorState, state, "state", "records are applied to what initial_state, step or replay returned")
-    work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS)
+    work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS, state.offsets)
     log = tuple(records)
     for record in log:
         expect(Record, record, "a record", "a log holds what outcomes had in their records")
     end = state.end + len(log)
-    for record in to_apply(state, log):
-        work.apply(record)
-    return state._replace(groups=work.groups(), end=end, committed=end, base=end, incarnations=work.incarnations)
+    skipped = superseded(state, log)
+    for place, record in enumerate(log):
+        if place not in skipped:
+            work.place = state.end + place
+            work.apply(record)
+    groups, stored = outcome(work)
+    return state._replace(
+        groups=groups, end=end, committed=end, base=end, incarnations=work.incarnations, offsets=stored
+    )
+
+
+def outcome(work: Replay) -> tuple[dict[str, Group], OffsetStore]:
+    """The groups and offsets that the records have come to; ends the replay."""
+    stored = offsets.settled(work)
+    return work.groups(), stored
 
 
 @varies
-def to_apply(work: HasQuirks, log: Sequence[Record]) -> Sequence[Record]:
-    """What of a log to apply: of each key the last record alone, in log order.
+def superseded(work: HasQuirks, log: Sequence[Record]) -> Container[int]:
+    """Which records of a log not to apply, by their places: of each key of a group all but the last.
 
     A log that is compacted while it is read shows early records as they were and has lost later ones. The last of each
-    key it always shows, and they are the state (F-REPLAY-18)."""
-    last: dict[RecordKey, int] = {record.key: place for place, record in enumerate(log)}
-    return log if len(last) == len(log) else [log[place] for place in sorted(last.values())]
+    key it always shows, and they are the state (F-REPLAY-18). Offsets stand on no records of other keys, and what is
+    pending in a transaction goes by the order of all of its partition's; so each of theirs is applied."""
+    last: dict[RecordKey, int] = {}
+    skipped = set()
+    for place, record in enumerate(log):
+        key = record.key
+        if type(key) in _ALL_COUNT:
+            continue
+        before = last.get(key)
+        if before is not None:
+            skipped.add(before)
+        last[key] = place
+    return skipped

@@ -20,6 +20,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
     wait for these records."""
     base = step.state.base
     revert_groups(step, base)
+    step.offsets.revert(base)
     step.log.start = base
     step.log.ends = tuple(end for end in step.log.ends if end <= base)
     completion.fail_since(step, base, error)

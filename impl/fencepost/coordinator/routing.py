@@ -27,6 +27,13 @@ from fencepost.protocol.messages import (
     ListGroupsRequest,
     SyncGroupRequest,
 )
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkerRequest,
+)
 from fencepost.quirks import varies
 
 from . import conversion
@@ -48,6 +55,7 @@ from .mixed import classic_leave as mixed_leave
 from .mixed import classic_sync as mixed_sync
 from .mixed import departure as mixed_departure
 from .mixed import upgrade
+from .offsets import commit, deletion, fetch, transactions
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
@@ -138,4 +146,9 @@ HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
     DeleteGroupsRequest: delete,
     ConsumerGroupHeartbeatRequest: consumer_heartbeat,
     ConsumerGroupDescribeRequest: consumer_describe.describe,
+    OffsetCommitRequest: commit.commit,
+    OffsetFetchRequest: fetch.fetch,
+    OffsetDeleteRequest: deletion.delete,
+    TxnOffsetCommitRequest: transactions.commit,
+    WriteTxnMarkerRequest: transactions.end,
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.misuse import expect
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.view import GroupView, MemberView
 
 from .classic.group import ClassicGroup, Member
 from .consumer import views as consumer
 from .consumer.group import ConsumerGroup
 from .kernel.state import CoordinatorState
+from .offsets import views as offsets
 
 
 def view(state: CoordinatorState, group_id: str) -> GroupView | None:
@@ -38,6 +40,12 @@ def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
     return {
         name: consumer.view(state, group) for name, group in state.groups.items() if isinstance(group, ConsumerGroup)
     }
+
+
+def offsets_view(state: CoordinatorState) -> OffsetsView:
+    """All offsets as the newest state has them, replicated or not."""
+    _expect(state)
+    return offsets.view(state.offsets)
 
 
 def _expect(state: CoordinatorState) -> None:

@@ -81,6 +81,16 @@ def decode_subscription(data: bytes) -> Subscription:
     return Subscription(topics, user_data, owned, max(generation, NO_GENERATION), rack or None)
 
 
+def subscribed_topics(data: bytes) -> tuple[str, ...]:
+    """The topics of a subscription, read as its version 0, which every later one begins with (G-DATA-10). Raises
+    ``SchemaError``."""
+    reader = Reader(data)
+    reader.int16()
+    topics = tuple(reader.array(reader.string))
+    reader.nullable_bytes()
+    return topics
+
+
 def encode_assignment(assignment: Assignment, version: int = HIGHEST_VERSION) -> bytes:
     """Write an assignment: topics in the order in which they are first met (A-EMB-03, A-EMB-04)."""
     version = _usable(version)

@@ -20,6 +20,7 @@ class Part(StrEnum):
     CLASSIC = "classic"
     CONSUMER = "consumer"
     MIXED = "mixed"
+    OFFSETS = "offsets"
     MEMBER = "member"
     HOST = "host"
 
@@ -363,6 +364,41 @@ class Profile:
     )
     old_downgrade_rebalances_by_subscription: bool = switch(
         "mixed", "V-65", says="before 4.3 a downgrade rebalances if the subscription has changed"
+    )
+
+    # Offsets
+    fault_refused_commit_leaves_group: bool = switch(
+        "offsets",
+        "O-COMMIT-39",
+        "O-COMMIT-20",
+        says="a commit of which no partition is accepted leaves a group in memory that no record tells of",
+    )
+    fault_fetch_without_member_fails: bool = switch(
+        "offsets",
+        "O-FETCH-05",
+        says="a fetch with an epoch and no member id is answered as a fault of the server",
+    )
+    fault_expiring_offset_keeps_topic_id: bool = switch(
+        "offsets",
+        "O-COMMIT-14",
+        "F-REC-20",
+        says="an offset with a time to expire has a topic id in memory, for which its record has no place",
+    )
+    fault_loaded_offset_makes_group: bool = switch(
+        "offsets",
+        "F-REPLAY-04",
+        "F-REPLAY-06",
+        says="an offset that is read from the log makes a group at once, before the records of its own group come",
+    )
+    old_no_topic_ids: bool = switch("offsets", "V-02", says="4.0 stores no topic ids with offsets")
+    old_transactions_without_topic_ids: bool = switch(
+        "offsets", "V-129", "O-TXN-12", says="before 4.4 an offset of a transaction is stored without its topic's id"
+    )
+    old_partitions_deleted: bool = switch(
+        "offsets",
+        "V-57",
+        "O-EXP-23",
+        says="before 4.3 a deleted topic takes offsets along by its name and partitions, whatever id they have",
     )
 
     # Members, on the client's side

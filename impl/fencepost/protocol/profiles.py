@@ -28,6 +28,7 @@ KAFKA_4_3 = replace(
     old_emptied_group_keeps_target_epoch=True,
     old_replacement_rewrites_target=True,
     old_malformed_join_is_internal=True,
+    old_transactions_without_topic_ids=True,
     draws_no_hyphens=False,
 )
 KAFKA_4_2 = replace(
@@ -45,6 +46,7 @@ KAFKA_4_2 = replace(
     old_downgrade_rebalances_by_subscription=True,
     old_background_replaces_assignment=True,
     old_fenced_member_fetches=True,
+    old_partitions_deleted=True,
 )
 #: from 4.2.2 on; the profile above is that of 4.2.0 and 4.2.1
 KAFKA_4_2_2 = replace(
@@ -81,6 +83,8 @@ KAFKA_4_0 = replace(
     old_negative_epoch_adopted=True,
     old_static_remains_silently=False,  # there are no close options
     old_target_topics_not_watched=True,
+    old_no_topic_ids=True,
+    fault_expiring_offset_keeps_topic_id=False,  # there is none to keep
 )
 INTENDED = Profile(name="intended")
 

@@ -14,7 +14,7 @@ from fencepost.protocol.view import GroupState
 from ..kernel.errors import InternalError
 from ..kernel.persistent import frozen, owned
 from ..kernel.state import ANSWERED
-from .group import ClassicGroup, Member
+from .group import ClassicGroup, Member, subscriptions_of
 
 #: From where each state may be entered (C-ST-10…17, C-ST-25).
 _FROM: Mapping[GroupState, frozenset[GroupState]] = {
@@ -48,6 +48,7 @@ class GroupDraft:
         "protocol_type",
         "state",
         "static_members",
+        "subscriptions",
         "support",
         "timestamp",
     )
@@ -70,6 +71,7 @@ class GroupDraft:
         self.awaiting = group.awaiting
         self.new_member_added = group.new_member_added
         self.assignment_open = group.assignment_open
+        self.subscriptions = group.subscriptions
         self.parking: dict[int, bool] = {}  #: requests that wait here from now on, or no more
         self._before = group
 
@@ -93,6 +95,7 @@ class GroupDraft:
             self.awaiting,
             self.new_member_added,
             self.assignment_open,
+            self.subscriptions,
         )
 
     def _own_members(self) -> MutableMapping[str, Member]:
@@ -144,6 +147,10 @@ class GroupDraft:
             mapped.pop(instance_id, None)
         else:
             mapped[instance_id] = member_id
+
+    def learn_subscriptions(self) -> None:
+        """What the members offer for the protocol is from now on what the group subscribes to (G-DATA-10)."""
+        self.subscriptions = subscriptions_of(self.protocol_type, self.protocol_name, self.members.values())
 
     @property
     def all_joined(self) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Set
+from typing import NamedTuple, TypeAlias
 
+from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.view import GroupState
 
 from ..kernel.persistent import with_entry
 from ..kernel.state import ANSWERED
+
+#: What members subscribe to, in bytes that nobody has read; None: unknown.
+Subscriptions: TypeAlias = tuple[bytes, ...] | None
 
 
 class Member(NamedTuple):
@@ -59,6 +63,7 @@ class ClassicGroup(NamedTuple):
     awaiting: int = 0  #: members with a stored join (C-ST-23)
     new_member_added: bool = False
     assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
+    subscriptions: Subscriptions = None  #: of the members when the generation began (G-DATA-10)
 
     def parked(self) -> Iterator[int]:
         """The JoinGroups and SyncGroups that wait in here and are not answered."""
@@ -87,3 +92,13 @@ class ClassicGroup(NamedTuple):
     def gives_way(self) -> bool:
         """Records of another kind may take its place: it is a simple group (G-VOC-01)."""
         return self.protocol_type is None and not self.members and not self.pending_join
+
+
+def subscriptions_of(protocol_type: str | None, protocol: str | None, members: Collection[Member]) -> Subscriptions:
+    """The subscriptions of consumers, unread, in the protocol that they go by; None where there are none to be read
+    (G-DATA-10)."""
+    if protocol_type != PROTOCOL_TYPE:
+        return None
+    offered = [member.metadata(protocol) for member in members]
+    known = tuple([each for each in offered if each is not None])
+    return known if len(known) == len(offered) else None

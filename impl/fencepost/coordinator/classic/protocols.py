@@ -33,6 +33,7 @@ def can_be_counted(step: Step, protocols: tuple[Protocol, ...]) -> bool:
 def adopt(step: Step, group: GroupDraft) -> None:
     """The members go by the protocol that they elect; what its metadata says is their own affair (C-JOIN-63)."""
     group.protocol_name = select(step, group)
+    group.learn_subscriptions()
 
 
 def select(step: Step, group: GroupDraft) -> str:

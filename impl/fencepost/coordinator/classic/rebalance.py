@@ -100,6 +100,7 @@ def complete(step: Step, group: GroupDraft) -> None:
         _answer_all(step, group)
     else:
         group.protocol_name = None
+        group.learn_subscriptions()
         group.enter(EMPTY, step.at_ms)
         group.pending_sync = frozenset()
         step.log.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04

@@ -10,7 +10,7 @@ from fencepost.protocol.view import GroupState
 
 from ..kernel.persistent import frozen
 from ..kernel.replay import Replay
-from .group import ClassicGroup, Member
+from .group import ClassicGroup, Member, subscriptions_of
 from .records import NO_TIMESTAMP
 
 
@@ -34,6 +34,7 @@ def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGro
         members=frozen(members),
         static_members=frozen({row.group_instance_id: row.member_id for row in value.members if row.group_instance_id}),
         support={value.protocol: len(members)} if members and value.protocol is not None else {},
+        subscriptions=subscriptions_of(value.protocol_type, value.protocol, members.values()),
     )
 
 

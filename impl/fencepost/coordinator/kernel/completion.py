@@ -61,6 +61,7 @@ def replicated(step: Step, offset: int) -> None:
     step.log.committed = offset
     step.log.ends = tuple(end for end in step.log.ends if end > offset)
     step.memory.changes = tuple(change for change in step.memory.changes if change.offset > offset)
+    step.offsets.replicated(offset)
     if not step.requests.operations:
         return
     for number, operation in list(step.requests.operations.items()):

@@ -50,6 +50,11 @@ class Memory:
         groups = self._own()
         self._changed.append((group_id, groups.pop(group_id), 1))
 
+    def appear(self, group: Group) -> None:
+        """A group is there and no record says so; the change counts as the next record's (O-COMMIT-39)."""
+        self._own()[group.group_id] = group
+        self._changed.append((group.group_id, None, 1))
+
     def replace(self, groups: Mapping[str, Group], changes: tuple[GroupChange, ...]) -> None:
         """Exchange the whole map, for one that nobody else has (load, unload, revert)."""
         self.groups = groups

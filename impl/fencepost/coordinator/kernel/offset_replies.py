@@ -36,6 +36,12 @@ OffsetResponse: TypeAlias = (
 FETCH_WITHOUT_GROUP_ERROR = 1
 #: From this version on TxnOffsetCommit can say that the coordinator loads (O-TXN-02).
 TXN_TELLS_LOADING_SINCE = 2
+#: That the coordinator is not here, or not yet.
+_NOT_HERE = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 def offset_refusal(body: OffsetRequest, version: int, error: ErrorCode) -> OffsetResponse:
@@ -50,7 +56,7 @@ def offset_refusal(body: OffsetRequest, version: int, error: ErrorCode) -> Offse
         case OffsetDeleteRequest():
             return OffsetDeleteResponse(error)
         case WriteTxnMarkerRequest():
-            return WriteTxnMarkerResponse(error)
+            return WriteTxnMarkerResponse(marker_error(error))
 
 
 def everywhere(topics: tuple[OffsetCommitRequestTopic, ...], error: ErrorCode) -> tuple[OffsetCommitResponseTopic, ...]:
@@ -70,6 +76,11 @@ def txn_error(error: ErrorCode, version: int) -> ErrorCode:
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < TXN_TELLS_LOADING_SINCE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return error
+
+
+def marker_error(error: ErrorCode) -> ErrorCode:
+    """Who ends a transaction knows of partitions and their leaders, not of coordinators (O-TXN-15)."""
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
 
 
 def fetch_refusal(group: OffsetFetchRequestGroup, version: int, error: ErrorCode) -> OffsetFetchResponseGroup:

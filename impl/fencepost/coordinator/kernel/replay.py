@@ -1,4 +1,4 @@
-"""Groups while records are applied to them, in log order (11.5).
+"""Groups and offsets while records are applied to them, in log order (11.5).
 
 Each layer says what its records do, by an ``Applier`` for each of their keys; which layers there are is decided above.
 """
@@ -12,6 +12,7 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import Quirks
 
 from .state import Group
+from .stored_offsets import NO_OFFSETS, OffsetDraft, OffsetStore
 
 
 class Draft(Protocol):
@@ -21,13 +22,22 @@ class Draft(Protocol):
 
 
 class Replay:
-    """Groups while records are applied to them; ``appliers``: what does it, by the type of a record's key."""
+    """Groups and offsets while records are applied to them; ``appliers``: what does it, by the type of a record's
+    key. ``place``: that of the record in the log. ``ownerless``: groups that only offsets tell of (F-REPLAY-04)."""
 
     def __init__(
-        self, groups: Mapping[str, Group], quirks: Quirks | None, incarnations: int, appliers: Appliers
+        self,
+        groups: Mapping[str, Group],
+        quirks: Quirks | None,
+        incarnations: int,
+        appliers: Appliers,
+        offsets: OffsetStore = NO_OFFSETS,
     ) -> None:
         self._groups = dict(groups)
         self.drafts: dict[str, Draft] = {}  #: of groups that records change bit by bit
+        self.offsets = OffsetDraft(offsets)
+        self.ownerless: dict[str, None] = {}
+        self.place = 0
         self.quirks = quirks
         self.incarnations = incarnations
         self._appliers = appliers
@@ -40,6 +50,10 @@ class Replay:
     def group(self, name: str) -> Group | None:
         """As it was when its draft was begun, if it has one."""
         return self._groups.get(name)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a group of this name by now."""
+        return name in self._groups or name in self.drafts
 
     def put(self, name: str, group: Group | None) -> None:
         """The group is this one from now on; None: there is none. What was under change is forgotten."""

@@ -24,6 +24,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.quirks import Quirks, quirks_of
 
+from .stored_offsets import NO_OFFSETS, OffsetChange, OffsetStore
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 from .topics import TopicImage, no_topics
 
@@ -154,6 +155,8 @@ class CoordinatorState(NamedTuple):
     tasks: Mapping[str, RegexTask] = {}  #: under way, by group (M-RX-03)
     remains: Remains = NO_REMAINS
     remains_base: Remains = NO_REMAINS  #: before the last step
+    offsets: OffsetStore = NO_OFFSETS
+    offset_changes: tuple[OffsetChange, ...] = ()  #: not yet replicated, in log order (F-RT-11)
 
     def armed(self, key: TimerKey) -> Armed | None:
         """The timer of this key, None if it is not set."""

@@ -3,8 +3,9 @@
 A step works on private, mutable copies and freezes them at its end; if a handler raises, nothing of it is seen. It
 shares its mappings with the state it came from and copies one when it first changes it.
 
-What it works on has four parts, each of one kind: ``log``, ``memory`` (the groups), ``requests`` (without answer yet)
-and ``timers``. Here is what concerns several of them, and the rest of the state, which is exchanged as a whole.
+What it works on has five parts, each of one kind: ``log``, ``memory`` (the groups), ``offsets``, ``requests`` (without
+answer yet) and ``timers``. Here is what concerns several of them, and the rest of the state, which is exchanged as a
+whole.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .memory import Memory
 from .replay import Appliers, Replay
 from .requests import Requests
 from .state import NO_REMAINS, Callback, CoordinatorState, Group
+from .stored_offsets import NO_OFFSETS, Offsets, OffsetStore
 from .timers import Timers
 
 
@@ -37,6 +39,7 @@ class Step:
         "leader_epoch",
         "log",
         "memory",
+        "offsets",
         "quirks",
         "remains",
         "requests",
@@ -59,6 +62,7 @@ class Step:
         self.appliers = appliers
         self.log = Log(state)
         self.memory = Memory(state)
+        self.offsets = Offsets(state.offsets, state.offset_changes)
         self.requests = Requests(state)
         self.timers = Timers(state, at_ms)
         self.callback: Callback | None = None  #: what waits for the record of this step
@@ -102,9 +106,11 @@ class Step:
             self.memory.exchange(group.with_answered(number))
             self.requests.park({number: None})
 
-    def reset(self, groups: Mapping[str, Group], end: int) -> None:
-        """Forget everything; go on with these groups and a log that ends at ``end``, replicated."""
+    def reset(self, groups: Mapping[str, Group], end: int, offsets: OffsetStore = NO_OFFSETS) -> None:
+        """Forget everything; go on with these groups and offsets and a log that ends at ``end``, replicated."""
         self.memory.restart(groups)
+        self.offsets.changes = ()
+        self.offsets.restart(offsets)
         self.requests.forget()
         self.timers.forget()
         self.log.restart(end)
@@ -141,5 +147,7 @@ class Step:
             self.tasks,
             self.remains,
             old.remains,
+            self.offsets.now,
+            self.offsets.all_changes(log.start, end),
         )
         return state, Outcome(tuple(log.records), tuple(requests.replies), tuple(timers.commands), tuple(self.wanted))

@@ -11,6 +11,7 @@ from ..classic import access, join, leave, protocols, rebalance, static, sync
 from ..classic.draft import GroupDraft
 from ..classic.group import ClassicGroup, Member
 from ..kernel import completion
+from ..kernel.errors import InternalError
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from .readable import read_topics
@@ -59,11 +60,16 @@ def fails_by_missing_metadata(step: Step, group: GroupDraft) -> None:
 
 
 def _adopt_and_read(step: Step, group: GroupDraft, *, lengths_throw: bool) -> None:
+    before = group.subscriptions
     intended(protocols.adopt)(step, group)
     name = group.protocol_name
     if group.protocol_type == PROTOCOL_TYPE:
         offered = {member.member_id: member.metadata(name) for member in group.members.values()}
-        read_topics(step.choices, group.group_id, offered, lengths_throw=lengths_throw)
+        try:
+            read_topics(step.choices, group.group_id, offered, lengths_throw=lengths_throw)
+        except InternalError:
+            group.subscriptions = before  # nothing of what was read is kept
+            raise
 
 
 # SyncGroup, and what waits for one

@@ -1,0 +1,265 @@
+"""Offsets that are stored: of every group, beside the group itself (G-DATA-40…42).
+
+A state holds an ``OffsetStore``, which is never changed: what several versions have in common they share, and it costs
+no more to keep an earlier one than what is different. So the version that reads see (F-RT-11) and the one that a failed
+append goes back to (F-RT-08) are kept whole, in ``OffsetChange``. Records change an ``OffsetDraft``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Set
+from typing import Final, NamedTuple, TypeAlias
+
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
+
+from .persistent import edit, frozen, frozen_set, owned, with_element, without_element
+
+#: A topic by its name, and the number of a partition of it.
+Partition: TypeAlias = tuple[str, int]
+
+
+class StoredOffset(NamedTuple):
+    """What the record of an offset says, and the place of that record in the log (O-TXN-08)."""
+
+    value: OffsetCommitValue
+    place: int
+
+
+#: Offsets by partition.
+ByPartition: TypeAlias = Mapping[Partition, StoredOffset]
+
+_NOTHING: Final[ByPartition] = {}
+
+
+class GroupOffsets(NamedTuple):
+    """The offsets of one group: committed ones, and by producer those that are pending in a transaction of it.
+    ``unstable`` counts for each partition the producers that have an offset of it pending (G-DATA-41)."""
+
+    committed: ByPartition = _NOTHING
+    pending: Mapping[int, ByPartition] = {}
+    unstable: Mapping[Partition, int] = {}
+
+    def partitions(self) -> Iterator[Partition]:
+        """All that an offset is committed for or pending, each once, sorted."""
+        return iter(sorted(self.committed.keys() | self.unstable.keys()))
+
+
+NONE: Final = GroupOffsets()
+
+
+class OffsetStore(NamedTuple):
+    """``groups``: by group id, of those that have an offset. ``producers``: the groups in which a producer has an
+    offset pending."""
+
+    groups: Mapping[str, GroupOffsets] = {}
+    producers: Mapping[int, Set[str]] = {}
+
+    def of(self, group_id: str) -> GroupOffsets:
+        """The offsets of a group; none if it has none."""
+        found: GroupOffsets = self.groups.get(group_id, NONE)
+        return found
+
+
+NO_OFFSETS: Final = OffsetStore()
+
+
+class OffsetChange(NamedTuple):
+    """Records from ``base`` to below ``offset``, which may not be replicated yet, changed the store of ``before``."""
+
+    base: int
+    offset: int
+    before: OffsetStore
+
+
+class _GroupDraft:
+    """The offsets of one group under change."""
+
+    __slots__ = ("_before", "committed", "pending", "unstable")
+
+    def __init__(self, before: GroupOffsets) -> None:
+        self._before = before
+        self.committed = before.committed
+        self.pending = before.pending
+        self.unstable = before.unstable
+
+    def own_committed(self) -> MutableMapping[Partition, StoredOffset]:
+        committed = self.committed = owned(self.committed, self._before.committed)
+        return committed
+
+    def own_pending(self) -> MutableMapping[int, ByPartition]:
+        pending = self.pending = owned(self.pending, self._before.pending)
+        return pending
+
+    def put_pending(self, producer: int, partition: Partition, stored: StoredOffset) -> None:
+        pending = self.own_pending()
+        mine = pending.get(producer, _NOTHING)
+        if partition not in mine:
+            self._count(partition, 1)
+        changed = pending[producer] = self._own(producer, mine)
+        changed[partition] = stored
+
+    def drop_pending(self, partition: Partition) -> list[int]:
+        """Nothing is pending for the partition any more. Returns the producers that now have nothing here."""
+        if partition not in self.unstable:
+            return []
+        gone, pending = [], self.own_pending()
+        for producer, mine in list(pending.items()):
+            if partition not in mine:
+                continue
+            changed = self._own(producer, mine)
+            del changed[partition]
+            if changed:
+                pending[producer] = changed
+            else:
+                del pending[producer]
+                gone.append(producer)
+        self._own_unstable().pop(partition)
+        return gone
+
+    def end(self, producer: int) -> ByPartition:
+        """The producer has nothing pending any more. Returns what it had."""
+        mine = self.own_pending().pop(producer)
+        for partition in mine:
+            self._count(partition, -1)
+        return mine
+
+    def freeze(self) -> GroupOffsets | None:
+        """None if nothing is left."""
+        if not self.committed and not self.pending:
+            return None
+        pending = self.pending
+        if pending is not self._before.pending:
+            pending = frozen({producer: frozen(mine) for producer, mine in pending.items()})
+        return GroupOffsets(frozen(self.committed), pending, frozen(self.unstable))
+
+    def _own(self, producer: int, mine: ByPartition) -> MutableMapping[Partition, StoredOffset]:
+        return edit(mine) if mine is _NOTHING else owned(mine, self._before.pending.get(producer, _NOTHING))
+
+    def _own_unstable(self) -> MutableMapping[Partition, int]:
+        unstable = self.unstable = owned(self.unstable, self._before.unstable)
+        return unstable
+
+    def _count(self, partition: Partition, change: int) -> None:
+        unstable = self._own_unstable()
+        count = unstable.get(partition, 0) + change
+        if count:
+            unstable[partition] = count
+        else:
+            del unstable[partition]
+
+
+class OffsetDraft:
+    """A store while records change it, one or millions; ``freeze`` ends that."""
+
+    __slots__ = ("_before", "_groups", "_producers")
+
+    def __init__(self, before: OffsetStore) -> None:
+        self._before = before
+        self._groups: dict[str, _GroupDraft] = {}
+        self._producers = before.producers
+
+    def put(self, key: OffsetCommitKey, stored: StoredOffset) -> None:
+        """The offset is committed (F-REPLAY-02)."""
+        self._group(key.group).own_committed()[key.topic, key.partition] = stored
+
+    def put_pending(self, producer: Producer, key: OffsetCommitKey, stored: StoredOffset) -> None:
+        """The offset is pending in a transaction; an earlier one of the same producer goes (F-REPLAY-03, O-TXN-09)."""
+        number = producer.producer_id
+        self._group(key.group).put_pending(number, (key.topic, key.partition), stored)
+        groups = self._producers.get(number)
+        if groups is None:
+            self._own_producers()[number] = frozen_set((key.group,))
+        elif key.group not in groups:
+            self._own_producers()[number] = with_element(groups, key.group)
+
+    def remove(self, key: OffsetCommitKey) -> None:
+        """Nothing is stored for the partition any more, committed or pending (F-REPLAY-02, O-TXN-10)."""
+        group, partition = self._group(key.group), (key.topic, key.partition)
+        if partition in group.committed:
+            del group.own_committed()[partition]
+        for producer in group.drop_pending(partition):
+            self._left(producer, key.group)
+
+    def end(self, producer: int, *, committed: bool) -> None:
+        """The transaction of the producer ends. What it had pending is committed, unless the partition has an offset of
+        a later record, or else is gone (O-TXN-08)."""
+        groups = self._producers.get(producer)
+        if groups is None:
+            return
+        del self._own_producers()[producer]
+        for name in groups:
+            group = self._group(name)
+            for partition, stored in group.end(producer).items():
+                known = group.committed.get(partition)
+                if committed and (known is None or stored.place > known.place):
+                    group.own_committed()[partition] = stored
+
+    def freeze(self) -> OffsetStore:
+        """What it has come to; ends the draft."""
+        before = self._before
+        if not self._groups:
+            return before
+        groups = owned(before.groups, before.groups)
+        for name, draft in self._groups.items():
+            after = draft.freeze()
+            if after is not None:
+                groups[name] = after
+            else:
+                groups.pop(name, None)
+        return OffsetStore(frozen(groups), frozen(self._producers))
+
+    def _group(self, name: str) -> _GroupDraft:
+        draft = self._groups.get(name)
+        if draft is None:
+            draft = self._groups[name] = _GroupDraft(self._before.of(name))
+        return draft
+
+    def _own_producers(self) -> MutableMapping[int, Set[str]]:
+        producers = self._producers = owned(self._producers, self._before.producers)
+        return producers
+
+    def _left(self, producer: int, group_id: str) -> None:
+        producers = self._own_producers()
+        left = without_element(producers[producer], group_id)
+        if left:
+            producers[producer] = left
+        else:
+            del producers[producer]
+
+
+class Offsets:
+    """The store while a step changes it. ``now``: as it is by now. ``changes``: of earlier steps, not yet replicated,
+    in log order."""
+
+    __slots__ = ("_before", "changes", "now")
+
+    def __init__(self, store: OffsetStore, changes: tuple[OffsetChange, ...]) -> None:
+        self._before = store
+        self.now = store
+        self.changes = changes
+
+    @property
+    def committed(self) -> OffsetStore:
+        """As of the high watermark (F-RT-11), before anything that this step has written."""
+        return self.changes[0].before if self.changes else self._before
+
+    def replicated(self, offset: int) -> None:
+        """What was written below ``offset`` can be read."""
+        self.changes = tuple(change for change in self.changes if change.offset > offset)
+
+    def revert(self, base: int) -> None:
+        """What was written from ``base`` on is not in the log (F-RT-08)."""
+        lost = [change for change in self.changes if change.offset > base]
+        if lost:
+            self.changes = self.changes[: -len(lost)]
+            self.restart(lost[0].before)
+
+    def restart(self, store: OffsetStore) -> None:
+        """The store is this one, and the step did not change it."""
+        self.now = self._before = store
+
+    def all_changes(self, base: int, end: int) -> tuple[OffsetChange, ...]:
+        """Those that are not replicated once the step is over, which has written from ``base`` to below ``end``."""
+        if self.now is self._before:
+            return self.changes
+        return (*self.changes, OffsetChange(base, end, self._before))

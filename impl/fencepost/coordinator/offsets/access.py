@@ -1,0 +1,38 @@
+"""A step and the offsets: write records of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fencepost.protocol.offset_records import OffsetCommitKey
+from fencepost.protocol.records import Record
+from fencepost.quirks import varies
+
+from ..kernel.step import Step
+from ..kernel.stored_offsets import OffsetDraft, Partition
+from . import replay
+
+
+@varies
+def begin_simple_group(step: Step, group_id: str) -> None:
+    """There is a simple group as soon as there is an offset of it, and not before (O-COMMIT-20, O-COMMIT-39)."""
+
+
+def write(step: Step, records: Sequence[Record]) -> None:
+    """Append records of offsets and apply them (F-RT-04). Offsets of a group that there is not make a simple group
+    (O-COMMIT-20, F-REPLAY-04)."""
+    if not records:
+        return
+    draft, end = OffsetDraft(step.offsets.now), step.log.end
+    for place, record in enumerate(records, end):
+        replay.change(draft, record, place)
+        name = record.key.group
+        if record.value is not None and name not in step.memory.groups and type(record.key) is OffsetCommitKey:
+            step.change_map(name, replay.simple_group(name, step.memory.new_incarnation()))
+    step.offsets.now = draft.freeze()
+    step.log.records += records
+
+
+def tombstones(group_id: str, partitions: Iterable[Partition]) -> list[Record]:
+    """The records that nothing is stored for these partitions any more."""
+    return [Record(OffsetCommitKey(group_id, topic, partition), None) for topic, partition in partitions]

@@ -1,0 +1,153 @@
+"""OffsetCommit (6.1, 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.offset_messages import (
+    ZERO_ID,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
+from fencepost.protocol.records import Record
+from fencepost.quirks import varies
+
+from ..kernel import availability, completion, operations
+from ..kernel.completion import AppendCallback
+from ..kernel.errors import Refused, operation_error
+from ..kernel.replies import refusal
+from ..kernel.state import Operation
+from ..kernel.step import Step
+from . import access, admission, validation
+from .admission import Admitted, Results
+from .validation import Committer, Older
+
+#: From this version on topics are named by their ids (G-WIRE-05).
+TOPIC_IDS_SINCE = 10
+#: The last version in which a request says how long the offset is to be kept (O-COMMIT-14).
+RETENTION_UNTIL = 4
+NO_RETENTION = -1
+NEVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsWritten(AppendCallback):
+    """The records of a commit: if they are not in the log, those partitions tell it that were not refused
+    (O-COMMIT-11)."""
+
+    admitted: Admitted
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """Nothing of the commit is stored, or nobody can tell."""
+        assert request is not None
+        step.reply(request.id, OffsetCommitResponse(self.admitted.failed(operation_error(error))))
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Nobody waits for an answer; the commit may yet take effect (O-COMMIT-11)."""
+        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
+    """Stores offsets, all that are accepted or none (O-COMMIT-10). Errors of the whole are told at once, the rest when
+    the records are replicated."""
+    if body.group_id in request.denied:
+        step.reply(request.id, refusal(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
+        return
+    admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
+    error = availability.not_serving(step.state) if step.state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if error is None and admitted.topics:
+        try:
+            older = _permitted(step, request, body)
+            expires = _expire_timestamp(step, request, body)
+            results, records = taken(step, body.group_id, admitted, older, expires=expires)
+        except Refused as refused:
+            error = refused.error
+        else:
+            access.write(step, records)
+            reply = OffsetCommitResponse(admitted.answer(results))
+            operations.done(step, request, reply=reply, callback=OffsetsWritten(admitted))
+            return
+    step.reply(request.id, OffsetCommitResponse(admitted.failed(error or ErrorCode.NONE)))  # O-COMMIT-04…07
+
+
+def _permitted(step: Step, request: Request, body: OffsetCommitRequest) -> Older | None:
+    """Raises ``Refused`` (O-COMMIT-07)."""
+    group = step.memory.groups.get(body.group_id)
+    who = Committer(body.generation_id_or_member_epoch, body.member_id, body.group_instance_id)
+    if group is not None:
+        return validation.may_commit(step, group, who, request.version)
+    if who.epoch >= 0:  # O-COMMIT-21, O-COMMIT-22
+        named = request.version >= validation.COMMITS_BY_EPOCH_SINCE
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
+    access.begin_simple_group(step, body.group_id)
+    return None
+
+
+def _expire_timestamp(step: Step, request: Request, body: OffsetCommitRequest) -> int:
+    """O-COMMIT-14."""
+    if request.version > RETENTION_UNTIL or body.retention_time_ms == NO_RETENTION:
+        return NEVER
+    return step.at_ms + body.retention_time_ms
+
+
+def taken(
+    step: Step,
+    group_id: str,
+    admitted: Admitted,
+    older: Older | None,
+    *,
+    expires: int = NEVER,
+    producer: Producer | None = None,
+) -> tuple[list[Results], list[Record]]:
+    """What comes of each partition, and the records of those that are accepted (O-COMMIT-08, O-COMMIT-09). Raises
+    ``Refused`` if the whole is not (O-COMMIT-32)."""
+    results, records = [], []
+    for topic in admitted.topics:
+        rows: Results = []
+        for each in topic.partitions:
+            metadata = each.committed_metadata
+            if metadata is not None and _units(metadata) > step.settings.offset_metadata_max_bytes:
+                rows.append((each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                continue
+            if older is not None:
+                older.check(topic.topic_id, each.partition_index)
+            rows.append((each.partition_index, ErrorCode.NONE))
+            value = _value(step, topic, each, expires, producer)
+            records.append(Record(OffsetCommitKey(group_id, topic.name, each.partition_index), value, producer))
+        results.append(rows)
+    return results, records
+
+
+def _units(text: str) -> int:
+    """The length of a text in UTF-16 units (G-CFG-20)."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _value(
+    step: Step,
+    topic: OffsetCommitRequestTopic,
+    partition: OffsetCommitRequestPartition,
+    expires: int,
+    producer: Producer | None,
+) -> OffsetCommitValue:
+    """O-COMMIT-14."""
+    return OffsetCommitValue(
+        partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=step.at_ms,
+        expire_timestamp=expires,
+        topic_id=id_to_store(step, topic.topic_id, expires, producer),
+    )
+
+
+@varies
+def id_to_store(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+    """The id of its topic is stored with an offset, unless that has a time to expire: the record's version for those
+    has no place for an id (O-COMMIT-14, F-REC-20)."""
+    return topic_id if expires == NEVER else ZERO_ID

@@ -1,0 +1,63 @@
+"""What the records of offsets say (11.5): the same for the live coordinator and for one that loads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.records import Record
+from fencepost.quirks import varies
+
+from ..classic.group import ClassicGroup
+from ..kernel.replay import Replay
+from ..kernel.stored_offsets import OffsetDraft, OffsetStore, StoredOffset
+
+#: The keys of these records.
+KEYS: Final = (OffsetCommitKey, ControlKey)
+
+
+def apply(replay: Replay, record: Record) -> None:
+    """An offset that is loaded may be all that is known of its group (F-REPLAY-04)."""
+    change(replay.offsets, record, replay.place)
+    if record.value is not None and not replay.has(record.key.group) and type(record.key) is OffsetCommitKey:
+        meet_ownerless(replay, record.key.group)
+
+
+def change(offsets: OffsetDraft, record: Record, place: int) -> None:
+    """One record, at this place of the log: an offset is committed, pending or gone (F-REPLAY-02, F-REPLAY-03), or a
+    transaction ends (F-REPLAY-05)."""
+    key, value, producer = record.key, record.value, record.producer
+    if isinstance(key, OffsetCommitKey):
+        if value is None:
+            offsets.remove(key)
+            return
+        assert isinstance(value, OffsetCommitValue)
+        stored = StoredOffset(value, place)
+        if producer is None:
+            offsets.put(key, stored)
+        else:
+            offsets.put_pending(producer, key, stored)
+    elif isinstance(key, ControlKey) and producer is not None:
+        offsets.end(producer.producer_id, committed=key.committed)
+
+
+@varies
+def meet_ownerless(replay: Replay, group_id: str) -> None:
+    """An offset of a group that is not known: its own records may be still to come, and if they do not, it is a simple
+    group once all records are applied (F-REPLAY-04, F-REPLAY-06)."""
+    replay.ownerless[group_id] = None
+
+
+def settled(replay: Replay) -> OffsetStore:
+    """All records are applied: what they have come to. Who has offsets and is no group by its own records is a simple
+    one (F-REPLAY-04)."""
+    store = replay.offsets.freeze()
+    for name in replay.ownerless:
+        if name in store.groups and not replay.has(name):
+            replay.put(name, simple_group(name, replay.new_incarnation()))
+    return store
+
+
+def simple_group(name: str, incarnation: int) -> ClassicGroup:
+    """A group that only holds offsets (G-VOC-01)."""
+    return ClassicGroup(name, incarnation)

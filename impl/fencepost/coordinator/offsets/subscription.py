@@ -1,0 +1,45 @@
+"""Whether a group subscribes to a topic, whose offsets then are neither deleted nor too old (O-DEL-07, O-EXP-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, subscribed_topics
+
+from ..classic.group import ClassicGroup
+from ..consumer.group import ConsumerGroup
+from ..kernel.state import Group
+
+
+class _Everything:
+    """Holds every topic."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+EVERYTHING: Container[str] = _Everything()
+NOTHING: Container[str] = frozenset()
+
+
+def topics_of(group: Group) -> Container[str]:
+    """The topics that a group subscribes to. Of a classic group of consumers that cannot be known all are, of another
+    classic group none (O-DEL-07)."""
+    if isinstance(group, ConsumerGroup):
+        return group.by_topic.counts
+    assert isinstance(group, ClassicGroup)
+    known = known_topics(group)
+    if known is not None:
+        return known
+    return EVERYTHING if group.protocol_type == PROTOCOL_TYPE else NOTHING
+
+
+def known_topics(group: ClassicGroup) -> frozenset[str] | None:
+    """What the members of a classic group subscribed to when its generation began, None if that cannot be read
+    (G-DATA-10)."""
+    if group.subscriptions is None:
+        return None
+    try:
+        return frozenset(topic for each in group.subscriptions for topic in subscribed_topics(each))
+    except SchemaError:
+        return None

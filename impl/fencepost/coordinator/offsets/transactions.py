@@ -1,0 +1,128 @@
+"""TxnOffsetCommit, and how a transaction ends (6.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.offset_messages import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkerRequest,
+    WriteTxnMarkerResponse,
+)
+from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
+from fencepost.protocol.records import Record
+
+from ..kernel import availability, completion, operations
+from ..kernel.completion import AppendCallback
+from ..kernel.errors import Refused, operation_error
+from ..kernel.offset_replies import marker_error, txn_error
+from ..kernel.replies import refusal
+from ..kernel.state import Operation
+from ..kernel.step import Step
+from . import access, admission, validation
+from .admission import Admitted
+from .commit import taken
+from .validation import Committer, Older
+
+#: From this version on topics are named by their ids, and two errors have words of their own (V-129).
+TOPIC_IDS_SINCE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWritten(AppendCallback):
+    """The records of a commit within a transaction, as those of a plain one."""
+
+    admitted: Admitted
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """Nothing is pending, or nobody can tell."""
+        assert request is not None
+        step.reply(
+            request.id,
+            TxnOffsetCommitResponse(self.admitted.failed(txn_error(operation_error(error), request.version))),
+        )
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Nobody waits for an answer; the offsets may yet be pending."""
+        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerWritten(AppendCallback):
+    """The record that ends a transaction (O-TXN-11)."""
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """The transaction is as open as before, or nobody can tell; who ends it tries again."""
+        assert request is not None
+        step.reply(request.id, WriteTxnMarkerResponse(marker_error(error)))
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Nobody waits for an answer; the transaction may yet have ended."""
+        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
+    """Stores offsets that count when the transaction of their producer is committed (O-TXN-01…07)."""
+    if body.transactional_id in request.denied_transactional_ids:
+        step.reply(request.id, refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return
+    if body.group_id in request.denied:
+        step.reply(request.id, refusal(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
+    admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
+    error = _unserved(step, body)
+    if error is None and admitted.topics:
+        try:
+            older = _permitted(step, request, body)
+            producer = Producer(body.producer_id, body.producer_epoch)
+            results, records = taken(step, body.group_id, admitted, older, producer=producer)
+        except Refused as refused:
+            error = _told(request, refused.error)
+        else:
+            access.write(step, records)
+            reply = TxnOffsetCommitResponse(admitted.answer(results))
+            operations.done(step, request, reply=reply, callback=PendingWritten(admitted))
+            return
+    told = ErrorCode.NONE if error is None else txn_error(error, request.version)
+    step.reply(request.id, TxnOffsetCommitResponse(admitted.failed(told)))
+
+
+def _unserved(step: Step, body: TxnOffsetCommitRequest) -> ErrorCode | None:
+    if not step.state.running:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return availability.not_serving(step.state) if body.group_id else ErrorCode.INVALID_GROUP_ID  # G-WIRE-27
+
+
+def _permitted(step: Step, request: Request, body: TxnOffsetCommitRequest) -> Older | None:
+    """Raises ``Refused`` (O-TXN-03…05)."""
+    who = Committer(body.generation_id, body.member_id, body.group_instance_id)
+    group = step.memory.groups.get(body.group_id)
+    if group is not None:
+        return validation.may_commit_in_transaction(step, group, who)
+    if who.epoch >= 0:
+        named = request.version >= TOPIC_IDS_SINCE
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
+    access.begin_simple_group(step, body.group_id)
+    return None
+
+
+def _told(request: Request, error: ErrorCode) -> ErrorCode:
+    """Old producers know of no member epochs (O-TXN-05, V-129)."""
+    if error is ErrorCode.STALE_MEMBER_EPOCH and request.version < TOPIC_IDS_SINCE:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error
+
+
+def end(step: Step, request: Request, body: WriteTxnMarkerRequest) -> None:
+    """Ends a producer's transaction in all groups of this partition (O-TXN-08, O-TXN-11)."""
+    state = step.state
+    error = availability.not_serving(state) if state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if error is not None:
+        step.reply(request.id, refusal(request, error))
+        return
+    producer = Producer(body.producer_id, body.producer_epoch)
+    access.write(step, [Record(ControlKey(body.committed), ControlValue(body.coordinator_epoch), producer)])
+    operations.done(step, request, reply=WriteTxnMarkerResponse(ErrorCode.NONE), callback=MarkerWritten())

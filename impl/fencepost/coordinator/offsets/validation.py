@@ -1,0 +1,148 @@
+"""Who may commit and who may read (6.2, O-FETCH-03…05). What is not allowed raises ``Refused``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
+
+from ..classic import access as classic_access
+from ..classic import membership
+from ..classic.group import ClassicGroup
+from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..kernel.errors import Refused
+from ..kernel.state import Group
+from ..kernel.step import Step
+
+#: From this version of OffsetCommit on members of the consumer protocol may use it, and a missing group has an error of
+#: its own (O-COMMIT-21, O-COMMIT-31).
+COMMITS_BY_EPOCH_SINCE = 9
+#: The generation or epoch of who is no member.
+NO_EPOCH = -1
+
+
+class Committer(NamedTuple):
+    """Who commits, as the request says: a generation or member epoch (below 0: none), a member id, an instance id."""
+
+    epoch: int
+    member_id: str
+    instance_id: str | None
+
+    @property
+    def nobody(self) -> bool:
+        """Whether it is no member by any of them."""
+        return self.epoch < 0 and not self.member_id and self.instance_id is None
+
+
+class Older(NamedTuple):
+    """A member that commits with an epoch from before its current one: what it may commit goes by partition
+    (O-COMMIT-32)."""
+
+    member: ConsumerMember
+    epoch: int
+
+    def check(self, topic_id: bytes, partition: int) -> None:
+        """The member must have had the partition at that epoch, and ever since. Raises ``Refused``."""
+        since = self.member.assigned.get(topic_id, {}).get(partition)
+        if since is None:
+            since = self.member.revoking.get(topic_id, {}).get(partition)
+        if since is None or self.epoch < since:
+            raise Refused(stale(self.member))
+
+
+def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older | None:
+    """Whether this may commit to a group that there is (O-COMMIT-23…33). A classic member is watched for another
+    session. The answer is None unless partitions are to be looked at each. Raises ``Refused``."""
+    if isinstance(group, ConsumerGroup):
+        return _member_may_commit(step, group, who, version)
+    assert isinstance(group, ClassicGroup)
+    if who.epoch < 0 and group.state is GroupState.EMPTY:
+        return None  # O-COMMIT-24
+    if who.nobody:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # O-COMMIT-26
+    _require_generation(group, who)
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)  # O-COMMIT-27
+    classic_access.arm_session(step, group, group.members[who.member_id])  # O-COMMIT-28
+    return None
+
+
+def may_commit_in_transaction(step: Step, group: Group, who: Committer) -> Older | None:
+    """Likewise for a commit within a transaction: it needs to be of no member, whatever the group's state, and watches
+    nobody (O-TXN-04…06). Raises ``Refused``."""
+    if isinstance(group, ConsumerGroup):
+        if who.epoch < 0 and not group.members:
+            return None
+        if who.nobody and who.epoch == NO_EPOCH:
+            return None
+        member = group.members.get(who.member_id)
+        if member is None:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        return at_epoch(step, member, who.epoch)
+    assert isinstance(group, ClassicGroup)
+    if not who.nobody and (who.epoch >= 0 or group.state is not GroupState.EMPTY):
+        _require_generation(group, who)
+    return None
+
+
+def _require_generation(group: ClassicGroup, who: Committer) -> None:
+    """O-COMMIT-25."""
+    error = membership.invalid(group, who.member_id, who.instance_id)
+    if error is None and who.epoch != group.generation:
+        error = ErrorCode.ILLEGAL_GENERATION
+    if error is not None:
+        raise Refused(error)
+
+
+def _member_may_commit(step: Step, group: ConsumerGroup, who: Committer, version: int) -> Older | None:
+    if who.epoch < 0 and not group.members:
+        return None  # O-COMMIT-29
+    member = group.members.get(who.member_id)
+    if member is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # O-COMMIT-30
+    if member.classic is None and version < COMMITS_BY_EPOCH_SINCE:
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION)  # O-COMMIT-31
+    return at_epoch(step, member, who.epoch)
+
+
+def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
+    """The member's own epoch is good for anything, an older one for what it has kept since (O-COMMIT-13, O-COMMIT-32,
+    O-COMMIT-33). Raises ``Refused``."""
+    if epoch == member.epoch:
+        return None
+    if epoch > member.epoch:
+        raise Refused(stale(member))
+    return with_older_epoch(step, member, epoch)
+
+
+@varies
+def with_older_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
+    """What was kept since the epoch may be committed with it (O-COMMIT-36, O-COMMIT-42). Raises ``Refused``."""
+    return Older(member, epoch)
+
+
+def stale(member: ConsumerMember) -> ErrorCode:
+    """How a member is told that it is at another epoch, in the words of its own protocol (O-COMMIT-32, O-FETCH-05)."""
+    return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+
+
+def may_read(step: Step, group: Group, member_id: str | None, epoch: int) -> None:
+    """Whether this may read the offsets of a group that there is: of a classic group anybody (O-FETCH-04), of a
+    consumer group a member at its epoch, or who does not say that it is one (O-FETCH-05). Raises ``Refused``."""
+    if not isinstance(group, ConsumerGroup) or (member_id is None and epoch < 0):
+        return
+    if member_id is None:
+        raise Refused(nameless(step))
+    member = group.members.get(member_id)
+    if member is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if epoch != member.epoch:
+        raise Refused(stale(member))
+
+
+@varies
+def nameless(step: Step) -> ErrorCode:
+    """An epoch without a member id is of no member (O-FETCH-05)."""
+    return ErrorCode.UNKNOWN_MEMBER_ID

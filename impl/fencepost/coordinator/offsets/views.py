@@ -1,0 +1,49 @@
+"""Stored offsets as they can be seen from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import itemgetter
+
+from fencepost.protocol.offset_view import OffsetsView, OffsetView
+
+from ..kernel.stored_offsets import GroupOffsets, OffsetStore, Partition, StoredOffset
+
+
+def view(store: OffsetStore) -> OffsetsView:
+    """All that is stored, each kind sorted (G-DATA-40, G-DATA-41)."""
+    groups = sorted(store.groups.items())
+    pending = [(name, *row) for name, group in groups for row in sorted(_pending(group), key=itemgetter(0, 1))]
+    return OffsetsView(
+        committed=tuple(
+            _offset(name, partition, group.committed[partition], None)
+            for name, group in groups
+            for partition in sorted(group.committed)
+        ),
+        pending=tuple(_offset(name, partition, stored, producer) for name, partition, producer, stored in pending),
+        open_transactions=tuple((name, *partition, producer) for name, partition, producer, _ in pending),
+    )
+
+
+def _pending(group: GroupOffsets) -> Iterator[tuple[Partition, int, StoredOffset]]:
+    for producer, offsets in group.pending.items():
+        for partition, stored in offsets.items():
+            yield partition, producer, stored
+
+
+def _offset(group_id: str, where: Partition, stored: StoredOffset, producer: int | None) -> OffsetView:
+    topic, partition = where
+    value = stored.value
+    return OffsetView(
+        group_id,
+        topic,
+        partition,
+        offset=value.offset,
+        leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp=value.commit_timestamp,
+        expire_timestamp=value.expire_timestamp,
+        topic_id=value.topic_id,
+        record_offset=stored.place,
+        producer_id=producer,
+    )

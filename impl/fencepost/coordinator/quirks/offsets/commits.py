@@ -1,0 +1,44 @@
+"""What Kafka does otherwise when offsets are committed."""
+
+from __future__ import annotations
+
+from fencepost.protocol.offset_messages import ZERO_ID
+from fencepost.protocol.offset_records import Producer
+from fencepost.quirks import quirk
+
+from ...consumer.group import ConsumerMember
+from ...kernel.errors import Refused
+from ...kernel.step import Step
+from ...offsets import access, commit, validation
+from ...offsets.replay import simple_group
+
+
+@quirk("fault_refused_commit_leaves_group", of=access.begin_simple_group)
+def begins_at_once(step: Step, group_id: str) -> None:
+    """Kafka makes the simple group when it looks who commits. If then no partition is accepted, there is a group that
+    no record tells of, until the next look for what is too old (O-COMMIT-39)."""
+    step.memory.appear(simple_group(group_id, step.memory.new_incarnation()))
+
+
+@quirk("old_no_assignment_epochs", of=validation.with_older_epoch)
+def refuses_older_epochs(step: Step, member: ConsumerMember, epoch: int) -> validation.Older | None:
+    """Before 4.3 an older epoch is refused whatever is committed (O-COMMIT-36)."""
+    raise Refused(validation.stale(member))
+
+
+@quirk("old_no_topic_ids", of=commit.id_to_store)
+def stores_no_ids(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+    """4.0 stores no topic ids (V-02)."""
+    return ZERO_ID
+
+
+@quirk("old_transactions_without_topic_ids", of=commit.id_to_store)
+def stores_no_ids_in_transactions(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+    """Before 4.4 offsets of transactions have none (V-129, O-TXN-12)."""
+    return keeps_id(step, topic_id, expires, producer) if producer is None else ZERO_ID
+
+
+@quirk("fault_expiring_offset_keeps_topic_id", of=commit.id_to_store)
+def keeps_id(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+    """Kafka keeps the id in memory; a reload, which reads the record, does not have it (O-COMMIT-14, F-REC-20)."""
+    return topic_id

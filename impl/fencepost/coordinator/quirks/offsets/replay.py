@@ -1,0 +1,15 @@
+"""What Kafka does otherwise when it reads records of offsets."""
+
+from __future__ import annotations
+
+from fencepost.quirks import quirk
+
+from ...kernel.replay import Replay
+from ...offsets import replay
+
+
+@quirk("fault_loaded_offset_makes_group", of=replay.meet_ownerless)
+def makes_group(work: Replay, group_id: str) -> None:
+    """Kafka makes a simple group there and then. If the group's own records begin with a tombstone, which a compacted
+    log may, the load may fail by it (F-REPLAY-04, F-REPLAY-06)."""
+    work.put(group_id, replay.simple_group(group_id, work.new_incarnation()))
