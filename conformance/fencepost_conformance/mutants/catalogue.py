@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     assignor_faults,
+    codec_faults,
     consumer_faults,
     consumer_member_faults,
     consumer_target_faults,
@@ -25,5 +26,6 @@ MUTANTS: dict[str, Mutant] = {
         *consumer_target_faults.FAULTS,
         *consumer_member_faults.FAULTS,
         *mixed_faults.FAULTS,
+        *codec_faults.FAULTS,
     )
 }

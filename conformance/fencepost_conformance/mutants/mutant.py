@@ -19,6 +19,7 @@ class Side(Enum):
     MEMBER = "member"
     CONSUMER_MEMBER = "consumer member"
     ASSIGNOR = "assignor"
+    CODEC = "codec"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from fencepost.protocol.settings import Settings
 from ..compare.model import follow
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
+from ..jvm.serde.kept import wrongs
 from ..processes import worker_processes
 from ..simulate import Broken, draw_plan, simulate
 from ..simulate.beside import Disagreement, Input
@@ -246,6 +247,12 @@ def groups() -> Iterator[Kill]:
             yield Kill("assignors", found.rule, seed + 1, seed, found.text)
 
 
+def kept_bytes() -> Iterator[Kill]:
+    """What Kafka's serde wrote and read, held against the codec."""
+    for wrong in wrongs():
+        yield Kill("Kafka's bytes", wrong.rule, wrong.at, 0, wrong.text)
+
+
 def _first(rules: Sequence[str]) -> str:
     """The rules that decided, the first two by name."""
     names = list(dict.fromkeys(rules))
@@ -263,6 +270,7 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.MEMBER: (walks, simulations),
     Side.CONSUMER_MEMBER: (consumer_walks, consumer_simulations),
     Side.ASSIGNOR: (groups,),
+    Side.CODEC: (kept_bytes,),
 }
 ALL_CHECKS: tuple[Check, ...] = (
     product,
@@ -272,6 +280,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     loads,
     walks,
     groups,
+    kept_bytes,
     *CHECKS[Side.CONSUMER_GROUP],
     *CHECKS[Side.MIXED_GROUP],
     *CHECKS[Side.CONSUMER_MEMBER],

@@ -137,7 +137,7 @@ def _string(text: str) -> bytes:
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
     """Text that may be malformed, as Kafka reads it: one U+FFFD for each malformed run (A-EMB-10)."""
     return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
 
@@ -200,12 +200,12 @@ class Reader:
 
     def string(self) -> str:
         """A text after its length."""
-        return _text(self._take(self.int16()))
+        return text_of(self._take(self.int16()))
 
     def nullable_string(self) -> str | None:
         """A text after its length, which is -1 if there is none."""
         size = self.int16()
-        return None if size < 0 else _text(self._take(size))
+        return None if size < 0 else text_of(self._take(size))
 
     def nullable_bytes(self) -> bytes | None:
         """Bytes after their length, which is -1 if there are none."""

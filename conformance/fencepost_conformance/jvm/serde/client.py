@@ -1,0 +1,95 @@
+"""Asks Kafka's own serde what bytes mean and how records are written.
+
+Batches of questions go to one child process as lines and come back as lines; see ``Serde.java`` for their form.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fencepost.codec import RecordBytes
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.records import Record
+
+from .. import jars
+from ..builds import Build
+from ..compiled import classes, sources
+from ..process import LineProcess
+from ..releases import NEWEST
+from ..text_form import id_to_text
+from .json_form import as_json
+
+Question = list[Any]
+Answer = dict[str, Any]
+_write = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class KafkaSerde:
+    """One JVM with the serde of one Kafka release. Raises ``CannotRun`` without a JDK or without the jars."""
+
+    def __init__(self, version: str = NEWEST) -> None:
+        build = Build(version)
+        libraries = build.libraries()
+        compiled = classes("serde", build, sources(__package__), libraries)
+        path = os.pathsep.join(map(str, [compiled, *libraries]))
+        self._child = LineProcess([jars.java(), "-Xmx512m", "-cp", path, "fencepost.serde.Serde"])
+
+    def close(self) -> None:
+        self._child.close()
+
+    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        """One answer a question, in order."""
+        data = "".join(_write(question) + "\n" for question in questions).encode()
+        return [json.loads(line) for line in self._child.exchange(data, len(questions))]
+
+
+def read(key: bytes | None, value: bytes | None) -> Question:
+    """What the serde makes of these bytes."""
+    return ["read", _hex(key), _hex(value)]
+
+
+def write(record: Record, version: int) -> Question:
+    """The bytes of a record whose value is of this version."""
+    number, key, value = as_json(record)
+    return ["write", number, key, version, value]
+
+
+def commit(key: OffsetCommitKey, value: OffsetCommitValue) -> Question:
+    """The bytes of a commit, in the version that Kafka chooses for it."""
+    told = [value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp]
+    return ["commit", key.group, key.topic, key.partition, *told, id_to_text(value.topic_id)]
+
+
+def write_marker(committed: bool, coordinator_epoch: int) -> Question:
+    """The bytes of what ends a transaction."""
+    return ["write marker", committed, coordinator_epoch]
+
+
+def read_marker(key: bytes, value: bytes | None) -> Question:
+    """What a load makes of a control record."""
+    return ["read marker", _hex(key), _hex(value)]
+
+
+def name(number: int) -> Question:
+    """The name of the class of keys of this type."""
+    return ["name", number]
+
+
+def timed(rounds: int, records: Iterable[RecordBytes]) -> Question:
+    """The nanoseconds that reading and writing all of these takes, each round."""
+    return ["time", rounds, [[_hex(key), _hex(value)] for key, value in records]]
+
+
+def written(answer: Answer) -> RecordBytes | None:
+    """What ``write``, ``commit`` or ``write_marker`` was answered; None if Kafka refused."""
+    if "refused" in answer:
+        return None
+    value = answer["value"]
+    return bytes.fromhex(answer["key"]), None if value is None else bytes.fromhex(value)
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else data.hex()

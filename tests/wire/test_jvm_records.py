@@ -1,0 +1,130 @@
+"""Records in bytes: the codec writes what Kafka's serde writes, reads what it reads, and refuses what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import SystemRandom
+
+import pytest
+
+from fencepost.codec import LAYOUTS, Codec, Unwritable
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey as RegexKey
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as RegexValue
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.records import Record
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.jvm.serde import KafkaSerde, client, compare, kept
+from fencepost_conformance.mutants import codec_faults
+from fencepost_conformance.mutants.mutant import Mutant, planted
+
+pytestmark = pytest.mark.jvm
+FRESH = 1_500
+SOME = {"kafka-4.0", "kafka-4.4"}
+Pair = tuple[KafkaSerde, Codec, str]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[name if name in SOME else pytest.param(name, marks=pytest.mark.all) for name in kept.RELEASES],
+)
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    yield from opened(request.param)
+
+
+@pytest.fixture(scope="module")
+def newest() -> Iterator[Pair]:
+    yield from opened("kafka-4.4")
+
+
+def opened(name: str) -> Iterator[Pair]:
+    try:
+        kafka = KafkaSerde(kept.RELEASES[name])
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    try:
+        yield kafka, Codec(LAYOUTS[name]), kept.RELEASES[name]
+    finally:
+        kafka.close()
+
+
+@pytest.fixture
+def seed() -> str:
+    return str(SystemRandom().getrandbits(32))
+
+
+def test_records_are_written_as_kafka_writes_them(pair: Pair, seed: str) -> None:
+    kafka, codec, _ = pair
+    assert list(compare.writing(kafka, codec, seed, FRESH)) == [], f"seed {seed}"
+
+
+def test_bytes_whole_and_damaged_are_read_as_kafka_reads_them(pair: Pair, seed: str) -> None:
+    kafka, codec, _ = pair
+    assert list(compare.reading(kafka, codec, seed, FRESH)) == [], f"seed {seed}"
+
+
+def test_ends_of_transactions_are_those_of_kafka(pair: Pair, seed: str) -> None:
+    kafka, codec, _ = pair
+    assert list(compare.markers(kafka, codec, seed, FRESH)) == [], f"seed {seed}"
+
+
+def test_types_are_known_by_kafkas_names(pair: Pair) -> None:
+    kafka, codec, _ = pair
+    assert list(compare.names(kafka, codec)) == []
+
+
+def test_what_is_kept_of_kafka_is_what_it_says(pair: Pair) -> None:
+    kafka, codec, release = pair
+    assert tuple(kept.asked(kafka, codec, release)) == kept.kept()[release]
+
+
+@pytest.mark.parametrize("size", [0x7FFF, 0x8000])
+def test_a_text_that_is_too_long_is_refused_by_both(pair: Pair, size: int) -> None:
+    kafka, codec, _ = pair
+    record = Record(RegexKey("g", "r"), RegexValue(("x" * size,), version=1, timestamp=2))
+    (answer,) = kafka.ask([client.write(record, 0)])
+    if size == 0x7FFF:
+        assert codec.encode(record) == client.written(answer)
+    else:
+        assert "too long" in answer["says"]
+        with pytest.raises(Unwritable, match="a text of 32768 bytes"):
+            codec.encode(record)
+
+
+def test_a_lone_surrogate_is_a_question_mark_to_both(pair: Pair) -> None:
+    kafka, codec, _ = pair
+    value = OffsetCommitValue(1, metadata="a\ud800b\udc00", commit_timestamp=2)
+    record = Record(OffsetCommitKey("\udfff", "t", 0), value)
+    (answer,) = kafka.ask([client.write(record, 3)])
+    assert codec.encode(record, 3) == client.written(answer)
+    assert b"a?b?" in (codec.encode(record, 3)[1] or b"")
+
+
+@pytest.mark.parametrize("size", [pytest.param(1_000_000, marks=pytest.mark.all), 1_000_001])
+def test_a_list_may_be_as_long_as_the_release_allows(pair: Pair, size: int) -> None:
+    """All its elements are there (F-REC-23)."""
+    kafka, codec, _ = pair
+    key, value = codec.encode(Record(RegexKey("g", "r"), RegexValue(("",) * size, version=1, timestamp=2)))
+    (answer,) = kafka.ask([client.read(key, value)])
+    theirs = compare.of_kafka(answer)
+    assert compare.of_codec(codec, key, value) == theirs
+    assert (theirs is compare.Refusal.TORN) is (size > (codec.layout.most_elements or size))
+
+
+@pytest.mark.parametrize("fault", codec_faults.FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_in_the_codec_is_seen(newest: Pair, fault: Mutant) -> None:
+    """An older release has not all the fields that faults are about."""
+    kafka, codec, _ = newest
+    with planted(fault):
+        found = [compare.writing(kafka, codec, "seen", 400), compare.reading(kafka, codec, "seen", 2_500)]
+        found.append(compare.markers(kafka, codec, "seen", 200))
+        assert any(next(each, None) for each in found)
+
+
+def test_a_layout_of_another_release_is_seen(pair: Pair) -> None:
+    kafka, codec, _ = pair
+    for layout in LAYOUTS.values():
+        if layout == codec.layout:
+            continue
+        other = Codec(layout)
+        found = (compare.writing(kafka, other, "seen", 800), compare.reading(kafka, other, "seen", 3_000))
+        assert any(next(each, None) for each in found) or list(compare.names(kafka, other)), layout
