@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
@@ -29,7 +29,7 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMemberValue,
 )
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.events import Event, Reply, TimerFired, TimerKey
+from fencepost.protocol.events import Event, Reply, TimerFired, TimerKey, TimerKind
 from fencepost.protocol.messages import (
     DeleteGroupsResponse,
     DescribeGroupsResponse,
@@ -38,6 +38,15 @@ from fencepost.protocol.messages import (
     ResponseBody,
     SyncGroupResponse,
 )
+from fencepost.protocol.offset_messages import (
+    OffsetCommitResponse,
+    OffsetCommitResponseTopic,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+    TxnOffsetCommitResponse,
+)
+from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.view import GroupView
@@ -51,6 +60,7 @@ from .consumer.view import view as consumer_view
 from .deadlines import TimerChanges
 from .mixed.embedded import in_order
 from .observed import Observed
+from .offsets.view import view as offsets_view
 from .versions import carried
 
 
@@ -84,11 +94,21 @@ def disagreements(
         _groups(state, step.state, observed.groups, found)
     if observed.consumer_groups is not None:
         _consumer_groups(profile, state, step.state, observed.consumer_groups, found)
+    if observed.offsets is not None:
+        mine = offsets_view(step.state.offsets)
+        found += [
+            Mismatch(f"offsets, {part}", getattr(mine, part), getattr(observed.offsets, part))
+            for part in _PARTS
+            if getattr(mine, part) != getattr(observed.offsets, part)
+        ]
     if observed.tasks is not None and (step.outcome.tasks or observed.tasks):
         ours, theirs = set(step.outcome.tasks), set(observed.tasks)
         if ours != theirs or len(observed.tasks) != len(theirs):
             found.append(Mismatch("tasks", step.outcome.tasks, tuple(observed.tasks)))
     return tuple(found)
+
+
+_PARTS: Final = ("committed", "pending", "open_transactions")
 
 
 def _replies(
@@ -138,6 +158,11 @@ def plain(body: ResponseBody) -> ResponseBody:
         if body.error_message is None and body.assignment == given:
             return body
         return replace(body, error_message=None, assignment=given)
+    if isinstance(body, OffsetCommitResponse | TxnOffsetCommitResponse | OffsetDeleteResponse):
+        return replace(body, topics=_merged(body.topics))
+    if isinstance(body, OffsetFetchResponse):
+        groups_read = [replace(group, topics=_merged(group.topics)) for group in body.groups]
+        return OffsetFetchResponse(tuple(groups_read))
     if isinstance(body, ConsumerGroupDescribeResponse):
         described = [
             replace(
@@ -149,6 +174,26 @@ def plain(body: ResponseBody) -> ResponseBody:
         ]
         return ConsumerGroupDescribeResponse(tuple(sorted(described, key=lambda row: row.group_id)))
     return body
+
+
+_Topic = TypeVar("_Topic", OffsetCommitResponseTopic, OffsetFetchResponseTopic)
+
+
+def _merged(topics: Sequence[_Topic]) -> tuple[_Topic, ...]:
+    """Each topic once, with its partitions ascending: what the broker refused stands before or behind the rest, and all
+    offsets of a group come in the order of a hash map (O-FETCH-14)."""
+    first: dict[tuple[str, bytes], _Topic] = {}
+    rows: dict[tuple[str, bytes], list[Any]] = {}
+    for topic in topics:
+        key = (topic.name, topic.topic_id)
+        first.setdefault(key, topic)
+        rows.setdefault(key, []).extend(topic.partitions)
+    return tuple(
+        [
+            replace(first[key], partitions=tuple(sorted(rows[key], key=lambda row: row.partition_index)))
+            for key in sorted(first)
+        ]
+    )
 
 
 def _plain_row(row: DescribedConsumerMember) -> DescribedConsumerMember:
@@ -211,6 +256,8 @@ def _within(record: Record) -> str:
     key = record.key
     if isinstance(key, _OF_MEMBER):
         return key.member_id
+    if isinstance(key, OffsetCommitKey):
+        return f"{key.topic} {key.partition:010}"
     return key.regular_expression if isinstance(key, ConsumerGroupRegularExpressionKey) else ""
 
 
@@ -241,6 +288,8 @@ def _timers(
         mine = expected.net.get(key, expected.deadlines.get(key))
         # A timer that fired is armed no more; a target need not say so.
         other = observed.get(key, None if key == fired and mine is None else _UNCHANGED)
+        if key.kind is TimerKind.EXPIRY and other is _UNCHANGED:
+            continue  # it serves no group: who tells of groups' timers only does not tell of this one
         if mine != other:
             found.append(Mismatch(f"timer {key}", mine, other))
 

@@ -217,8 +217,41 @@ CONSUMER_CLIENT = MachineSpec(
     ),
 )
 
+NO_OFFSET: Final = "None"
+COMMITTED: Final = "Committed"
+PENDING: Final = "Pending"
+PENDING_OVER: Final = "PendingOverCommitted"
+
+#: A transaction ends for one producer; where others have offsets pending at the same place, it is one of several.
+OFFSET = MachineSpec(
+    name="offset",
+    title="Offset of one partition in a group, coordinator side",
+    states={
+        NO_OFFSET: ("O-FETCH-06",),
+        COMMITTED: ("G-DATA-40",),
+        PENDING: ("G-DATA-41", "O-TXN-07"),
+        PENDING_OVER: ("G-DATA-41", "O-FETCH-08"),
+    },
+    initial={NO_OFFSET: ("O-FETCH-06",)},
+    transitions=(
+        Transition("commit", (NO_OFFSET, COMMITTED), COMMITTED, ("O-COMMIT-09", "F-REPLAY-02")),
+        Transition("commit", (PENDING, PENDING_OVER), PENDING_OVER, ("O-COMMIT-09", "F-REPLAY-02")),
+        Transition("commit_in_transaction", (NO_OFFSET, PENDING), PENDING, ("O-TXN-07", "O-TXN-09")),
+        Transition("commit_in_transaction", (COMMITTED, PENDING_OVER), PENDING_OVER, ("O-TXN-07", "O-TXN-09")),
+        Transition("transaction_committed", (PENDING, PENDING_OVER), COMMITTED, ("O-TXN-08",)),
+        Transition("transaction_aborted", (PENDING,), NO_OFFSET, ("O-TXN-08",)),
+        Transition("transaction_aborted", (PENDING_OVER,), COMMITTED, ("O-TXN-08",)),
+        Transition("one_of_several_committed", (PENDING, PENDING_OVER), PENDING_OVER, ("O-TXN-08",)),
+        Transition("one_of_several_aborted", (PENDING,), PENDING, ("O-TXN-08",)),
+        Transition("one_of_several_aborted", (PENDING_OVER,), PENDING_OVER, ("O-TXN-08",)),
+        Transition("expired", (COMMITTED,), NO_OFFSET, ("O-EXP-12",)),
+        Transition("removed", (ANY,), NO_OFFSET, ("O-TXN-10", "O-DEL-06", "O-EXP-23", "C-ADM-09")),
+    ),
+)
+
 MACHINES: Final = {
-    spec.name: spec for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER, CONSUMER_CLIENT)
+    spec.name: spec
+    for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER, CONSUMER_CLIENT, OFFSET)
 }
 
 

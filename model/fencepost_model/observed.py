@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Reply, TaskKey, TimerKey
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -19,7 +20,8 @@ class Observed(Protocol):
 
     ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
     classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
-    ``tasks``: work that was started beside. ``error``: one of ``IMPOSSIBLE``, if the target refused the event;
+    ``tasks``: work that was started beside. ``offsets``: all offsets afterwards; None also if
+    the event changed none. ``error``: one of ``IMPOSSIBLE``, if the target refused the event;
     anything else it says of it does not count.
     """
 
@@ -35,5 +37,7 @@ class Observed(Protocol):
     def consumer_groups(self) -> Mapping[str, ConsumerGroupView | None] | None: ...
     @property
     def tasks(self) -> Sequence[TaskKey] | None: ...
+    @property
+    def offsets(self) -> OffsetsView | None: ...
     @property
     def error(self) -> str | None: ...

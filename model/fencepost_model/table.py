@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from .machines import CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_CLIENT, CONSUMER_MEMBER, MachineSpec
+from .machines import CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_CLIENT, CONSUMER_MEMBER, OFFSET, MachineSpec
 
 #: trigger -> source state -> destination
 Table: TypeAlias = dict[str, dict[str, str]]
@@ -31,6 +31,7 @@ GROUP_TABLE: Final = compiled(CLASSIC_GROUP)
 MEMBER_TABLE: Final = compiled(CLASSIC_MEMBER)
 CONSUMER_MEMBER_TABLE: Final = compiled(CONSUMER_MEMBER)
 CONSUMER_CLIENT_TABLE: Final = compiled(CONSUMER_CLIENT)
+OFFSET_TABLE: Final = compiled(OFFSET)
 
 
 def step(table: Table, state: str, trigger: str) -> str:

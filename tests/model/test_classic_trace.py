@@ -182,6 +182,7 @@ def test_what_is_not_observed_is_not_judged() -> None:
         groups = None
         consumer_groups = None
         tasks = None
+        offsets = None
         error = None
 
         def __init__(self, seen: Observation) -> None:

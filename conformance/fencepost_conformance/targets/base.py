@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Event, Reply, TaskKey, TimerKey
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
@@ -22,7 +23,8 @@ class Observation:
     timer that was re-armed to the same deadline is no change. ``groups``: the classic groups that the event changed, id
     to their view afterwards, None if there is no classic group of that id any more; ``consumer_groups``: likewise.
     ``tasks``: work that was started beside. ``error``: the operation failed inside (an internal error, Kafka's
-    exception class name); an outcome too, since some rules say so.
+    exception class name); an outcome too, since some rules say so. ``offsets``: all offsets afterwards, None if the
+    event changed none of them, or if the target does not show them.
     """
 
     records: tuple[Record, ...] = ()
@@ -32,6 +34,7 @@ class Observation:
     error: str | None = None
     consumer_groups: Mapping[str, ConsumerGroupView | None] = field(default_factory=dict)
     tasks: tuple[TaskKey, ...] = ()
+    offsets: OffsetsView | None = None
 
 
 class Target(Protocol):

@@ -71,7 +71,13 @@ class CoreSession:
             groups = _changes(touched, self.groups, partial(coordinator.view, self._state))
             consumer_groups = _changes(touched, self.consumer_groups, partial(coordinator.consumer_view, self._state))
         return Observation(
-            outcome.records, replies, timers, groups, consumer_groups=consumer_groups, tasks=outcome.tasks
+            outcome.records,
+            replies,
+            timers,
+            groups,
+            consumer_groups=consumer_groups,
+            tasks=outcome.tasks,
+            offsets=None if self._state.offsets is old.offsets else coordinator.offsets_view(self._state),
         )
 
     def mark(self) -> _Mark:

@@ -34,6 +34,8 @@ from fencepost.protocol.events import (
     TopicsChanged,
 )
 from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.offset_messages import OffsetFetchRequest, OffsetFetchResponse
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
@@ -43,14 +45,17 @@ from ..consumer.state import KINDS, ConsumerGroup, no_image
 from ..consumer.view import view as consumer_view
 from ..consumer.work import Side, Surroundings, configured, forgotten, topics_changed
 from ..mixed.requests import takes as takes_classic
+from ..offsets import work as offsets
+from ..offsets.state import Offsets
+from ..offsets.view import view as offsets_view
 from .choice import Chooser, every
 from .coordinator_state import CoordinatorState, Step
 from .gate import refused
-from .load import load_groups
-from .reads import is_read, read
+from .load import load_groups, load_offsets
+from .reads import committed, is_read, read
 from .requests import arrive, go_on
 from .slots import Slot
-from .state import Arrive, Group, Timer
+from .state import EXPIRY_KIND, Arrive, Group, Timer
 from .view import view
 from .work import Work
 
@@ -64,6 +69,7 @@ _KINDS: Final = {
     "sync": TimerKind.SYNC,
     "session": TimerKind.SESSION,
     **{kind: TimerKind(kind) for kind in KINDS},
+    EXPIRY_KIND: TimerKind.EXPIRY,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 
@@ -92,22 +98,32 @@ class CoordinatorModel:
             if isinstance(slot.group, ConsumerGroup)
         }
 
+    def offsets_view(self, state: CoordinatorState) -> OffsetsView:
+        """What can be seen of the offsets."""
+        return offsets_view(state.offsets)
+
     def successors(
         self, state: CoordinatorState, event: Event, new_id: str = "", seen: Seen = UNSEEN
     ) -> tuple[Step, ...]:
         """All results of an event. ``new_id`` is the member id to hand out, should one be needed. ``seen``: what a
         target showed of what the model leaves to others."""
         if isinstance(event, Request):
-            body = refused(self.settings, self.profile, state.phase, event)
+            body = refused(self.settings, self.profile, state.phase, event, state.around.image)
             if body is not None:
                 return (self._only(state, (body[0],), body[1]),)
+            if isinstance(event.body, OffsetFetchRequest) and not event.body.require_stable:
+                return (self._fetched(state, event, event.body),)
             if is_read(event.body):
                 bodies = read(self.settings, self.profile, state, event)
                 return tuple([self._only(state, ((event.id, body),), ("C-ADM-08",)) for body in bodies])
         elif isinstance(event, TimerFired | Appended | AppendFailed | TaskDone):
             pass
         elif isinstance(event, TopicsChanged | GroupConfigChanged):
-            return (self._only(self._changed(state, event), (), ()),)
+            changed = self._changed(state, event)
+            if not isinstance(event, TopicsChanged) or state.phase != ACTIVE or state.offsets == Offsets():
+                return (self._only(changed, (), ()),)
+            runs = every(lambda chooser: self._topics_deleted(state, changed, event, chooser))
+            return tuple([self._close(changed, event, label, side) for label, side in runs])
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
             return (self._phase(state, event),)
         elif isinstance(event, Load) and load_groups(self.profile, event.records) is None:
@@ -128,6 +144,20 @@ class CoordinatorModel:
         after = state._replace(handled=state.handled + 1, written=None)
         replies = tuple(Reply(request, body) for request, body in bodies)
         return Step("", after, Outcome(replies=replies), rules)
+
+    def _fetched(self, state: CoordinatorState, event: Request, body: OffsetFetchRequest) -> Step:
+        """O-FETCH-07: a read of what is replicated, which waits for nothing."""
+        image, groups = state.around.image, committed(state)
+        found = offsets.read(self.profile, image, event, body, groups=groups, offsets=state.replicated(), stable=False)
+        answer = OffsetFetchResponse(tuple([entry.body for entry in found.entries]))
+        return self._only(state, ((event.id, answer),), found.rules)
+
+    def _topics_deleted(
+        self, before: CoordinatorState, state: CoordinatorState, event: TopicsChanged, chooser: Chooser
+    ) -> Side:
+        side = self._side(state, event, UNSEEN, chooser)
+        offsets.topics_deleted(side.work, before.around.image, state.around.image, -(state.handled + 1))
+        return side
 
     def _changed(self, state: CoordinatorState, event: TopicsChanged | GroupConfigChanged) -> CoordinatorState:
         """M-META-03, M-CFG-01. Both are the broker's, and stay when the partition goes."""
@@ -159,7 +189,7 @@ class CoordinatorModel:
 
     # ---- steps --------------------------------------------------------------------------------------------------
 
-    def _run(self, state: CoordinatorState, event: Event, new_id: str, seen: Seen, chooser: Chooser) -> Side:
+    def _side(self, state: CoordinatorState, event: Event, seen: Seen, chooser: Chooser) -> Side:
         fresh = isinstance(event, Load)
         work = Work(
             self.settings,
@@ -174,10 +204,20 @@ class CoordinatorModel:
             dropped=() if fresh else state.dropped,
             doubled=frozenset() if fresh else state.doubled,
             formers=() if fresh else state.formers,
+            offsets=load_offsets(self.profile, event.records) if isinstance(event, Load) else state.offsets,
+            past=() if fresh else state.past,
+            end=state.durable + state.undurable,
+            topics=() if fresh else state.topics,
         )
-        side = Side(work, state.around, Watched(seen, state.hashes, _failing(state.slots)))
+        return Side(work, state.around, Watched(seen, state.hashes, _failing(state.slots)))
+
+    def _run(self, state: CoordinatorState, event: Event, new_id: str, seen: Seen, chooser: Chooser) -> Side:
+        side = self._side(state, event, seen, chooser)
+        work = side.work
         if isinstance(event, Request):
-            if not side.takes(event, new_id) and not takes_classic(side, event, new_id):
+            if offsets.takes(work, event):
+                pass
+            elif not side.takes(event, new_id) and not takes_classic(side, event, new_id):
                 arrive(
                     work,
                     Arrive(
@@ -188,6 +228,8 @@ class CoordinatorModel:
             key = event.key
             if key.kind is TimerKind.OPERATION:
                 work.time_out(key.operation)
+            elif key.kind is TimerKind.EXPIRY:
+                offsets.run_expiry(work, -(state.handled + 1))
             else:
                 timer, operation = Timer(_NAMES[key.kind], key.member_id), -(state.handled + 1)
                 if key.kind in _OF_CLASSIC_GROUPS:
@@ -204,7 +246,8 @@ class CoordinatorModel:
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
             side.around = forgotten(side.around)._replace(new_topics=side.around.image.version)
-            groups = load_groups(self.profile, event.records) or {}
+            groups = load_groups(self.profile, event.records, event.at_ms) or {}
+            work.loose.append(("", {offsets.EXPIRY: self.settings.offsets_retention_check_interval_ms}))  # F-LOAD-07
             for group_id in self._load_order(groups, chooser):
                 group = groups[group_id]
                 work.slots[group_id] = Slot(group_id, group)
@@ -263,6 +306,9 @@ class CoordinatorModel:
             around=side.around,
             hashes=side.oracle.hashes,
             formers=() if work.lost else work.formers.kept,
+            offsets=Offsets() if work.lost else work.offsets,
+            past=() if work.lost else work.past,
+            topics=() if work.lost else tuple(sorted(work.topics.items(), key=lambda row: row[0])),
         )
         outcome = Outcome(
             records=tuple(work.records),

@@ -11,6 +11,7 @@ from fencepost.protocol.events import (
 from ..consumer.observe import Hashes
 from ..consumer.state import ConsumerGroup
 from ..consumer.work import Surroundings
+from ..offsets.state import Offsets, Past
 from .formers import Former
 from .slots import Removed, Shadow, Slot, Written
 from .state import Group, Operation
@@ -30,7 +31,8 @@ class CoordinatorState(NamedTuple):
     consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: where in the log (as
     records behind) which member of which group was exchanged, or was to be; see ``reads``. ``hashes``: the
     metadata hashes known so far, which a target showed (M-META-07). ``formers``: classic groups that were converted
-    while somebody waits with a callback of theirs (X-UP-16).
+    while somebody waits with a callback of theirs (X-UP-16). ``offsets``: those of all groups; ``past``: as readers see
+    them, oldest first. ``topics``: what classic groups have read from their members (G-DATA-10).
     """
 
     phase: str = NOT_OWNED
@@ -43,11 +45,18 @@ class CoordinatorState(NamedTuple):
     written: Written | None = None
     handled: int = 0
     relisted: frozenset[Removed] = frozenset()
-    dropped: tuple[tuple[str, ConsumerGroup], ...] = ()
+    dropped: tuple[tuple[str, ConsumerGroup | None], ...] = ()
     doubled: frozenset[tuple[int, str, str]] = frozenset()
     around: Surroundings = Surroundings()
     hashes: Hashes = ()
     formers: tuple[Former, ...] = ()
+    offsets: Offsets = Offsets()
+    past: tuple[Past, ...] = ()
+    topics: tuple[tuple[str, frozenset[str] | None], ...] = ()
+
+    def replicated(self) -> Offsets:
+        """The offsets as reads at the committed offset see them (F-RT-11)."""
+        return self.past[0].offsets if self.past else self.offsets
 
     def any_group(self, group_id: str) -> Group | ConsumerGroup | None:
         for slot in self.slots:

@@ -60,6 +60,7 @@ class Draft:
         "profile",
         "protocol_name",
         "protocol_type",
+        "read",
         "records",
         "replies",
         "rules",
@@ -104,6 +105,7 @@ class Draft:
         self.delay = delay
         self.records: list[Record] = []
         self.armed: dict[Timer, int | None] = {}
+        self.read: tuple[bytes | None, ...] | None = None  #: subscriptions that the step read topics from (G-DATA-10)
         self.callback: Callback | None = None
 
     def close(self) -> Group:

@@ -19,6 +19,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
+from ..offsets.rows import failed
 from .errors import of_metadata_append, of_operation
 from .state import Created, Deleting, Operation
 
@@ -27,6 +28,9 @@ def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
     """The answer of an operation that failed with a log error (F-RT-10)."""
     mapped = of_metadata_append(error) if isinstance(operation.callback, Created) else of_operation(error)
     body = operation.request
+    about_offsets = None if body is None else failed(body, operation.callback, error, mapped)
+    if about_offsets is not None:
+        return about_offsets
     if isinstance(body, JoinGroupRequest):
         return JoinGroupResponse(error_code=mapped)
     if isinstance(body, SyncGroupRequest):

@@ -28,6 +28,9 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
 from ..consumer.gate import refused_describe, refused_heartbeat
+from ..consumer.state import Image
+from ..offsets.gate import OffsetRequest
+from ..offsets.gate import refused as refused_offsets
 
 #: The names of ``coordinator.NOT_OWNED`` and so on, kept apart to avoid a circle of imports.
 _ERRORS = {"not owned": ErrorCode.NOT_COORDINATOR, "loading": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
@@ -35,12 +38,15 @@ _ERRORS = {"not owned": ErrorCode.NOT_COORDINATOR, "loading": ErrorCode.COORDINA
 Answer = tuple[tuple[int, ResponseBody], tuple[str, ...]]
 
 
-def refused(settings: Settings, profile: Profile, phase: str, request: Request) -> Answer | None:
+def refused(settings: Settings, profile: Profile, phase: str, request: Request, image: Image) -> Answer | None:
     """The answer and its rules, or None if the request may go on to a group.
 
     Requests for several groups are refused group by group by ``reads`` and ``requests``; here only if the whole
-    coordinator cannot serve them.
+    coordinator cannot serve them. ``image``: the topics that the broker knows.
     """
+    if isinstance(request.body, OffsetRequest):
+        about_offsets = refused_offsets(image, _ERRORS.get(phase), request)
+        return None if about_offsets is None else ((request.id, about_offsets[0]), about_offsets[1])
     found = _refused(settings, profile, phase, request)
     return None if found is None else ((request.id, found[0]), found[1])
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fencepost.protocol.consumer_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
 )
 from fencepost.protocol.messages import Protocol
+from fencepost.protocol.offset_messages import ZERO_ID
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 
@@ -17,6 +20,8 @@ from ..consumer.replay import replay
 from ..consumer.state import ConsumerGroup, Partition, new_group
 from ..consumer.state import Member as ConsumerMember
 from ..machines import EMPTY, STABLE
+from ..offsets.state import Offsets
+from ..offsets.state import replay as replay_offset
 from .state import Group, Member, by_id
 from .subscription import CONSUMER, outcomes
 
@@ -76,15 +81,25 @@ def load_record(profile: Profile, group: Group | ConsumerGroup | None, record: R
     return replay(profile, group, record)
 
 
-def load_groups(profile: Profile, records: Iterable[Record]) -> dict[str, Group | ConsumerGroup | None] | None:
-    """The groups that a log gives, by id; None if it cannot be loaded (F-LOAD-02, F-REPLAY-13)."""
+def load_groups(
+    profile: Profile, records: Iterable[Record], now: int = 0
+) -> dict[str, Group | ConsumerGroup | None] | None:
+    """The groups that a log gives, by id; None if it cannot be loaded (F-LOAD-02, F-REPLAY-13). An offset makes a
+    simple group (F-REPLAY-04), mended only if no record of the group is in the log."""
     groups: dict[str, Group | ConsumerGroup | None] = {}
     held: dict[str, dict[Partition, int]] = {}
-    for record in _read(profile, tuple(records)):
+    records = tuple(records)
+    for record in _read(profile, records):
         if fails_load(profile, record):
             return None
+        if isinstance(record.key, ControlKey):
+            continue
         group_id = record.key.group
         before = groups.get(group_id)
+        if isinstance(record.key, OffsetCommitKey):
+            if record.value is not None and before is None and profile.fault_loaded_offset_makes_group:
+                groups[group_id] = Group(timestamp=now)
+            continue
         try:
             groups[group_id] = after = load_record(profile, before, record)
             if isinstance(after, ConsumerGroup):
@@ -92,7 +107,28 @@ def load_groups(profile: Profile, records: Iterable[Record]) -> dict[str, Group 
                 held[group_id] = _follow(epochs, before, after, record)
         except CannotHappen:
             return None
+    for group_id in () if profile.fault_loaded_offset_makes_group else _with_offsets(profile, records):
+        if groups.get(group_id) is None:
+            groups[group_id] = Group(timestamp=now)
     return groups
+
+
+def load_offsets(profile: Profile, records: Iterable[Record]) -> Offsets:
+    """The offsets that a log gives (F-REPLAY-02, 03, 05). Before 4.1 the id of a topic is not read (V-02)."""
+    offsets = Offsets()
+    for at, record in enumerate(records):
+        value = record.value
+        if profile.old_no_topic_ids and isinstance(value, OffsetCommitValue):
+            offsets = replay_offset(offsets, replace(record, value=replace(value, topic_id=ZERO_ID)), at)
+        else:
+            offsets = replay_offset(offsets, record, at)
+    return offsets
+
+
+def _with_offsets(profile: Profile, records: Iterable[Record]) -> list[str]:
+    offsets = load_offsets(profile, records)
+    places = [*[place for place, _ in offsets.committed], *[place for place, _, _ in offsets.pending]]
+    return list(dict.fromkeys(place.group for place in places))
 
 
 def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
@@ -103,7 +139,9 @@ def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
     seen = set()
     kept = []
     for record in reversed(log):
-        if record.key not in seen:
+        if isinstance(record.key, OffsetCommitKey | ControlKey):
+            kept.append(record)  # which one counts, transactions decide
+        elif record.key not in seen:
             seen.add(record.key)
             kept.append(record)
     return reversed(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.profile import Profile
@@ -10,12 +11,16 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
 from ..consumer.state import ConsumerGroup, Image
+from ..offsets.state import Offsets, Past
 from . import collisions
 from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
 from .slots import Removed, Shadow, Slot, Written, exchanged
 from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Group, Operation, Timed, Timer
+from .subscription import CONSUMER, topics_of
+
+_NONE: Final = Offsets()
 
 
 class Opened:
@@ -33,18 +38,26 @@ class Opened:
         now: int = 0,
         shadows: tuple[Shadow, ...] = (),
         relisted: frozenset[Removed] = frozenset(),
-        dropped: tuple[tuple[str, ConsumerGroup], ...] = (),
+        dropped: tuple[tuple[str, ConsumerGroup | None], ...] = (),
         doubled: frozenset[tuple[int, str, str]] = frozenset(),
         formers: tuple[Former, ...] = (),
+        offsets: Offsets = _NONE,
+        past: tuple[Past, ...] = (),
+        end: int = 0,
+        topics: tuple[tuple[str, frozenset[str] | None], ...] = (),
     ) -> None:
         self.slots = slots
         self.operations = list(operations)
         self.undurable = undurable
         self.shadows = shadows
         self.relisted = relisted  #: what ListGroups remembers
-        self.dropped = dropped  #: groups out of memory since the last record (C-JOIN-15)
+        self.dropped = dropped  #: groups out of memory, or new there, since the last record (C-JOIN-15, O-COMMIT-39)
         self.doubled = doubled  #: where members were exchanged, see ``reads``
         self.formers = Formers(formers)
+        self.offsets = offsets
+        self.past = past  #: offsets as readers see them
+        self.end = end  #: of the log
+        self.topics = dict(topics)  #: what classic groups have read from their members (G-DATA-10)
         self.drafts: dict[str, Draft] = {}
         self.records: list[Record] = []
         self.replies: list[tuple[int, ResponseBody]] = []
@@ -111,9 +124,17 @@ class Opened:
         self.dropped = (*self.dropped, (group_id, group))
         self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
 
+    def appear(self, group_id: str) -> None:
+        """O-COMMIT-39: a new group without a record. It goes again if the next append fails (O-COMMIT-40), and reads at
+        the committed offset do not see it until a later record is replicated."""
+        self.create(group_id)
+        self.dropped = (*self.dropped, (group_id, None))
+        self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, None))
+
     def create(self, group_id: str, generation: int = 0) -> Draft:
         """C-ST-06: a new group. Mended, timers of an earlier classic group of that name end (C-TMR-12)."""
         slot = self.slots.get(group_id)
+        self.topics.pop(group_id, None)
         if not self.profile.fault_timers_outlive_reverted_group:
             self.loose.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
             slot = None
@@ -186,6 +207,8 @@ class Opened:
             self.dropped = ()
         for group_id, draft in self.drafts.items():
             group = draft.close()
+            if draft.read is not None and draft.protocol_type == CONSUMER:
+                self.topics[group_id] = topics_of(draft.read)
             slot = self.slots.get(group_id)
             if slot is None or slot.group is not group or slot.delay != draft.delay:
                 self.slots[group_id] = Slot(group_id, group, draft.delay)

@@ -50,7 +50,7 @@ def is_read(body: RequestBody) -> bool:
 def read(settings: Settings, profile: Profile, state: CoordinatorState, request: Request) -> list[ResponseBody]:
     """The answers that a read can have, at once: reads wait for nothing. There are several if votes are tied, and where
     Kafka may overlook earlier entries of a map."""
-    groups = _committed(state)
+    groups = committed(state)
     body = request.body
     if isinstance(body, ListGroupsRequest):
         shown = {group_id: group for group_id, group in groups.items() if group_id not in request.denied}
@@ -134,7 +134,7 @@ def _times(state: CoordinatorState, group_id: str) -> list[int]:
     return [*range(max(tried + (not changed), 1), (not changed) - 1, -1)]
 
 
-def _committed(state: CoordinatorState) -> dict[str, AnyGroup]:
+def committed(state: CoordinatorState) -> dict[str, AnyGroup]:
     """The group objects of the map at the high watermark; what is inside classic ones is read as it is now."""
     groups = {slot.group_id: slot.group for slot in state.slots}
     for shadow in reversed(state.shadows):

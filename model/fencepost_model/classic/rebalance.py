@@ -93,6 +93,7 @@ def complete(d: Draft) -> None:
     if not d.members:
         d.rule("C-JOIN-47")
         d.protocol_name = None
+        d.read = ()
         d.go("nobody_joined")
         d.pending_sync = frozenset()
         d.records.append(d.record({}))  # F-ORD-04
@@ -105,6 +106,7 @@ def complete(d: Draft) -> None:
         ends = outcomes(map(d.offered, d.members.values()), lengths_throw=bad)
         if d.chooser.pick("subscriptions", ends) == "throws":
             raise InternalError("a subscription that cannot be read")
+    d.read = tuple(map(d.offered, d.members.values()))
     d.go("all_joined")
     rows = d.member_rows()
     for member in list(d.members.values()):

@@ -20,11 +20,13 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.records import GroupMetadataKey, Record
+from fencepost.protocol.records import Record
 
 from ..consumer.state import ConsumerGroup
 from ..consumer.tombstones import of_group
 from ..machines import COMPLETING, DEAD, PREPARING, STABLE
+from ..offsets.clean import with_group
+from ..offsets.work import bury
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .failure import failure
@@ -223,12 +225,9 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Writt
             rows.append(DeletedGroup(group_id, ErrorCode.NON_EMPTY_GROUP))
         else:
             rows.append(DeletedGroup(group_id, ErrorCode.NONE))
-            # F-ORD-13, C-ADM-10
-            own = [Record(GroupMetadataKey(group_id), None)]
-            records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
+            records += with_group(work.offsets, group_id)
             before.append((group_id, group))
-            work.relist(group_id)
-            work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, group))
+            bury(work, group_id, group, records)
     for group_id, _ in before:
         work.delete(group_id)
     if not allowed:  # the request layer answers, and no operation is made

@@ -9,6 +9,7 @@ from fencepost.protocol.consumer_records import ConsumerGroupCurrentMemberAssign
 from fencepost.protocol.records import Record
 
 from ..consumer.state import ConsumerGroup
+from ..offsets.state import Offsets
 from .state import Group, Timer
 
 
@@ -27,13 +28,15 @@ class Slot(NamedTuple):
 class Written(NamedTuple):
     """What to take back if the records of the last step turn out not to be appended: groups as they were before.
 
-    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13).
+    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13). ``offsets``: all of them,
+    if the step wrote any.
     """
 
     records: int
     operation: int
     before: tuple[tuple[str, Group | ConsumerGroup | None], ...] = ()
     cancelled: frozenset[Timer] = frozenset()
+    offsets: Offsets | None = None
 
 
 class Removed(NamedTuple):

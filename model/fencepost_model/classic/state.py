@@ -16,6 +16,7 @@ from fencepost.protocol.messages import Protocol, RequestBody, ResponseBody
 from fencepost.protocol.records import Record
 
 from ..machines import DEAD, EMPTY
+from ..offsets.rows import Early, Fetched
 
 #: Stands for a future that is still stored although the operation layer has answered it (C-ST-23, C-JOIN-70).
 ANSWERED: Final = -(1 << 62)
@@ -114,7 +115,7 @@ class Timed(NamedTuple):
     assignment: tuple[tuple[tuple[bytes, int], ...], bytes] | None = None
 
 
-Callback: TypeAlias = Timed | Created | Emptied | Assigned | Replaced | Deleting
+Callback: TypeAlias = Timed | Created | Emptied | Assigned | Replaced | Deleting | Early | Fetched
 
 
 class Timer(NamedTuple):
@@ -148,6 +149,8 @@ class Operation(NamedTuple):
     former: int | None = None
 
 
+#: The kind of the timer of the next run of expiry, which is of no group (O-EXP-26).
+EXPIRY_KIND: Final = "expiry"
 JOIN_TIMER: Final = Timer("join")
 SYNC_TIMER: Final = Timer("sync")
 

@@ -25,8 +25,17 @@ class Unreadable(Exception):
     """A length field is impossible."""
 
 
-def read_topics(metadata: bytes) -> None:
-    """Reads the bytes as the coordinator does; raises Underflow or Unreadable."""
+def topics_of(subscriptions: Iterable[bytes | None]) -> frozenset[str] | None:
+    """The topics of all subscriptions; None if one of them cannot be read (G-DATA-10)."""
+    try:
+        return frozenset([topic for each in subscriptions for topic in read_topics(each or b"")])
+    except (Underflow, Unreadable):
+        return None
+
+
+def read_topics(metadata: bytes) -> list[str]:
+    """Reads the topics as the coordinator does; raises Underflow or Unreadable."""
+    topics: list[str] = []
     at = 2  # the version
     if len(metadata) < at:
         raise Underflow
@@ -37,10 +46,12 @@ def read_topics(metadata: bytes) -> None:
         length, at = _take(_SHORT, metadata, at)
         if length < 0 or length > len(metadata) - at:
             raise Unreadable
+        topics.append(metadata[at : at + length].decode("utf-8", "replace"))
         at += length
     length, at = _take(_INT, metadata, at)
     if length > len(metadata) - at:
         raise Unreadable
+    return topics
 
 
 def _take(field: Struct, metadata: bytes, at: int) -> tuple[int, int]:

@@ -19,11 +19,13 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey
 from fencepost.protocol.records import Record
 
 from ..consumer.state import RETRY_MS
 from ..machines import EMPTY, PREPARING
 from ..mixed.embedded import write_assignment
+from ..offsets.state import Past, replay
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .failure import failure
@@ -33,6 +35,7 @@ from .rebalance import join_timer, prepare
 from .slots import Slot, Written
 from .state import (
     ANSWERED,
+    EXPIRY_KIND,
     JOIN_TIMER,
     SYNC_TIMER,
     Assigned,
@@ -60,13 +63,26 @@ class Work(Opened):
     def submit(self, operation: Operation, records: list[Record]) -> None:
         """Appends the operation's records and lets it wait for the log, or finishes it (F-RT-04, F-RT-07, F-RT-16)."""
         if records:
+            self._apply(records)
             self.records.extend(records)
             self.undurable += len(records)
+            self.end += len(records)
         if self.undurable:
             self.operations.append(operation._replace(behind=self.undurable))
             self.opened.append(operation.id)
         else:
             self._finished(operation)
+
+    def _apply(self, records: list[Record]) -> None:
+        """The offsets that records of this step change: they do so by being replayed, as on a load (11.5)."""
+        if not any(isinstance(record.key, OffsetCommitKey | ControlKey) for record in records):
+            return
+        before = self.offsets
+        for at, record in enumerate(records):
+            self.offsets = replay(self.offsets, record, self.end + at)
+        self.past = (*self.past, Past(self.undurable + len(records), before))
+        if self.written is not None:
+            self.written = self.written._replace(offsets=before)
 
     def _finished(self, operation: Operation) -> None:
         """The operation succeeded."""
@@ -104,6 +120,7 @@ class Work(Opened):
         if draft is None:
             return
         self.rules.append("F-LOAD-06")
+        draft.read = tuple(map(draft.offered, draft.members.values()))
         for member in draft.members.values():
             draft.arm_session(member)
         if len(draft.members) > draft.settings.group_max_size:
@@ -115,6 +132,7 @@ class Work(Opened):
         self.relisted = frozenset([gone.after(records) for gone in self.relisted if gone.behind >= records])
         self.doubled = frozenset((behind - records, g, m) for behind, g, m in self.doubled if behind >= records)
         self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
+        self.past = tuple(each._replace(behind=each.behind - records) for each in self.past if each.behind > records)
         ready = [operation for operation in self.operations if operation.behind <= records]
         self.operations[:] = [
             operation._replace(behind=operation.behind - records)
@@ -130,7 +148,9 @@ class Work(Opened):
         self.closed.append(operation.id)
         if operation.timer is not None and error not in _NO_RETRY:
             self.rules.append("F-RT-17")
-            self.loose.append((operation.group_id, {operation.timer: RETRY_MS}))
+            interval = self.sinks.settings.offsets_retention_check_interval_ms
+            again = interval if operation.timer.kind == EXPIRY_KIND else RETRY_MS  # O-EXP-26
+            self.loose.append((operation.group_id, {operation.timer: again}))
         draft = self.acted_on(operation)
         callback = operation.callback
         if draft is not None:
@@ -199,6 +219,10 @@ class Work(Opened):
         """F-RT-08: the records of the step just made are not in the log; groups are as they were before."""
         self.rules.append("F-RT-08")
         self.undurable -= written.records
+        self.end -= written.records
+        if written.offsets is not None:
+            self.offsets = written.offsets
+        self.past = tuple(each for each in self.past if each.behind <= self.undurable)
         for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
             cancel = type(before) is not Group and not self.profile.fault_timers_outlive_reverted_group

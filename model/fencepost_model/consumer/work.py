@@ -233,6 +233,7 @@ class Side:
         self.timers(turn)
         draft = None if turn.classic is None else work.draft(group_id)
         if draft is not None:
+            draft.read = tuple(map(draft.offered, draft.members.values()))
             if not work.profile.fault_downgrade_leaves_timers:  # those of a classic group that was here before
                 draft.cancel(JOIN_TIMER)
                 draft.cancel(SYNC_TIMER)

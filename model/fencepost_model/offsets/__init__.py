@@ -1,0 +1,1 @@
+"""Committed offsets: commits, transactions, reads, deletion and expiry (rule book, section 6)."""

@@ -1,0 +1,150 @@
+"""Who may commit, read and delete offsets of a group (rule book, 6.2-6.5)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.profile import Profile
+
+from ..classic.state import Group
+from ..classic.subscription import CONSUMER
+from ..consumer.derive import group_topics
+from ..consumer.state import ConsumerGroup, Member
+from ..machines import COMPLETING, DEAD, EMPTY
+
+AnyGroup: TypeAlias = Group | ConsumerGroup
+#: From which version a client that says so is told that there is no such group (O-COMMIT-21, V-129).
+KNOWS_NO_GROUP = {False: 9, True: 6}
+#: From which version a member of the consumer protocol may commit (O-COMMIT-31).
+MEMBERS_COMMIT_SINCE = 9
+
+
+class Committer(NamedTuple):
+    """Who commits, and what: ``epoch`` is a generation or a member's epoch. ``partitions``: (topic id, number) of what
+    is not refused already (O-COMMIT-08)."""
+
+    member_id: str
+    instance: str | None
+    epoch: int
+    version: int
+    transactional: bool
+    partitions: tuple[tuple[bytes, int], ...]
+
+
+class Checked(NamedTuple):
+    """``error`` None: accepted. ``rules`` decided."""
+
+    error: ErrorCode | None
+    rules: tuple[str, ...]
+
+
+def may_commit(profile: Profile, group: AnyGroup | None, by: Committer) -> Checked:
+    """Whether the group accepts a commit (6.2; in a transaction 6.3)."""
+    if group is None:
+        return _no_group(by)
+    return _classic(group, by) if isinstance(group, Group) else _consumer(profile, group, by)
+
+
+def _no_group(by: Committer) -> Checked:
+    if by.epoch < 0:
+        return Checked(None, ("O-TXN-03" if by.transactional else "O-COMMIT-20",))
+    if by.version >= KNOWS_NO_GROUP[by.transactional]:
+        return Checked(ErrorCode.GROUP_ID_NOT_FOUND, ("V-129" if by.transactional else "O-COMMIT-21",))
+    return Checked(ErrorCode.ILLEGAL_GENERATION, ("O-TXN-03" if by.transactional else "O-COMMIT-22",))
+
+
+def _classic(group: Group, by: Committer) -> Checked:
+    if group.state == DEAD:
+        return Checked(ErrorCode.COORDINATOR_NOT_AVAILABLE, ("O-COMMIT-23",))
+    if by.epoch < 0 and group.state == EMPTY:
+        return Checked(None, ("O-COMMIT-24",))
+    if by.epoch >= 0 or by.member_id or by.instance is not None:
+        error = _who(group, by)
+        if error is not None:
+            return Checked(error, ("O-COMMIT-25",))
+        if by.epoch != group.generation:
+            return Checked(ErrorCode.ILLEGAL_GENERATION, ("O-COMMIT-25", "O-COMMIT-35"))
+    elif not by.transactional:
+        return Checked(ErrorCode.UNKNOWN_MEMBER_ID, ("O-COMMIT-26",))
+    if by.transactional:
+        return Checked(None, ("O-TXN-04",))
+    if group.state == COMPLETING:
+        return Checked(ErrorCode.REBALANCE_IN_PROGRESS, ("O-COMMIT-27",))
+    return Checked(None, ("O-COMMIT-28",))
+
+
+def _who(group: Group, by: Committer) -> ErrorCode | None:
+    """``CG.validateMember``: an instance id that is given must be that of the member."""
+    ids = {member.member_id for member in group.members}
+    if by.instance is not None:
+        held = [member.member_id for member in group.members if member.instance == by.instance]
+        if not held:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if by.member_id not in held:
+            return ErrorCode.FENCED_INSTANCE_ID
+    return None if by.member_id in ids else ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def _consumer(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
+    if by.epoch < 0 and not group.members:
+        return Checked(None, ("O-COMMIT-29",))
+    if by.transactional and by.epoch == -1 and not by.member_id and by.instance is None:
+        return Checked(None, ("O-TXN-05",))
+    member = group.member(by.member_id)
+    if member is None:
+        return Checked(ErrorCode.UNKNOWN_MEMBER_ID, ("O-COMMIT-30",))
+    if not by.transactional and member.classic is None and by.version < MEMBERS_COMMIT_SINCE:
+        return Checked(ErrorCode.UNSUPPORTED_VERSION, ("O-COMMIT-31",))
+    if by.epoch != member.epoch and (
+        profile.old_no_assignment_epochs or by.epoch > member.epoch or not _held_since(member, by)
+    ):
+        rules = ("O-COMMIT-32", *(("O-TXN-05",) if by.transactional else ()))
+        known = member.classic is None and (not by.transactional or by.version >= KNOWS_NO_GROUP[True])
+        return Checked(ErrorCode.STALE_MEMBER_EPOCH if known else ErrorCode.ILLEGAL_GENERATION, rules)
+    return Checked(None, ("O-COMMIT-33",) if by.epoch == member.epoch else ("O-COMMIT-33", "O-COMMIT-36"))
+
+
+def _held_since(member: Member, by: Committer) -> bool:
+    """O-COMMIT-32 (b): the member has had every partition since that epoch, or gives it up (O-COMMIT-42)."""
+    held = {(topic, number): epoch for topic, number, epoch in (*member.revoking, *member.assigned)}
+    return all(each in held and by.epoch >= held[each] for each in by.partitions)
+
+
+def may_fetch(profile: Profile, group: AnyGroup | None, member_id: str | None, epoch: int) -> Checked:
+    """Whether the group lets its offsets be read (O-FETCH-03, 04, 05)."""
+    if not isinstance(group, ConsumerGroup):
+        return Checked(None, ("O-FETCH-03",) if group is None else ("O-FETCH-04",))
+    rules = ("O-FETCH-05",)
+    if member_id is None and epoch < 0:
+        return Checked(None, rules)
+    if member_id is None:
+        failing = profile.fault_fetch_without_member_fails
+        return Checked(ErrorCode.UNKNOWN_SERVER_ERROR if failing else ErrorCode.UNKNOWN_MEMBER_ID, rules)
+    member = group.member(member_id)
+    if member is None:
+        return Checked(ErrorCode.UNKNOWN_MEMBER_ID, rules)
+    if epoch != member.epoch:
+        return Checked(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION, rules)
+    return Checked(None, rules)
+
+
+def may_delete(group: AnyGroup | None) -> Checked:
+    """Whether offsets of the group may be deleted at all (O-DEL-03, 04)."""
+    if group is None or (isinstance(group, Group) and group.state == DEAD):
+        return Checked(ErrorCode.GROUP_ID_NOT_FOUND, ("O-DEL-03",))
+    if isinstance(group, Group) and group.state != EMPTY and group.protocol_type != CONSUMER:
+        return Checked(ErrorCode.NON_EMPTY_GROUP, ("O-DEL-04",))
+    return Checked(None, ("O-DEL-06",))
+
+
+def subscribes(group: AnyGroup, topics: frozenset[str] | None, topic: str) -> bool:
+    """O-DEL-07, O-DEL-08: whether the group counts as subscribed to a topic. ``topics``: those that a classic group has
+    read from its members (G-DATA-10), None if it has not."""
+    if isinstance(group, ConsumerGroup):
+        return topic in group_topics(group.members, group.regexes)
+    if group.protocol_type != CONSUMER:
+        return False
+    if group.state == EMPTY:
+        return False
+    return topics is None or topic in topics

@@ -1,0 +1,98 @@
+"""Commits, in a transaction and outside of one (rule book, 6.1 and 6.3), as the records that they write."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import ZERO_ID, OffsetCommitRequest, TxnOffsetCommitRequest
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
+
+from .checks import AnyGroup, Committer, may_commit
+from .rows import Row
+from .topics import Asked
+
+_FOREVER = -1
+
+
+class Commit(NamedTuple):
+    """What a commit comes to: ``error`` of the whole, else ``rows``."""
+
+    error: ErrorCode | None
+    rows: tuple[Row, ...] = ()
+    records: tuple[Record, ...] = ()
+    rules: tuple[str, ...] = ()
+
+
+def commit(
+    settings: Settings,
+    profile: Profile,
+    group: AnyGroup | None,
+    body: OffsetCommitRequest | TxnOffsetCommitRequest,
+    asked: tuple[Asked, ...],
+    *,
+    version: int,
+    now: int,
+) -> Commit:
+    """A commit of what the broker has let through. All of it becomes visible together, or none (O-COMMIT-10)."""
+    accepted = [each for each in asked if not too_long(settings, each.what.committed_metadata)]
+    checked = may_commit(profile, group, _by(body, version, accepted))
+    if checked.error is not None:
+        return Commit(checked.error, rules=("O-COMMIT-07", *checked.rules))
+    rules = [*checked.rules, "O-COMMIT-14"]
+    if len(accepted) < len(asked):
+        rules.append("O-TXN-14" if isinstance(body, TxnOffsetCommitRequest) else "O-COMMIT-08")
+    rows = [
+        each.row._replace(error=ErrorCode.NONE if each in accepted else ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        for each in asked
+    ]
+    records = [_record(profile, body, each, now) for each in accepted]
+    return Commit(None, tuple(rows), tuple(records), tuple(rules))
+
+
+def too_long(settings: Settings, metadata: str | None) -> bool:
+    """O-COMMIT-08: longer than allowed, in UTF-16 units."""
+    if metadata is None:
+        return False
+    return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > settings.offset_metadata_max_bytes
+
+
+def _by(body: OffsetCommitRequest | TxnOffsetCommitRequest, version: int, accepted: list[Asked]) -> Committer:
+    partitions = tuple([(each.topic_id, each.what.partition_index) for each in accepted])
+    transactional = isinstance(body, TxnOffsetCommitRequest)
+    epoch = body.generation_id if isinstance(body, TxnOffsetCommitRequest) else body.generation_id_or_member_epoch
+    return Committer(body.member_id, body.group_instance_id, epoch, version, transactional, partitions)
+
+
+def _expires(body: OffsetCommitRequest | TxnOffsetCommitRequest, now: int) -> int:
+    """O-COMMIT-14: only a commit that brings a time of its own has a time to expire."""
+    if isinstance(body, TxnOffsetCommitRequest) or body.retention_time_ms == _FOREVER:
+        return _FOREVER
+    return now + body.retention_time_ms
+
+
+def _stored_id(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked) -> bytes:
+    """V-02, V-129: the topic's id, where it is stored. Kafka keeps in memory what the older record, that of an offset
+    with a time to expire, has no place for (F-REC-20)."""
+    if _expires(body, 0) != _FOREVER and not profile.fault_expiring_offset_keeps_topic_id:
+        return ZERO_ID
+    transactional = isinstance(body, TxnOffsetCommitRequest)
+    without = profile.old_transactions_without_topic_ids if transactional else profile.old_no_topic_ids
+    return ZERO_ID if without else each.topic_id
+
+
+def _record(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked, now: int) -> Record:
+    expires = _expires(body, now)
+    value = OffsetCommitValue(
+        each.what.committed_offset,
+        leader_epoch=each.what.committed_leader_epoch if expires == _FOREVER else -1,
+        metadata=each.what.committed_metadata or "",
+        commit_timestamp=now,
+        expire_timestamp=expires,
+        topic_id=_stored_id(profile, body, each),
+    )
+    producer = Producer(body.producer_id, body.producer_epoch) if isinstance(body, TxnOffsetCommitRequest) else None
+    return Record(OffsetCommitKey(body.group_id, each.name, each.what.partition_index), value, producer)

@@ -1,0 +1,218 @@
+"""Requests about offsets, ends of transactions, expiry and deleted topics, as operations of a coordinator (11.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, Topic
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkerRequest,
+    WriteTxnMarkerResponse,
+)
+from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.records import GroupMetadataKey, Record
+
+from ..classic.slots import Shadow, Written
+from ..classic.state import EXPIRY_KIND, Group, Operation, Timer
+from ..consumer.state import ConsumerGroup, Image
+from ..consumer.tombstones import of_group
+from ..machines import PREPARING, STABLE
+from .checks import AnyGroup, may_delete
+from .clean import delete, expire, with_topics
+from .commit import commit
+from .fetch import fetch, question
+from .rows import Early, Entry, Fetched, answered, commit_answer, group_error
+from .state import Offsets, Place
+from .topics import sifted
+
+if TYPE_CHECKING:
+    from ..classic.work import Work
+
+#: The timer of the next run of expiry; it is of no group (O-EXP-26).
+EXPIRY: Final = Timer(EXPIRY_KIND)
+
+
+def takes(work: Work, request: Request) -> bool:
+    """Takes the request if it is about offsets and writes, or waits for what is written."""
+    body = request.body
+    if isinstance(body, OffsetCommitRequest | TxnOffsetCommitRequest):
+        _commit(work, request, body)
+    elif isinstance(body, OffsetDeleteRequest):
+        _delete(work, request, body)
+    elif isinstance(body, OffsetFetchRequest):
+        _fetch(work, request, body)
+    elif isinstance(body, WriteTxnMarkerRequest):
+        _end(work, request, body)
+    else:
+        return False
+    return True
+
+
+def _group(work: Work, group_id: str) -> AnyGroup | None:
+    slot = work.slots.get(group_id)
+    return None if slot is None else slot.group
+
+
+def _commit(work: Work, request: Request, body: OffsetCommitRequest | TxnOffsetCommitRequest) -> None:
+    sift = sifted(work.image, body, request.version, request.denied_topics)
+    early = Early(sift.refused, tuple([each.row for each in sift.asked]), request.version)
+    group = _group(work, body.group_id)
+    settings, now = work.sinks.settings, work.sinks.now
+    done = commit(settings, work.profile, group, body, sift.asked, version=request.version, now=now)
+    work.rules.extend(done.rules)
+    if done.error is not None:  # thrown, and so without waiting
+        work.replies.append((request.id, commit_answer(body, early.failed(done.error), request.version)))
+        return
+    if isinstance(group, Group) and isinstance(body, OffsetCommitRequest) and group.state in (STABLE, PREPARING):
+        draft = work.draft(body.group_id)
+        if draft is not None:
+            draft.arm_session(draft.members[body.member_id])  # O-COMMIT-28, not O-TXN-06
+    if group is None:
+        _simple(work, body.group_id, len(done.records))
+    if done.records:
+        work.written = Written(len(done.records), request.id, ((body.group_id, None),) if group is None else ())
+    answer = commit_answer(body, (*sift.refused, *done.rows), request.version)
+    work.submit(Operation(request.id, "", body, 0, answer, callback=early), list(done.records))
+
+
+def _simple(work: Work, group_id: str, records: int) -> None:
+    """O-COMMIT-20, O-TXN-03: a group that only holds offsets; in Kafka it stays if nothing is written (O-COMMIT-39)."""
+    if records:
+        work.create(group_id)
+        work.shadows = (*work.shadows, Shadow(work.undurable + records, group_id, None))
+    elif work.profile.fault_refused_commit_leaves_group:
+        work.rules.append("O-COMMIT-39")
+        work.appear(group_id)
+
+
+def _delete(work: Work, request: Request, body: OffsetDeleteRequest) -> None:
+    sift = sifted(work.image, body, request.version, request.denied_topics)
+    group = _group(work, body.group_id)
+    checked = may_delete(group)
+    work.rules.extend(checked.rules)
+    if group is None or checked.error is not None:
+        work.replies.append((request.id, OffsetDeleteResponse(checked.error or ErrorCode.GROUP_ID_NOT_FOUND)))
+        return
+    places = [(each.row, Place(body.group_id, each.name, each.row.partition)) for each in sift.asked]
+    rows, records = delete(group, work.topics.get(body.group_id), work.offsets, places)
+    if records:
+        work.written = Written(len(records), request.id)
+    answer = OffsetDeleteResponse(ErrorCode.NONE, answered((*sift.refused, *rows)))
+    work.submit(Operation(request.id, "", body, 0, answer), list(records))
+
+
+def _fetch(work: Work, request: Request, body: OffsetFetchRequest) -> None:
+    """O-FETCH-08: read as it is now, answered when what is there is replicated. An error of a group is thrown; if all
+    groups have one, nothing waits."""
+    groups = {group_id: slot.group for group_id, slot in work.slots.items()}
+    found = read(work.profile, work.image, request, body, groups=groups, offsets=work.offsets, stable=True)
+    work.rules.extend(found.rules)
+    fetched = Fetched(found.entries, request.version)
+    if all(entry.told is None for entry in found.entries):
+        work.replies.append((request.id, fetched.answer()))
+        return
+    work.submit(Operation(request.id, "", body, 0, fetched.answer(), callback=fetched), [])
+
+
+class Read(NamedTuple):
+    """An entry for each group that was asked for, and the rules that decided."""
+
+    entries: tuple[Entry, ...]
+    rules: tuple[str, ...]
+
+
+def read(
+    profile: Profile,
+    image: Image,
+    request: Request,
+    body: OffsetFetchRequest,
+    *,
+    groups: Mapping[str, AnyGroup | None],
+    offsets: Offsets,
+    stable: bool,
+) -> Read:
+    """What an OffsetFetch finds (O-FETCH-01)."""
+    found: list[Entry] = []
+    rules: list[str] = []
+    for group in body.groups:
+        if group.group_id in request.denied:
+            told = tuple([(topic.name, topic.topic_id, topic.partition_indexes) for topic in group.topics or ()])
+            denied = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            found.append(Entry(group_error(group.group_id, told, request.version, denied), None))
+            continue
+        asked = question(image, group, request.denied_topics, request.version)
+        answer = fetch(profile, image, groups.get(group.group_id), offsets, asked, stable=stable)
+        rules += answer.rules
+        found.append(answer.entry)
+    return Read(tuple(found), tuple(rules))
+
+
+def _end(work: Work, request: Request, body: WriteTxnMarkerRequest) -> None:
+    """O-TXN-08, O-TXN-11: applied, and then appended."""
+    work.rules.append("O-TXN-08")
+    record = Record(
+        ControlKey(body.committed),
+        ControlValue(body.coordinator_epoch),
+        Producer(body.producer_id, body.producer_epoch),
+    )
+    work.written = Written(1, request.id)
+    work.submit(Operation(request.id, "", body, 0, WriteTxnMarkerResponse(ErrorCode.NONE)), [record])
+
+
+def bury(work: Work, group_id: str, group: AnyGroup, records: list[Record]) -> None:
+    """Writes the tombstones of a group behind ``records``, and takes it out of memory (F-ORD-13, C-ADM-10)."""
+    own = [Record(GroupMetadataKey(group_id), None)]
+    records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
+    work.relist(group_id)
+    work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, group))
+
+
+def run_expiry(work: Work, operation: int) -> None:
+    """O-EXP-01...26: offsets that are too old go, and groups that nothing keeps. The next run is one interval away."""
+    settings = work.sinks.settings
+    work.rules.append("O-EXP-26")
+    work.loose.append(("", {EXPIRY: settings.offsets_retention_check_interval_ms}))
+    records: list[Record] = []
+    gone: list[tuple[str, AnyGroup]] = []
+    for group_id, slot in sorted(work.slots.items()):
+        if slot.group is None:
+            continue
+        done = expire(
+            group_id,
+            slot.group,
+            work.topics.get(group_id),
+            work.offsets,
+            now=work.sinks.now,
+            retention=settings.offsets_retention_ms,
+        )
+        records += done.records
+        if done.records:
+            work.rules.append("O-EXP-12")
+        if done.group_goes:
+            work.rules.append("O-EXP-20")
+            gone.append((group_id, slot.group))
+            bury(work, group_id, slot.group, records)
+    for group_id, _ in gone:
+        work.delete(group_id)
+    if records:
+        work.written = Written(len(records), operation, tuple(gone))
+    work.submit(Operation(operation, "", None, 0, timer=EXPIRY), records)
+
+
+def topics_deleted(work: Work, before: Image, after: Image, operation: int) -> None:
+    """O-EXP-23: offsets of topics that are no more go. Its failure is only logged."""
+    kept = {topic.topic_id for topic in after.topics}
+    gone: Iterable[Topic] = [topic for topic in before.topics if topic.topic_id not in kept]
+    records = with_topics(work.profile, work.offsets, gone)
+    if records:
+        work.rules.append("O-EXP-23")
+        work.written = Written(len(records), operation)
+        work.submit(Operation(operation, "", None, 0), records)

@@ -1,0 +1,221 @@
+"""Requests about offsets mixed into random traces of groups: right, late, and ones that nobody should send."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from fencepost.protocol.events import Request, Topic, TopicsChanged
+from fencepost.protocol.messages import RequestBody
+from fencepost.protocol.offset_messages import (
+    ZERO_ID,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkerRequest,
+)
+from fencepost.protocol.profile import Profile
+from fencepost_conformance.generate.world import World
+
+_NAMES = ("orders", "payments", "clicks", "t1", "t2", "ghost")
+_PRODUCERS = (1000, 1001, 1002)
+
+
+class OffsetMoves:
+    """To be called between the steps of a generated trace; ``rate`` is how likely one is followed by a request."""
+
+    def __init__(self, seed: int, profile: Profile, rate: float = 0.5, *, images: bool = True) -> None:
+        self.rng = Random(f"offsets {seed}")
+        self.newest = not profile.old_transactions_without_topic_ids
+        self.with_ids = not profile.old_no_topic_ids
+        self.rate = rate
+        self.images = images
+        self.next_id = 1_000_000
+        self.topics: dict[str, Topic] = {}
+        self.version = 0
+
+    def __call__(self, world: World) -> None:
+        self._look(world)
+        if not world.events:
+            return
+        if self.images and not self.topics and self.rng.random() < 0.5:
+            self._change(world)
+        while self.rng.random() < self.rate:
+            if self.images and self.rng.random() < 0.02:
+                self._change(world)
+            else:
+                self._request(world)
+
+    def _look(self, world: World) -> None:
+        """Topics as the trace itself changes them."""
+        for event in reversed(world.events):
+            if isinstance(event, TopicsChanged):
+                self.topics = {topic.name: topic for topic in event.topics}
+                self.version = max(self.version, event.version)
+                break
+
+    def _change(self, world: World) -> None:
+        rng = self.rng
+        topics = dict(self.topics)
+        for name in rng.sample(_NAMES[:-1], rng.randint(1, 3)):
+            if name in topics and rng.random() < 0.5:
+                del topics[name]
+            else:
+                topics[name] = Topic(name, rng.randbytes(16), rng.randint(1, 3))
+        self.topics = topics
+        self.version += 1
+        world.feed(TopicsChanged(world.now, tuple(topics.values()), version=self.version))
+
+    def _request(self, world: World) -> None:
+        rng = self.rng
+        version, body = rng.choices(
+            (self._commit, self._txn, self._end, self._fetch, self._delete), weights=(8, 5, 3, 6, 2)
+        )[0](world)
+        self.next_id += 1
+        hidden = frozenset(rng.sample(_NAMES, 1)) if rng.random() < 0.05 else frozenset()
+        denied = frozenset({self._group(world)}) if rng.random() < 0.03 else frozenset()
+        world.feed(
+            Request(
+                world.now,
+                id=self.next_id,
+                version=version,
+                client_id="c",
+                client_host="/127.0.0.7",
+                body=body,
+                denied=denied,
+                denied_topics=hidden,
+                denied_transactional_ids=frozenset({"tx"}) if rng.random() < 0.02 else frozenset(),
+            )
+        )
+
+    # ---- parts ----------------------------------------------------------------------------------------------------
+
+    def _group(self, world: World) -> str:
+        names = sorted({*world.groups, *world.consumer_groups})
+        if names and self.rng.random() < 0.7:
+            return self.rng.choice(names)
+        return self.rng.choice(("simple", "other", "", *(client.plan.group_id for client in world.clients)))
+
+    def _member(self, world: World, group_id: str) -> tuple[int, str, str | None]:
+        """An epoch, a member id and an instance id."""
+        rng = self.rng
+        if rng.random() < 0.2:
+            return rng.choice((-1, -1, 0, 1, 2)), rng.choice(("", "", "nobody")), None
+        if group_id in world.groups and world.groups[group_id].members:
+            view = world.groups[group_id]
+            member = rng.choice(view.members)
+            instance = member.group_instance_id if rng.random() < 0.7 else rng.choice((None, "i1"))
+            return view.generation_id + rng.choice((0,) * 8 + (-1, 1)), member.member_id, instance
+        if group_id in world.consumer_groups and world.consumer_groups[group_id].members:
+            row = rng.choice(world.consumer_groups[group_id].members)
+            return row.member_epoch + rng.choice((0,) * 6 + (-1, -1, -2, 1)), row.member_id, None
+        return rng.choice((-1, -1, -1, 0)), "", None
+
+    def _topics(self, with_ids: bool) -> tuple[OffsetCommitRequestTopic, ...]:
+        rng = self.rng
+        found = []
+        for name in rng.sample(_NAMES, rng.choice((1, 1, 2, 3))):
+            topic = self.topics.get(name)
+            topic_id = rng.randbytes(16) if topic is None else topic.topic_id
+            partitions = tuple(
+                OffsetCommitRequestPartition(
+                    number,
+                    committed_offset=rng.choice((-1, 0, rng.randint(1, 100))),
+                    committed_leader_epoch=rng.choice((-1, -1, 3)),
+                    committed_metadata=rng.choice((None, "", "m", "m" * rng.choice((4, 4_097)))),
+                )
+                for number in rng.sample(range(4), rng.choice((1, 1, 2)))
+            )
+            found.append(
+                OffsetCommitRequestTopic(
+                    name="" if with_ids else name, topic_id=topic_id if with_ids else ZERO_ID, partitions=partitions
+                )
+            )
+        return tuple(found)
+
+    def _commit(self, world: World) -> tuple[int, RequestBody]:
+        group_id = self._group(world)
+        epoch, member_id, instance = self._member(world, group_id)
+        version = self.rng.choice((2, 4, 5, 8, 9, 9, 10 if self.with_ids else 9))
+        topics = self._topics(version >= 10)
+        if version < 6:
+            topics = tuple(
+                replace(t, partitions=tuple(replace(p, committed_leader_epoch=-1) for p in t.partitions))
+                for t in topics
+            )
+        return version, OffsetCommitRequest(
+            group_id,
+            generation_id_or_member_epoch=epoch,
+            member_id=member_id,
+            group_instance_id=instance if version >= 7 else None,
+            retention_time_ms=self.rng.choice((-1, 5_000, 60_000, 100_000_000)) if version <= 4 else -1,
+            topics=topics,
+        )
+
+    def _txn(self, world: World) -> tuple[int, RequestBody]:
+        rng = self.rng
+        group_id = self._group(world)
+        epoch, member_id, instance = self._member(world, group_id)
+        version = rng.choice((0, 1, 2, 3, 4, 5, 6 if self.newest else 5))
+        if version < 3:
+            epoch, member_id, instance = -1, "", None
+        return version, TxnOffsetCommitRequest(
+            group_id,
+            transactional_id=rng.choice(("tx", "ty")),
+            producer_id=rng.choice(_PRODUCERS),
+            producer_epoch=0,
+            generation_id=epoch,
+            member_id=member_id,
+            group_instance_id=instance,
+            topics=self._topics(version >= 6),
+        )
+
+    def _end(self, world: World) -> tuple[int, RequestBody]:
+        rng = self.rng
+        return 1, WriteTxnMarkerRequest(
+            producer_id=rng.choice(_PRODUCERS),
+            producer_epoch=0,
+            coordinator_epoch=rng.randint(0, 3),
+            committed=rng.random() < 0.6,
+        )
+
+    def _fetch(self, world: World) -> tuple[int, RequestBody]:
+        rng = self.rng
+        version = rng.choice((1, 2, 5, 7, 8, 9, 9, 10 if self.with_ids else 9))
+        groups = []
+        for _ in range(rng.choice((1, 1, 2, 3)) if version >= 8 else 1):
+            group_id = self._group(world)
+            member_id: str | None = None
+            epoch = -1
+            if version >= 9 and rng.random() < 0.5:
+                epoch, member_id, _ = self._member(world, group_id)
+                member_id = None if rng.random() < 0.1 else member_id
+            topics = None
+            if version == 1 or rng.random() < 0.6:
+                topics = tuple(
+                    OffsetFetchRequestTopic(
+                        name=each.name,
+                        topic_id=each.topic_id,
+                        partition_indexes=tuple(p.partition_index for p in each.partitions),
+                    )
+                    for each in self._topics(version >= 10)
+                )
+            groups.append(OffsetFetchRequestGroup(group_id, member_id=member_id, member_epoch=epoch, topics=topics))
+        return version, OffsetFetchRequest(tuple(groups), require_stable=version >= 7 and rng.random() < 0.5)
+
+    def _delete(self, world: World) -> tuple[int, RequestBody]:
+        return 0, OffsetDeleteRequest(
+            self._group(world),
+            tuple(
+                OffsetDeleteRequestTopic(
+                    name=each.name, partition_indexes=tuple(p.partition_index for p in each.partitions)
+                )
+                for each in self._topics(False)
+            ),
+        )
