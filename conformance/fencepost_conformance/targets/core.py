@@ -13,7 +13,7 @@ from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import IllegalEvent
-from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
+from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey, TimerKind
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
@@ -24,6 +24,8 @@ from .ids import MemberIds
 from .wire_form import wire_form
 
 _FUNCTIONS = KafkaFunctions()
+#: Timers that neither the generator lets fire nor the harness in the JVM tells of.
+_UNSEEN = frozenset({TimerKind.EXPIRY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class CoreSession:
             before[event.key] = armed.pop(event.key, None)
         for command in commands:
             key: TimerKey = command.key  # type: ignore[attr-defined]
+            if key.kind in _UNSEEN:
+                continue
             if key not in before:
                 before[key] = armed.get(key)
             if isinstance(command, SetTimer):

@@ -14,7 +14,6 @@ from fencepost.protocol.messages import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from .classic import records
@@ -26,7 +25,7 @@ from .kernel import operations, reads
 from .kernel.replies import deletion_response
 from .kernel.state import Group
 from .kernel.step import Step
-from .offsets import deletion
+from .offsets import deletion, expiry
 
 
 def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
@@ -71,16 +70,22 @@ def _delete(step: Step, name: str) -> ErrorCode:
     group = step.memory.groups.get(name)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if isinstance(group, ConsumerGroup):
-        if group.members:
-            return ErrorCode.NON_EMPTY_GROUP
-        deletion.delete_all(step, name)
-        access.write(step, removed_group(group))  # F-ORD-09
-        return ErrorCode.NONE
-    assert isinstance(group, ClassicGroup)
-    if group.state is not GroupState.EMPTY:
+    if not expiry.is_empty(group):
         return ErrorCode.NON_EMPTY_GROUP
     deletion.delete_all(step, name)
-    step.change_map(name, None)
-    step.log.records.append(records.tombstone(name))  # F-ORD-13, also of a group that no record backs (C-ADM-10)
+    remove(step, group)
     return ErrorCode.NONE
+
+
+def remove(step: Step, group: Group) -> None:
+    """An empty group goes, by its own tombstones (F-ORD-09, F-ORD-13), also one that no record backs (C-ADM-10)."""
+    if isinstance(group, ConsumerGroup):
+        access.write(step, removed_group(group))
+        return
+    step.change_map(group.group_id, None)
+    step.log.records.append(records.tombstone(group.group_id))
+
+
+def expire(step: Step) -> None:
+    """The time has come to look at all offsets: old ones go, and empty groups without any (O-EXP-20)."""
+    expiry.run(step, remove)

@@ -26,6 +26,7 @@ from .kernel.replay import Replay
 from .kernel.state import NO_EPOCH, Status
 from .kernel.step import Step
 from .kernel.timer_table import in_order
+from .offsets import expiry
 from .replay import outcome, superseded
 
 
@@ -77,6 +78,7 @@ def loaded(step: Step, event: Load) -> None:
         if len(group.members) > step.settings.group_max_size:
             rebalance.prepare(step, group)
             access.keep(step, group)
+    expiry.schedule(step)
 
 
 @varies

@@ -37,7 +37,7 @@ from fencepost.protocol.offset_messages import (
 from fencepost.quirks import varies
 
 from . import conversion
-from .admin import delete, list_groups
+from .admin import delete, expire, list_groups
 from .classic import describe, expiry
 from .classic import heartbeat as classic_heartbeat
 from .classic import join as classic_join
@@ -130,6 +130,8 @@ def timer(step: Step, event: TimerFired) -> None:
     armed = step.timers.fires(key)
     if key.kind is TimerKind.OPERATION:
         completion.timed_out(step, key.operation)
+    elif key.kind is TimerKind.EXPIRY:
+        expire(step)
     elif key.kind in timers.KINDS:
         departure.fired(step, key, armed.epoch, mixed_departure.fence)
     else:

@@ -22,6 +22,7 @@ from fencepost.protocol.events import (
     TaskDone,
     TimerFired,
     TimerKey,
+    TimerKind,
     TopicsChanged,
     Unload,
 )
@@ -87,6 +88,8 @@ def _timer(state: CoordinatorState, event: TimerFired) -> None:
 
 
 def _name(key: TimerKey) -> str:
+    if key.kind is TimerKind.EXPIRY:
+        return "the expiry timer"
     what = f"operation {key.operation}" if not key.group_id and not key.member_id else f"group {key.group_id!r}"
     member = f", member {key.member_id!r}" if key.member_id else ""
     return f"the {key.kind.value} timer of {what}{member}"

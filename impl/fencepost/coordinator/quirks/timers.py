@@ -24,6 +24,7 @@ _NAMES: Final = {
     TimerKind.CONSUMER_REBALANCE.value: "rebalance-timeout",
     TimerKind.CONSUMER_JOIN.value: "join",
     TimerKind.CONSUMER_SYNC.value: "sync",
+    TimerKind.EXPIRY.value: "expire-group-metadata",
 }
 
 

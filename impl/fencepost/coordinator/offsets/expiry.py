@@ -1,0 +1,106 @@
+"""Offsets that are too old go, and empty groups that have none left (6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fencepost.protocol.embedded import PROTOCOL_TYPE
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.offset_records import OffsetCommitValue
+from fencepost.protocol.view import GroupState
+
+from ..classic.group import ClassicGroup
+from ..consumer.group import ConsumerGroup
+from ..kernel import completion, operations
+from ..kernel.completion import AppendCallback
+from ..kernel.state import Group, Operation
+from ..kernel.step import Step
+from . import access
+from .subscription import known_topics, topics_of
+
+#: One timer for the whole coordinator.
+KEY: Final = TimerKey(TimerKind.EXPIRY)
+_NEVER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryRan(AppendCallback):
+    """What a look at all offsets has written. If that is not in the log in time, the next look is an interval from then
+    (O-EXP-26, F-RT-17)."""
+
+    def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
+        """It is tried again, unless the partition is another's now."""
+        if error is not ErrorCode.NOT_COORDINATOR:
+            schedule(step)
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Nobody waits for an answer; the write may yet come through."""
+        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def schedule(step: Step) -> None:
+    """The next look at all offsets is one interval from now (O-EXP-26, F-LOAD-07)."""
+    step.timers.set(KEY, step.settings.offsets_retention_check_interval_ms)
+
+
+def run(step: Step, delete_group: Callable[[Step, Group], None]) -> None:
+    """Looks at all offsets: those that are too old go, and a group with none left, if it is empty (O-EXP-20…25).
+    ``delete_group`` writes the tombstones of the group itself."""
+    for name, group in sorted(step.memory.groups.items()):
+        if _expire(step, name, group) and is_empty(group):
+            delete_group(step, group)
+    schedule(step)
+    operations.timer_done(step, ExpiryRan())
+
+
+def _expire(step: Step, name: str, group: Group) -> bool:
+    """Whether no offset is left, and no transaction may bring one (O-EXP-10…12, O-EXP-20, O-EXP-24)."""
+    offsets = step.offsets.now.groups.get(name)
+    if offsets is None:
+        return True
+    old = _condition(step, group) if offsets.committed else None
+    if old is None:
+        return False
+    kept = topics_of(group)
+    gone = [
+        partition
+        for partition, stored in sorted(offsets.committed.items())
+        if partition[0] not in kept and partition not in offsets.unstable and old(stored.value)
+    ]
+    access.write(step, access.tombstones(name, gone))
+    return len(gone) == len(offsets.committed) and not offsets.unstable
+
+
+def _condition(step: Step, group: Group) -> Callable[[OffsetCommitValue], bool] | None:
+    """Which offsets of a group are too old; None if none is whatever its age (O-EXP-01…06)."""
+    since: int | None = None
+    if isinstance(group, ClassicGroup) and group.protocol_type is not None:
+        if group.state is GroupState.EMPTY:
+            since = group.timestamp  # O-EXP-02, O-EXP-13, O-EXP-15
+        elif not _is_stable_of_known_topics(group):
+            return None  # O-EXP-06
+    now, retention = step.at_ms, step.settings.offsets_retention_ms
+
+    def too_old(value: OffsetCommitValue) -> bool:
+        if value.expire_timestamp != _NEVER:
+            return now >= value.expire_timestamp  # O-EXP-01
+        return now - (value.commit_timestamp if since is None else since) >= retention
+
+    return too_old
+
+
+def _is_stable_of_known_topics(group: ClassicGroup) -> bool:
+    """O-EXP-03."""
+    stable = group.state is GroupState.STABLE and group.protocol_type == PROTOCOL_TYPE
+    return stable and known_topics(group) is not None
+
+
+def is_empty(group: Group) -> bool:
+    """Whether a group has no members; ids that were only given out do not count (O-EXP-21)."""
+    if isinstance(group, ConsumerGroup):
+        return not group.members
+    assert isinstance(group, ClassicGroup)
+    return group.state is GroupState.EMPTY
