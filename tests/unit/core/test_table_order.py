@@ -46,14 +46,14 @@ def member(group: str, name: str, regex: str = "") -> Record:
 
 
 def loaded(profile: Profile, choices: FirstOf, *records: Record) -> tuple[coordinator.CoordinatorState, set[TimerKey]]:
-    """The state after a load, and the timers that are left."""
+    """The state after a load, and the timers of groups that are left."""
     state, outcome = coordinator.step(
         coordinator.initial_state(Settings(), profile), Load(0, leader_epoch=1, records=records), choices
     )
     left: set[TimerKey] = set()
     for command in outcome.timers:
         (left.add if isinstance(command, SetTimer) else left.discard)(command.key)
-    return state, left
+    return state, left - {TimerKey(TimerKind.EXPIRY)}
 
 
 def session(group: str, name: str) -> TimerKey:

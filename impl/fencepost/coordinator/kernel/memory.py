@@ -51,7 +51,8 @@ class Memory:
         self._changed.append((group_id, groups.pop(group_id), 1))
 
     def appear(self, group: Group) -> None:
-        """A group is there and no record says so; the change counts as the next record's (O-COMMIT-39)."""
+        """A group is there and no record says so; the change counts as the next record's, of this step or of a later
+        one (O-COMMIT-39)."""
         self._own()[group.group_id] = group
         self._changed.append((group.group_id, None, 1))
 
@@ -73,7 +74,10 @@ class Memory:
         """Those that are not replicated once the step is over, which has written from ``base`` to below ``end``."""
         if not self._changed:
             return self.changes
-        return self.changes + tuple(GroupChange(base, end + more, name, old) for name, old, more in self._changed)
+        behind = int(base == end)  # nothing was written for it to count as
+        return self.changes + tuple(
+            GroupChange(base, end + more * behind, name, old) for name, old, more in self._changed
+        )
 
     def _own(self) -> MutableMapping[str, Group]:
         groups = self.groups = owned(self.groups, self._before)
