@@ -24,6 +24,7 @@ from .consumer.watch import first_consumer_event, watch
 from .door import while_loading
 from .history import Event, History, histories
 from .instead import Instead, instead
+from .offsets.judge import wrong_offsets
 from .search import Exhausted, Limits, Search
 from .text import answer_text, request_text
 from .verdict import Outcome, Refusal, Verdict
@@ -214,6 +215,7 @@ def check_trace(
     assumed = [field for field in trace.assumed if field not in given]
     began = time.perf_counter()
     refusals: list[Refusal] = []
+    accepted: list[str] = []
     steps = events = 0
     outcome: Outcome = "accepted"
     line, reason = 0, ""
@@ -244,6 +246,10 @@ def check_trace(
             if other is not None and other.line is not None:
                 other = replace(other, line=_line(trace, other.line))
             refusals.append(replace(refusal, line=_line(trace, refusal.line), instead=other))
+        else:
+            accepted.append(history.group_id)
+    for refusal in wrong_offsets(trace, accepted, settings.offsets_retention_ms):
+        refusals.append(replace(refusal, line=_line(trace, refusal.line)))
     if refusals:
         outcome = "refused"
     return Verdict(

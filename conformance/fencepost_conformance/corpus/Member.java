@@ -4,7 +4,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
@@ -12,7 +14,10 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 
 /**
@@ -57,6 +62,7 @@ public final class Member {
         String bytes = "org.apache.kafka.common.serialization.ByteArrayDeserializer";
         properties.put("key.deserializer", bytes);
         properties.put("value.deserializer", bytes);
+        KafkaProducer<byte[], byte[]> producer = producer(properties);
 
         // The consumer is not safe for use by several threads: a reader only fills the queue that the loop empties.
         BlockingQueue<String> commands = new LinkedBlockingQueue<>();
@@ -78,10 +84,15 @@ public final class Member {
             subscribe(consumer, arguments[0], broker);
             tell("ready", "");
             String last = null;
+            int count = 0;
             for (boolean alive = true, subscribed = true; alive;) {
                 try {
                     if (subscribed) {
-                        consumer.poll(Duration.ofMillis(100));
+                        int came = consumer.poll(Duration.ofMillis(100)).count();
+                        if (came > 0) {
+                            count += came;
+                            tell("read", ", \"count\": " + count);
+                        }
                     } else {
                         sleep(0.1);
                     }
@@ -107,12 +118,69 @@ public final class Member {
                             consumer.unsubscribe();
                             subscribed = false;
                         }
+                        case "commit", "seek", "pause", "resume", "transact" -> {
+                            try {
+                                offsets(consumer, producer, properties, words);
+                                tell("done", ", \"command\": \"" + words[0] + "\"");
+                            } catch (RuntimeException error) {
+                                tell("error", ", \"text\": \"" + error.getClass().getSimpleName() + "\"");
+                            }
+                        }
                         default -> alive = false;
                     }
                 }
             }
         }
         tell("closed", "");
+    }
+
+    /** The producer of transactions, if there are to be any; its settings are taken out of the consumer's. */
+    private static KafkaProducer<byte[], byte[]> producer(Properties properties) {
+        Object id = properties.remove("transactional.id");
+        if (id == null) {
+            return null;
+        }
+        Properties own = new Properties();
+        own.put("bootstrap.servers", properties.get("bootstrap.servers"));
+        own.put("transactional.id", id);
+        String bytes = "org.apache.kafka.common.serialization.ByteArraySerializer";
+        own.put("key.serializer", bytes);
+        own.put("value.serializer", bytes);
+        KafkaProducer<byte[], byte[]> made = new KafkaProducer<>(own);
+        made.initTransactions();
+        return made;
+    }
+
+    /** A command that reads or writes offsets. */
+    private static void offsets(
+            KafkaConsumer<byte[], byte[]> consumer, KafkaProducer<byte[], byte[]> producer, Properties properties,
+            String[] words) {
+        switch (words[0]) {
+            case "commit" -> consumer.commitSync();
+            case "pause" -> consumer.pause(consumer.assignment());
+            case "resume" -> consumer.resume(consumer.assignment());
+            case "seek" -> {
+                for (TopicPartition partition : consumer.assignment()) {
+                    consumer.seek(partition, Long.parseLong(words[1]));
+                }
+            }
+            default -> {
+                switch (words[1]) {
+                    case "commit" -> producer.commitTransaction();
+                    case "abort" -> producer.abortTransaction();
+                    default -> {
+                        producer.beginTransaction();
+                        String out = properties.getProperty("group.id") + "-b";
+                        producer.send(new ProducerRecord<>(out, "made of what was read".getBytes()));
+                        Map<TopicPartition, OffsetAndMetadata> read = new HashMap<>();
+                        for (TopicPartition partition : consumer.assignment()) {
+                            read.put(partition, new OffsetAndMetadata(consumer.position(partition)));
+                        }
+                        producer.sendOffsetsToTransaction(read, consumer.groupMetadata());
+                    }
+                }
+            }
+        }
     }
 
     /** Topics, or one regular expression that begins with ^; the broker resolves it if it can. */

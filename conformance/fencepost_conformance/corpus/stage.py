@@ -14,7 +14,7 @@ from typing import Any
 from ..record.addresses import Address
 from ..wire.frames import RequestHeader
 from .asking import create_topic, describe
-from .member import MemberConfig
+from .config import MemberConfig
 
 #: How long anything that must happen may take before the scenario is given up, in seconds.
 PATIENCE = 60.0
@@ -50,7 +50,9 @@ def java_command(java: Java, config: MemberConfig) -> list[str]:
         "group.protocol": config.protocol,
         "client.id": config.name,
         "max.poll.interval.ms": config.poll_interval_ms,
-        "auto.offset.reset": "earliest",
+        "auto.offset.reset": config.reset,
+        "enable.auto.commit": str(config.auto_commit).lower(),
+        "auto.commit.interval.ms": 700,
         "metadata.max.age.ms": 1_000,
         "default.api.timeout.ms": 10_000,
     }
@@ -65,6 +67,8 @@ def java_command(java: Java, config: MemberConfig) -> list[str]:
     if config.instance_id is not None:
         properties["group.instance.id"] = config.instance_id
     options = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    if config.transactional_id is not None:
+        properties["transactional.id"] = config.transactional_id
     pairs = [f"{name}={value}" for name, value in properties.items()]
     return [java.program, *options, "-cp", java.class_path, "Member", ",".join(config.topics), *pairs]
 
@@ -81,6 +85,8 @@ class Player:
     readers: list[asyncio.Task[None]] = field(default_factory=list)
     last_words: str = ""  #: the last line of its standard error
     assignments: int = 0  #: how often it told what it owns
+    read: int = 0  #: records that came
+    done: int = 0  #: commands about offsets that were carried out, or failed
 
     async def listen(self) -> None:
         assert self.process.stdout is not None
@@ -92,8 +98,13 @@ class Player:
                 if told["event"] == "assigned":
                     self.owned = tuple((topic, number) for topic, number in told["partitions"])
                     self.assignments += 1
+                elif told["event"] == "read":
+                    self.read = told["count"]
+                elif told["event"] == "done":
+                    self.done += 1
                 elif told["event"] == "error":
                     self.errors.append(told["text"])
+                    self.done += 1
                 self.changed.notify_all()
         async with self.changed:
             self.owned = ()
@@ -108,6 +119,20 @@ class Player:
         assert self.process.stdin is not None
         self.process.stdin.write(command.encode() + b"\n")
         await self.process.stdin.drain()
+
+    async def does(self, command: str) -> None:
+        """Have it carry out a command about offsets; wait until it did, or failed."""
+        before = self.done
+        await self.say(command)
+        async with self.changed:
+            await _patiently(self.changed.wait_for(lambda: self.done > before), f"{command} does not end")
+
+    async def reads(self, count: int) -> None:
+        """Wait until so many records have come in all."""
+        async with self.changed:
+            await _patiently(
+                self.changed.wait_for(lambda: self.read >= count), f"{self.config.name} read {self.read} of {count}"
+            )
 
     async def owns(self, number: int | None = None) -> None:
         """Wait until it owns exactly so many partitions, or (None) any."""
@@ -204,6 +229,11 @@ class Stage:
         await asyncio.to_thread(create_topic, self._address, name, partitions)
         self.topics[name] = partitions
 
+    async def fill(self, count: int, topic: str | None = None) -> None:
+        """So many records in each partition of the topic."""
+        topic = topic or self.topic
+        await self.administer("fill", topic, str(self.topics[topic]), str(count))
+
     async def describe(self) -> None:
         """Let an administrator have the consumer group described."""
         await asyncio.to_thread(describe, self._address, self.group)
@@ -220,6 +250,9 @@ class Stage:
         poll_interval_ms: int = 8_000,
         api_version: str | None = None,
         protocol: str | None = None,
+        auto_commit: bool = True,
+        reset: str = "earliest",
+        transactional_id: str | None = None,
     ) -> Player:
         """Start a member; it joins on its own."""
         protocol = protocol or self.protocol
@@ -236,6 +269,9 @@ class Stage:
             poll_interval_ms=poll_interval_ms,
             api_version=api_version,
             protocol=protocol,
+            auto_commit=auto_commit,
+            reset=reset,
+            transactional_id=transactional_id,
         )
         if config.library == "java":
             if self.java is None:

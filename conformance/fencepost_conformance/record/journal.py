@@ -23,6 +23,10 @@ RECORDED = frozenset(GROUP_APIS) | {
     "offset_fetch",
     "offset_delete",
     "txn_offset_commit",
+    # what ends a transaction decides which offsets there are (O-TXN-08)
+    "init_producer_id",
+    "add_offsets_to_txn",
+    "end_txn",
     # which topics there are decides what a coordinator assigns (M-META-03)
     "create_topics",
     "create_partitions",

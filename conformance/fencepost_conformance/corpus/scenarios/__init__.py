@@ -10,8 +10,10 @@ from . import (
     history,
     membership,
     mixed,
+    offsets,
     rejoining,
     static,
+    transactions,
 )
 from .scenario import ALL, SCENARIOS, Scenario
 
@@ -28,6 +30,8 @@ __all__ = [
     "history",
     "membership",
     "mixed",
+    "offsets",
     "rejoining",
     "static",
+    "transactions",
 ]

@@ -1,0 +1,256 @@
+"""Offsets: what a member commits, who finds it again, and what an administrator does with it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ..stage import Player, Stage
+from .scenario import ALL, CONSUMER, leader_and_follower, quiet, scenario
+
+#: Records in each of the eight partitions of the first topic.
+_EACH = 5
+
+
+async def _reader(stage: Stage, name: str, *, auto_commit: bool = False, reset: str = "earliest") -> Player:
+    """A member that owns all there is, and commits only when it is told to unless said otherwise."""
+    player = await stage.member(name, auto_commit=auto_commit, reset=reset)
+    await stage.settled(player)
+    return player
+
+
+async def _commit_and_resume(stage: Stage) -> None:
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await one.close()
+    await stage.fill(1)
+    two = await _reader(stage, "two")
+    await two.reads(8)
+    await two.does("commit")
+    await two.close()
+
+
+async def _crash_before_commit(stage: Stage) -> None:
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await stage.fill(_EACH)
+    await one.reads(16 * _EACH)
+    one.crash()
+    await one.ended()
+    two = await _reader(stage, "two")
+    await two.reads(8 * _EACH)  # what was processed and not committed comes again
+    await two.does("commit")
+    await two.close()
+
+
+async def _seek_back(stage: Stage) -> None:
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await one.does("seek 2")
+    await one.reads(8 * (2 * _EACH - 2))
+    await one.does("seek 1")
+    await one.does("commit")  # whatever position the library has by now
+    await quiet()
+    await one.does("commit")
+    await one.close()
+    two = await _reader(stage, "two")
+    await quiet()
+    await two.close()
+
+
+async def _auto_commit(stage: Stage) -> None:
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one", auto_commit=True)
+    await one.reads(8 * _EACH)
+    await quiet(2)
+    await stage.fill(2)
+    two = await stage.member("two")
+    await stage.settled(one, two)
+    await quiet(2)
+    await one.close()
+    await stage.settled(two)
+    await quiet(2)
+    await two.close()
+
+
+async def _pause(stage: Stage) -> None:
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one", auto_commit=True)
+    await one.reads(8 * _EACH)
+    await one.does("pause")
+    await stage.fill(3)
+    await quiet(2)
+    await one.does("resume")
+    await one.reads(8 * (_EACH + 3))
+    await quiet()
+    await one.close()
+
+
+@scenario()
+async def commit_and_resume(stage: Stage) -> None:
+    """A member reads, commits and leaves; the next one begins where it ended"""
+    await _commit_and_resume(stage)
+
+
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
+async def consumer_commit_and_resume(stage: Stage) -> None:
+    """A member reads, commits and leaves; the next one begins where it ended"""
+    await _commit_and_resume(stage)
+
+
+@scenario()
+async def crash_before_commit(stage: Stage) -> None:
+    """A member crashes between processing and commit; what it did not commit comes again"""
+    await _crash_before_commit(stage)
+
+
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
+async def consumer_crash_before_commit(stage: Stage) -> None:
+    """A member crashes between processing and commit; what it did not commit comes again"""
+    await _crash_before_commit(stage)
+
+
+@scenario()
+async def seek_back(stage: Stage) -> None:
+    """A member seeks back and commits less than before"""
+    await _seek_back(stage)
+
+
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
+async def consumer_seek_back(stage: Stage) -> None:
+    """A member seeks back and commits less than before"""
+    await _seek_back(stage)
+
+
+@scenario()
+async def auto_commit(stage: Stage) -> None:
+    """Two members commit by themselves, and hand partitions over"""
+    await _auto_commit(stage)
+
+
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
+async def consumer_auto_commit(stage: Stage) -> None:
+    """Two members commit by themselves, and hand partitions over"""
+    await _auto_commit(stage)
+
+
+@scenario()
+async def pause_and_resume(stage: Stage) -> None:
+    """A member pauses all that it owns, and fetches on later"""
+    await _pause(stage)
+
+
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
+async def consumer_pause_and_resume(stage: Stage) -> None:
+    """A member pauses all that it owns, and fetches on later"""
+    await _pause(stage)
+
+
+@scenario()
+async def reset_to_latest(stage: Stage) -> None:
+    """Without a committed offset a member begins at the end, and commits that"""
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one", reset="latest")
+    await quiet()
+    await stage.fill(1)
+    await one.reads(1)
+    await one.does("commit")
+    await one.close()
+
+
+@scenario(libraries=("kafka-python", "java"))
+async def reset_refused(stage: Stage) -> None:
+    """Without a committed offset and without a policy a member gets an error, until somebody commits one for it"""
+    await stage.fill(_EACH)
+    one = await stage.member("one", auto_commit=False, reset="none")
+    await one.fails()
+    await one.close()
+    await stage.administer("alter", stage.group, stage.topic, "8", "3")
+    two = await stage.member("two", auto_commit=False, reset="none")
+    await two.reads(8 * (_EACH - 3))
+    await two.does("commit")
+    await two.close()
+
+
+@scenario()
+async def altered(stage: Stage) -> None:
+    """An administrator moves an empty group back, and tries it while there is a member"""
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await stage.administer("alter", stage.group, stage.topic, "8", "0")
+    await one.close()
+    await stage.administer("alter", stage.group, stage.topic, "8", "2")
+    two = await _reader(stage, "two")
+    await two.reads(8 * (_EACH - 2))
+    await two.does("commit")
+    await two.close()
+
+
+@scenario(libraries=("java", "aiokafka"))
+async def forgotten(stage: Stage) -> None:
+    """An administrator deletes what an empty group has committed; the next member begins anew"""
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await stage.administer("forget", stage.group, stage.topic, "8")
+    await one.close()
+    await stage.administer("forget", stage.group, stage.topic, "8")
+    two = await _reader(stage, "two")
+    await two.reads(8 * _EACH)
+    await two.does("commit")
+    await two.close()
+
+
+@scenario(libraries=("java", "confluent-kafka"))
+async def group_deleted(stage: Stage) -> None:
+    """An empty group is deleted with its offsets"""
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await stage.administer("delete", stage.group)
+    await one.close()
+    await stage.administer("delete", stage.group)
+    two = await _reader(stage, "two")
+    await two.reads(8 * _EACH)
+    await two.close()
+
+
+@scenario(libraries=("java", "kafka-python"))
+async def topic_deleted(stage: Stage) -> None:
+    """A topic goes while offsets of it are committed, and comes again"""
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await one.close()
+    await stage.administer("drop", stage.topic)
+    await asyncio.sleep(2)
+    await stage.create_topic(stage.topic, 8)
+    await stage.fill(2)
+    two = await _reader(stage, "two")
+    await two.reads(8 * 2)
+    await two.does("commit")
+    await two.close()
+
+
+@scenario(libraries=ALL)
+async def handed_over(stage: Stage) -> None:
+    """A second member takes half of the partitions, with what was committed for them"""
+    await stage.fill(_EACH)
+    one, two = await leader_and_follower(stage)
+    await stage.fill(_EACH)
+    await quiet(2)
+    await two.close()
+    await stage.settled(one)
+    await stage.fill(1)
+    await quiet()
+    await one.close()

@@ -1,0 +1,10 @@
+"""What a member says to its scenario: one JSON object a line on standard output."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def tell(event: str, **fields: Any) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
