@@ -18,6 +18,9 @@ def record(  # noqa: PLR0917
     output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
     group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
+    patience: Annotated[
+        float, typer.Option(min=0, help="seconds that the broker may be away, as when it is restarted")
+    ] = 0,
     force: Annotated[bool, typer.Option("--force", help="write over a trace that is there already")] = False,
     broker_version: Annotated[str, typer.Option(help="the broker's release, kept with the trace")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
@@ -31,6 +34,7 @@ def record(  # noqa: PLR0917
         provenance={"broker": broker_version} if broker_version else {},
         settings=given(setting),
         replace=force,
+        patience_s=patience,
     )
     finish(
         Result(

@@ -83,6 +83,7 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
     group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a group that nobody knows
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
     stage = Stage("", group, {}, take.library, take.scenario.assignors, java, take.scenario.protocol)
+    stage.broker = broker if take.scenario.own_broker else None
     provenance = {
         "broker": f"Apache Kafka {broker.version}",
         "scenario": take.scenario.about,
@@ -101,6 +102,7 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
             ready=ready.put_nowait,
             watch=stage.watch,
             replace=True,
+            patience_s=60.0 if take.scenario.own_broker else 0.0,
         )
     )
     stage.bootstrap = str(await ready.get())
@@ -141,11 +143,16 @@ async def produce(
     tell: Callable[[Made], None],
     release: str = DEFAULT_VERSION,
 ) -> list[Made]:
-    """Record all takes into the folder. Takes with the same broker settings share a broker."""
+    """Record all takes into the folder. Takes with the same broker settings share a broker, but for those that
+    restart it."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Made] = []
-    for delay in sorted({take.scenario.initial_delay_ms for take in wanted}):
-        mine = [take for take in wanted if take.scenario.initial_delay_ms == delay]
+    shared: dict[int, list[Take]] = {}
+    for take in wanted:
+        if not take.scenario.own_broker:
+            shared.setdefault(take.scenario.initial_delay_ms, []).append(take)
+    alone = [(take.scenario.initial_delay_ms, [take]) for take in wanted if take.scenario.own_broker]
+    for delay, mine in (*sorted(shared.items()), *alone):
         with Broker(release, initial_rebalance_delay_ms=delay, settings=BROKER_SETTINGS) as broker:
             seats = asyncio.Semaphore(jobs)
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..record.addresses import Address
+from ..targets.broker import Broker
 from ..wire.frames import RequestHeader
 from .asking import create_topic, describe
 from .config import MemberConfig
@@ -190,6 +191,7 @@ class Stage:
     java: Java | None
     protocol: str = "classic"
     players: list[Player] = field(default_factory=list)
+    broker: Broker | None = None  #: if it is this scenario's alone
     _fates: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     @property
@@ -233,6 +235,11 @@ class Stage:
         """So many records in each partition of the topic."""
         topic = topic or self.topic
         await self.administer("fill", topic, str(self.topics[topic]), str(count))
+
+    async def restart_broker(self) -> None:
+        """Kill the broker and start it again with what it has stored."""
+        assert self.broker is not None
+        await asyncio.to_thread(self.broker.restart)
 
     async def describe(self) -> None:
         """Let an administrator have the consumer group described."""

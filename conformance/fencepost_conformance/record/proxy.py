@@ -73,6 +73,7 @@ class Proxy:
         journal: Journal,
         *,
         groups: frozenset[str] = frozenset(),
+        patience_s: float = 0.0,
         complain: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.connections = 0
@@ -80,6 +81,8 @@ class Proxy:
         self._upstream = upstream
         self._journal = journal
         self._groups = groups
+        self._patience_s = patience_s
+        self._away_since: float | None = None
         self._complain = complain
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -113,6 +116,13 @@ class Proxy:
         if self._failure is not None and not self._failure.done():
             self._failure.set_exception(reason)
 
+    def _away(self, reason: str) -> None:
+        """The broker does not answer: that ends the recording, unless it may come back and was not away too long."""
+        now = asyncio.get_running_loop().time()
+        self._away_since = now if self._away_since is None else self._away_since
+        if now - self._away_since >= self._patience_s:
+            self._fail(UpstreamClosed(reason))
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -126,8 +136,9 @@ class Proxy:
             server = await connect(self._upstream.host, self._upstream.port)
         except OSError as error:
             await close(writer)
-            self._fail(UpstreamClosed(f"the broker at {self._upstream} refuses connections: {error.strerror or error}"))
+            self._away(f"the broker at {self._upstream} refuses connections: {error.strerror or error}")
             return
+        self._away_since = None
         self._writers |= {writer, server[1]}
         self.connections += 1
         local = writer.get_extra_info("sockname")
@@ -172,7 +183,7 @@ class Proxy:
             _, writer = await connect(self._upstream.host, self._upstream.port)
             await close(writer)
         except OSError:
-            self._fail(UpstreamClosed(f"the broker at {self._upstream} is gone"))
+            self._away(f"the broker at {self._upstream} is gone")
 
     async def _requests(self, link: _Link) -> None:
         """Client to broker, until the client closes."""

@@ -56,9 +56,11 @@ async def record(
     watch: Watch | None = None,
     settings: Mapping[str, Setting] | None = None,
     replace: bool = False,
+    patience_s: float = 0.0,
 ) -> Summary:
     """Record until the event is set; ``ready`` is told the address that clients use. ``settings``, by field, go over
-    what the broker tells; ``replace``: a trace that is there already is written over.
+    what the broker tells; ``replace``: a trace that is there already is written over. ``patience_s``: for how long the
+    broker may be away.
 
     Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address cannot be
     listened on, the file cannot be written. What was seen until then is in the file.
@@ -81,7 +83,7 @@ async def record(
         name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
         watch=watch,
     )
-    proxy = Proxy(upstream, journal, groups=groups, complain=complain)
+    proxy = Proxy(upstream, journal, groups=groups, patience_s=patience_s, complain=complain)
     trouble = None
     try:
         here = await proxy.start(listen)
@@ -116,6 +118,7 @@ def record_until_stopped(
     provenance: Mapping[str, str] | None = None,
     settings: Mapping[str, Setting] | None = None,
     replace: bool = False,
+    patience_s: float = 0.0,
 ) -> Summary:
     """Record until SIGINT or SIGTERM."""
 
@@ -131,6 +134,7 @@ def record_until_stopped(
         return await record(
             listen, upstream, path, until,
             groups=groups, provenance=provenance, ready=ready, settings=settings, replace=replace,
+            patience_s=patience_s,
         )  # fmt: skip
 
     return asyncio.run(run())

@@ -79,6 +79,7 @@ class Broker:
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
+        self._run: list[str] = []
         self.port = 0
 
     @property
@@ -106,18 +107,26 @@ class Broker:
                 f"-Dkafka.logs.dir={self._folder}", "-cp", os.pathsep.join(map(str, libraries)),
             ]  # fmt: skip
             self._format(command, properties)
-            self._process = subprocess.Popen(
-                [*command, "kafka.Kafka", str(properties)],
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=subprocess.STDOUT,
-                cwd=self._folder,
-            )
-            self._wait_until_ready()
+            self._run = [*command, "kafka.Kafka", str(properties)]
+            self._launch()
         except BaseException:
             self.stop()
             raise
         return self
+
+    def _launch(self) -> None:
+        self._process = subprocess.Popen(
+            self._run, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, cwd=self._folder
+        )
+        self._wait_until_ready()
+
+    def restart(self) -> None:
+        """Kill the broker (SIGKILL) and start it again with its store, at its address. Raises ``BrokerFault``."""
+        if self._process is None:
+            raise BrokerFault(f"{self.name} was not started")
+        self._process.kill()
+        self._process.wait()
+        self._launch()
 
     def _write_properties(self) -> Path:
         assert self._folder is not None

@@ -138,7 +138,8 @@ def _end_of(commit: Exchange, every: list[Exchange]) -> _Ended:
     late_ms = commit.begin_ms + timeout_ms
     begin, wanted = NEVER, False
     for each in every:
-        if each.begin < commit.begin or each.ask.get("transactional_id") != of_id:
+        ends = each.api in (reading.END_TXN, reading.INIT_PRODUCER_ID)
+        if not ends or each.begin < commit.begin or each.ask.get("transactional_id") != of_id:
             continue
         code = None if each.answer is None else each.answer["error_code"]
         if each.api == reading.END_TXN and each.ask["producer_epoch"] == commit.ask["producer_epoch"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..stage import Player, Stage
-from .scenario import ALL, CONSUMER, leader_and_follower, quiet, scenario
+from .scenario import ALL, CONSUMER, COOPERATIVE, leader_and_follower, quiet, scenario
 
 #: Records in each of the eight partitions of the first topic.
 _EACH = 5
@@ -139,7 +139,7 @@ async def consumer_auto_commit(stage: Stage) -> None:
     await _auto_commit(stage)
 
 
-@scenario()
+@scenario(libraries=COOPERATIVE)
 async def pause_and_resume(stage: Stage) -> None:
     """A member pauses all that it owns, and fetches on later"""
     await _pause(stage)
@@ -254,3 +254,55 @@ async def handed_over(stage: Stage) -> None:
     await stage.fill(1)
     await quiet()
     await one.close()
+
+
+async def _broker_restarted(stage: Stage) -> None:
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one")
+    await one.reads(8 * _EACH)
+    await one.does("commit")
+    await stage.restart_broker()
+    await stage.fill(2)
+    await one.reads(8 * (_EACH + 2))
+    await quiet(2)
+    await one.does("commit")
+    await one.close()
+    two = await _reader(stage, "two")
+    await quiet()
+    await two.close()
+
+
+@scenario(libraries=("java", "confluent-kafka"), own_broker=True)
+async def broker_restarted(stage: Stage) -> None:
+    """The broker is killed and started again while a member reads and commits"""
+    await _broker_restarted(stage)
+
+
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer", own_broker=True)
+async def consumer_broker_restarted(stage: Stage) -> None:
+    """The broker is killed and started again while a member reads and commits"""
+    await _broker_restarted(stage)
+
+
+@scenario(libraries=CONSUMER)
+async def offsets_of_a_roll(stage: Stage) -> None:
+    """A group is rolled from the classic protocol to the other one and back, and its offsets stay"""
+    await stage.fill(_EACH)
+    one = await _reader(stage, "one", auto_commit=True)
+    await one.reads(8 * _EACH)
+    await quiet()
+    two = await stage.member("two", protocol="consumer")
+    await stage.settled(one, two)
+    await one.close()
+    await stage.settled(two)
+    await stage.fill(2)
+    await two.reads(8 * 2)
+    await quiet()
+    three = await stage.member("three")
+    await stage.settled(two, three)
+    await two.close()
+    await stage.settled(three)
+    await stage.fill(1)
+    await three.reads(8)
+    await quiet()
+    await three.close()

@@ -30,6 +30,7 @@ class Scenario:
     about: str
     initial_delay_ms: int  #: of the broker
     protocol: str = "classic"  #: of members that are not told another
+    own_broker: bool = False  #: it does to the broker what nobody else could bear
 
     @property
     def title(self) -> str:
@@ -45,13 +46,14 @@ def scenario(
     assignors: tuple[str, ...] = ("range",),
     initial_delay_ms: int = 500,
     protocol: str = "classic",
+    own_broker: bool = False,
 ) -> Callable[[_Play], _Play]:
     """Registers the function below it as a scenario."""
 
     def register(play: _Play) -> _Play:
         name = getattr(play, "__name__", "")
         about = (play.__doc__ or "").strip().removesuffix(".")
-        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms, protocol)
+        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms, protocol, own_broker)
         return play
 
     return register
