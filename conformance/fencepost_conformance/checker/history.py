@@ -80,11 +80,13 @@ class Event:
 
 @dataclass(slots=True)
 class History:
-    """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands."""
+    """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands.
+    ``cuts``: lines at which the broker closed a connection, as one that ends does with all."""
 
     group_id: str
     events: list[Event] = field(default_factory=list)
     foreign: tuple[int, str] | None = None
+    cuts: list[int] = field(default_factory=list)
 
 
 _OF_ONE_GROUP: Final = (
@@ -179,7 +181,10 @@ class _Histories:
             op.answer_line = number
             self.groups[group_id].events.append(Event(line.at_ms, number, op, answered=True))
 
-    def disconnected(self, line: DisconnectedLine) -> None:
+    def disconnected(self, number: int, line: DisconnectedLine) -> None:
+        if line.by == "server":
+            for history in self.groups.values():
+                history.cuts.append(number)
         for key in [key for key in self._open if key[0] == line.connection]:
             for _, op in self._open.pop(key):
                 op.closed_ms = line.at_ms
@@ -194,7 +199,7 @@ def histories(trace: WireTrace) -> dict[str, History]:
         elif isinstance(line, ReceivedLine):
             made.received(number, line)
         elif isinstance(line, DisconnectedLine):
-            made.disconnected(line)
+            made.disconnected(number, line)
         else:
             assert isinstance(line, ConnectedLine)
     return made.groups

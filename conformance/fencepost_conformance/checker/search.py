@@ -20,6 +20,10 @@ explains is refused after finitely many steps. Requests that commute are tried i
 seen many lines later; a wrong one ends that branch. So does a step after which some later answer is out of reach
 (``foresight``).
 
+*A coordinator that goes and comes.* Where an answer says that the broker is not the coordinator (any more), or the
+broker has closed connections, the group may have been lost and read from the log again, with what its last record
+says (F-SURV-02, F-SURV-03). Those are two hidden steps more, tried there only.
+
 *Time.* Each armed timer has an earliest and a latest deadline, since the moment when it was armed is known only to lie
 between two lines. It may run out when the earliest could have passed, and the search cannot go beyond a line by whose
 time the latest has passed for longer than ``slack_ms``. ``tolerance_ms`` is for clocks that differ a little.
@@ -27,12 +31,13 @@ time the latest has passed for longer than ``slack_ms``. ``tolerance_ms`` is for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
 from fencepost.protocol.profile import Profile
+from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
 from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
@@ -41,7 +46,7 @@ from .answers import seen
 from .commits import Commit, CommitAnswer, expected
 from .door import at_the_door, while_loading
 from .foresight import Foresight
-from .history import Answer, Event, History, Op
+from .history import NOT_HERE, Answer, Event, History, Op
 from .ids import NewIds
 from .order import changes_when_durable, kind, leads
 
@@ -76,7 +81,8 @@ class Config(NamedTuple):
     """Where the search stands: the model's state, and what it cannot know.
 
     ``under_way``: ids of requests sent and not taken up. ``given``: ids of requests whose answer the model has given
-    and that is not seen yet. ``after``: the hidden step made last was not earlier than this.
+    and that is not seen yet. ``after``: the hidden step made last was not earlier than this. ``logged``: the last
+    record of the group, if there is one. ``away``: the coordinator is lost, and not loaded again.
     """
 
     state: GroupState
@@ -84,6 +90,8 @@ class Config(NamedTuple):
     under_way: tuple[int, ...]
     given: frozenset[int]
     after: int
+    logged: tuple[Record, ...] = ()
+    away: bool = False
 
 
 class Exhausted(Exception):
@@ -138,7 +146,20 @@ class Search:
         )
         self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
         self.ids = NewIds(self.ops.values(), self.known)
+        self.moves = self._moves(history.cuts)
         self.foresight = Foresight(self.events, self.known, blind=not reduced)
+
+    def _moves(self, cuts: Sequence[int]) -> frozenset[int]:
+        """The events by which the coordinator may have been lost since the event before."""
+        found = set()
+        line = 0
+        for number, event in enumerate(self.events):
+            if number > self.loaded and event.answered and event.op.answer is not None:
+                told = getattr(event.op.answer, "error_code", None) in NOT_HERE
+                if told or any(line < cut < event.line for cut in cuts):
+                    found.add(number)
+                line = event.line
+        return frozenset(found)
 
     # ---- the walk -----------------------------------------------------------------------------------------------
 
@@ -167,7 +188,7 @@ class Search:
 
     def _pass(self, at: int, config: Config) -> tuple[int, Config]:
         """Go over events that need no hidden step."""
-        state, clocks, under_way, given, after = config
+        state, clocks, under_way, given, after, logged, away = config
         moved = False
         while at < len(self.events):
             event = self.events[at]
@@ -181,7 +202,7 @@ class Search:
                 break
             at += 1
             moved = True
-        return at, Config(state, clocks, under_way, given, after) if moved else config
+        return at, Config(state, clocks, under_way, given, after, logged, away) if moved else config
 
     def _overdue(self, clocks: tuple[Clock, ...], now: int) -> Clock | None:
         late = [clock for clock in clocks if clock.latest + self.limits.slack_ms < now]
@@ -193,6 +214,10 @@ class Search:
         late = self._overdue(config.clocks, event.at_ms)
         if late is not None:
             yield from self._fire(at, config, late)
+        if config.away:
+            yield from self._take(at, config._replace(away=False), self.model.loaded(config.logged))
+        elif at in self.moves:
+            yield from self._lose(at, config)
         if config.state.undurable:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
             if self.reduced and not changes_when_durable(config.state):
@@ -249,6 +274,24 @@ class Search:
         results = self._step(config.state, Fire(clock.timer))
         yield from self._take(at, config._replace(after=max(config.after, clock.earliest)), results)
 
+    def _lose(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
+        """The coordinator is lost, with all but the log. Who waits in the group is told so, or is cut off
+        (F-UNLOAD-01)."""
+        waiting = [
+            event.op
+            for event in self.events[:at]
+            if not event.answered
+            and event.op.id not in config.under_way
+            and event.op.id not in config.given
+            and self.seen_ms.get(event.op.id, self.events[at].at_ms) >= self.events[at].at_ms
+            and event.op.answer_line >= self.events[at].line
+        ]
+        told = [op.id for op in waiting if op.id in self.known]
+        if all(getattr(self.known[number], "error_code", None) in NOT_HERE for number in told):
+            self.decided = ("F-SURV-02",)
+            given = config.given.union(told)
+            yield at, Config(self.model.initial(), (), config.under_way, given, config.after, config.logged, True)
+
     def _begin(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
         after = max(config.after, op.sent_ms)
         if after > op.closed_ms + self.limits.slack_ms:
@@ -259,11 +302,18 @@ class Search:
             return
         answer = self.known.get(op.id) if op.id == self.probe else op.answer
         turned_away = at_the_door(
-            self.model.settings, config.state.group, op.version, op.body, answer, loading=at <= self.loaded
+            self.model.settings,
+            config.state.group,
+            op.version,
+            op.body,
+            answer,
+            loading=at <= self.loaded or config.away,
         )
         if turned_away is not None:
             yield from self._turn_away(at, config, op, turned_away)
             return
+        if config.away:
+            return  # it has to wait until the group is there again
         for new_id in self.ids.candidates(op, config.state.group):
             arrival = Arrive(op.id, op.version, op.client_id, "", op.body, new_id)
             yield from self._take(at, config, self._step(config.state, arrival), op)
@@ -278,6 +328,12 @@ class Search:
             yield at, config._replace(given=self._given(config.given, op.id))
 
     def _commit(self, at: int, config: Config, op: Op, commit: Commit) -> Iterator[tuple[int, Config]]:
+        answer = self.known.get(op.id)
+        if config.state.group is None and isinstance(answer, CommitAnswer) and answer.error_code in NOT_HERE:
+            yield from self._turn_away(at, config, op, (answer, "O-COMMIT-06"))
+            return
+        if config.away:
+            return
         error, rule = expected(config.state.group, commit)
         for _, let_in in self._turn_away(at, config, op, (CommitAnswer(error), rule)):
             if rule == "O-COMMIT-20":
@@ -320,7 +376,9 @@ class Search:
                     continue
                 clocks = self._clocks(config, result, until)
                 self.decided = result.rules
-                yield at, Config(result.state, clocks, config.under_way, given, config.after)
+                written = tuple(each for each in result.output.records if isinstance(each.key, GroupMetadataKey))
+                logged = written[-1:] or config.logged
+                yield at, Config(result.state, clocks, config.under_way, given, config.after, logged, config.away)
 
     def _agrees(self, number: int, body: ResponseBody, now: int) -> bool:
         known = self.known.get(number)

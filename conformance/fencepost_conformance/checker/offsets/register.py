@@ -127,7 +127,8 @@ class Register:
             self._learn(found[0], read)
         if read.stable and read.listed:
             for each in holding:
-                each.gone_by = min(each.gone_by, read.end)
+                if each.end < read.begin:  # it was there, and is no more
+                    each.gone_by = min(each.gone_by, read.end)
         return None
 
     def _possible(self, read: Read) -> list[Write]:
