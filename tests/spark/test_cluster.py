@@ -138,9 +138,8 @@ QUICK = Job("core", "kafka-4.3", 900)
 WITH_KAFKA = Job("kafka:4.3.1", "kafka-4.3", 300, True, GroupProtocol.MIXED)
 
 
-@pytest.mark.parametrize(
-    "job", [pytest.param(QUICK, id="core"), pytest.param(WITH_KAFKA, id="kafka", marks=pytest.mark.all)]
-)
+@pytest.mark.all
+@pytest.mark.parametrize("job", [pytest.param(QUICK, id="core"), pytest.param(WITH_KAFKA, id="kafka")])
 def test_a_killed_worker_costs_its_tasks_only(
     job: Job, cluster: Cluster, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
