@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fencepost.codec import Codec, layout_of
 from fencepost.protocol.profiles import KAFKA_4_4
 
 from ..compare.lockstep import compare
@@ -28,6 +29,7 @@ from ..targets.core import Core
 from .measure import Row, processor_seconds
 
 _TRACES, _STEPS = 100, 60
+_CODEC = Codec(layout_of(KAFKA_4_4))
 _ROUNDS = 3
 #: how often a JVM is given the traces: what it takes more for the second figure it takes once it is warm
 _WARM, _MEASURED = 6, 18
@@ -57,7 +59,11 @@ def _of(protocol: GroupProtocol, command: Sequence[str]) -> list[Row]:
     lines = process.exchange(_asked(traces), len(traces))
     process.close()
     given = _Given(
-        protocol, traces, lines, [decode.observations(line) for line in lines], sum(len(each.events) for each in traces)
+        protocol,
+        traces,
+        lines,
+        [decode.observations(line, _CODEC) for line in lines],
+        sum(len(each.events) for each in traces),
     )
     figures = {name: _least(work, given) for name, work in _PHASES.items()}
     warm, cold = _jvm(command, given)
@@ -103,7 +109,7 @@ def _encode(given: _Given) -> None:
 
 def _decode(given: _Given) -> None:
     for line in given.lines:
-        decode.observations(line)
+        decode.observations(line, _CODEC)
 
 
 def _compare(given: _Given) -> None:
@@ -124,7 +130,7 @@ _PHASES: dict[str, Callable[[_Given], None]] = {
 
 
 def _asked(traces: Sequence[Generated]) -> bytes:
-    return b"".join(encode.trace(each.settings, each.events, views=True, merged=False) for each in traces)
+    return b"".join(encode.trace(each.settings, each.events, _CODEC, views=True, merged=False) for each in traces)
 
 
 def _least(work: Callable[[_Given], None], given: _Given) -> float:

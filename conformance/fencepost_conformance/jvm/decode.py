@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from fencepost.codec import Codec, CodecError, Opaque
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatResponse,
@@ -32,17 +33,14 @@ from fencepost.protocol.messages import (
     Protocol,
     SyncGroupResponse,
 )
-from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 
 from ..targets.base import Observation
-from . import record_json
 from .consumer_view import consumer_view
-from .encode import GROUP_METADATA
 from .process import ProcessFault
+from .record_order import in_order
 from .text_form import text_to_bytes, text_to_id
-
-VALUE_VERSION = 3  # F-REC-20
 
 _ERRORS = {int(code): code for code in ErrorCode}
 _KINDS = {kind.value: kind for kind in TimerKind}
@@ -50,17 +48,19 @@ _STATES = {state.value: state for state in GroupState}
 _QUIET = Observation()
 
 
-def observations(line: bytes) -> list[Observation]:
-    """One observation an event. Raises ``ProcessFault`` if the harness could not run the trace."""
-    return [_observation(row) for row in _told(line)]
+def observations(line: bytes, codec: Codec) -> list[Observation]:
+    """One observation an event. ``codec``: of the release that told it.
+
+    Raises ``ProcessFault`` if the harness could not run the trace."""
+    return [_observation(row, codec) for row in _told(line)]
 
 
-def last_of(line: bytes) -> tuple[int, Observation]:
+def last_of(line: bytes, codec: Codec) -> tuple[int, Observation]:
     """Of a trace that goes on: how many random ids it has drawn, and the last observation.
 
     Raises as ``observations``."""
     drawn, rows = _told(line)
-    return drawn, _observation(rows[-1])
+    return drawn, _observation(rows[-1], codec)
 
 
 def _told(line: bytes) -> list[Any]:
@@ -70,12 +70,12 @@ def _told(line: bytes) -> list[Any]:
     return told
 
 
-def _observation(row: list[Any]) -> Observation:
+def _observation(row: list[Any], codec: Codec) -> Observation:
     records, replies, timers, groups, consumer_groups, tasks, error = row
     if not (records or replies or timers or groups or consumer_groups or tasks or error):
         return _QUIET
     return Observation(
-        tuple([_record(*record) for record in records]),
+        tuple([_record(record, codec) for record in records]),
         tuple([Reply(reply[0], _REPLIES[reply[1]](reply[2:])) for reply in replies]),
         {
             TimerKey(_KINDS[kind], group, member, operation): deadline
@@ -95,43 +95,19 @@ def _error(code: int) -> ErrorCode:
     return found
 
 
-def _record(kind: int, key: list[str], value: Any) -> Record:
-    if kind != GROUP_METADATA:
-        if not record_json.known(kind):
-            raise ProcessFault(f"Kafka wrote a record of type {kind}, which no rule of groups names")
-        return Record(*record_json.read(kind, key, value))
-    (group,) = key
-    if value is None:
-        return Record(GroupMetadataKey(group), None)
-    version, protocol_type, generation, protocol, leader, timestamp, members = value
-    if version != VALUE_VERSION:
-        raise ProcessFault(f"Kafka wrote a GroupMetadata value of version {version}, not {VALUE_VERSION}")
-    rows = tuple(
-        [
-            GroupMetadataMember(
-                member,
-                group_instance_id=instance,
-                client_id=client,
-                client_host=host,
-                rebalance_timeout=rebalance,
-                session_timeout=session,
-                subscription=text_to_bytes(subscribed),
-                assignment=text_to_bytes(assigned),
-            )
-            for member, instance, client, host, rebalance, session, subscribed, assigned in members
-        ]
-    )
-    return Record(
-        GroupMetadataKey(group),
-        GroupMetadataValue(
-            protocol_type,
-            generation=generation,
-            protocol=protocol,
-            leader=leader,
-            current_state_timestamp=timestamp,
-            members=rows,
-        ),
-    )
+def _record(told: list[str | None], codec: Codec) -> Record:
+    """Raises ``ProcessFault`` for a record that the codec does not write as Kafka did (F-REC-20)."""
+    key, value = (None if each is None else text_to_bytes(each) for each in told)
+    try:
+        read = codec.decode(key, value)
+    except CodecError as reason:
+        raise ProcessFault(f"Kafka wrote what is no record of groups: {reason}") from None
+    if isinstance(read, Opaque):
+        raise ProcessFault(f"Kafka wrote a record of {read.name}, which no rule of groups names")
+    again = codec.encode(read)
+    if again != (key, value):
+        raise ProcessFault(f"Kafka wrote {read} as {key!r} {value!r}, the codec as {again[0]!r} {again[1]!r}")
+    return in_order(read)
 
 
 def _join(row: list[Any]) -> JoinGroupResponse:

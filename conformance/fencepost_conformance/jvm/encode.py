@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fencepost.codec import Codec
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import (
     Appended,
@@ -31,10 +32,9 @@ from fencepost.protocol.messages import (
     ListGroupsRequest,
     SyncGroupRequest,
 )
-from fencepost.protocol.records import GroupMetadataKey, Record
+from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
-from . import record_json
 from .settings import kafka_config
 from .text_form import bytes_to_text, id_to_text
 
@@ -50,7 +50,6 @@ API_KEYS: dict[type, int] = {
     ConsumerGroupHeartbeatRequest: 68,
     ConsumerGroupDescribeRequest: 69,
 }
-GROUP_METADATA = 2
 _GROUP_CONFIGS = {
     "consumer_session_timeout_ms": "consumer.session.timeout.ms",
     "consumer_heartbeat_interval_ms": "consumer.heartbeat.interval.ms",
@@ -60,9 +59,9 @@ _GROUP_CONFIGS = {
 _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def trace(settings: Settings, events: Sequence[Event], *, views: bool, merged: bool) -> bytes:
-    """One line, with its end."""
-    return _line(_trace(settings, [row(event) for event in events], views=views, merged=merged))
+def trace(settings: Settings, events: Sequence[Event], codec: Codec, *, views: bool, merged: bool) -> bytes:
+    """One line, with its end. ``codec``: of the release that reads it."""
+    return _line(_trace(settings, [row(event, codec) for event in events], views=views, merged=merged))
 
 
 def beginning(settings: Settings, rows: Sequence[list[Any]]) -> bytes:
@@ -75,8 +74,10 @@ def more(rows: Sequence[list[Any]]) -> bytes:
     return _line(["+", rows])
 
 
-def row(event: Event) -> list[Any]:
+def row(event: Event, codec: Codec) -> list[Any]:
     """One event."""
+    if isinstance(event, Load):
+        return ["l", event.at_ms, event.leader_epoch, [_record(record, codec) for record in event.records]]
     return _EVENTS[type(event)](event)
 
 
@@ -135,31 +136,9 @@ def _timer(event: TimerFired) -> list[Any]:
     return ["t", event.at_ms, key.kind.value, key.group_id, key.member_id, key.operation]
 
 
-def _load(event: Load) -> list[Any]:
-    return ["l", event.at_ms, event.leader_epoch, [_record(record) for record in event.records]]
-
-
-def _record(record: Record) -> list[Any]:
-    if not isinstance(record.key, GroupMetadataKey):
-        return record_json.write(record.key, record.value)
-    value = record.group_metadata
-    if value is None:
-        return [GROUP_METADATA, [record.key.group], None]
-    members = [
-        [
-            member.member_id,
-            member.group_instance_id,
-            member.client_id,
-            member.client_host,
-            member.rebalance_timeout,
-            member.session_timeout,
-            bytes_to_text(member.subscription),
-            bytes_to_text(member.assignment),
-        ]
-        for member in value.members
-    ]
-    told = [value.protocol_type, value.generation, value.protocol, value.leader, value.current_state_timestamp, members]
-    return [GROUP_METADATA, [record.key.group], told]
+def _record(record: Record, codec: Codec) -> list[str | None]:
+    key, value = codec.encode(record)
+    return [bytes_to_text(key), None if value is None else bytes_to_text(value)]
 
 
 def _join(body: JoinGroupRequest) -> list[Any]:
@@ -236,7 +215,6 @@ _EVENTS: dict[type, Callable[[Any], list[Any]]] = {
     TopicsChanged: _topics,
     GroupConfigChanged: _config,
     LoadStarted: lambda event: ["s", event.at_ms, event.leader_epoch],
-    Load: _load,
     LoadFailed: lambda event: ["x", event.at_ms, event.leader_epoch],
     Unload: lambda event: ["u", event.at_ms, event.leader_epoch],
 }

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
+from fencepost.codec import LAYOUTS, Codec
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import AppendFailed, Event, TimerKey
 from fencepost.protocol.profile import Profile
@@ -24,6 +25,7 @@ from ..jvm.builds import Build
 from ..jvm.process import LineProcess, NoStart, ProcessFault
 from ..jvm.releases import NEWEST
 from .base import Observation
+from .registry import profile_of_version
 
 
 class KafkaJvm:
@@ -39,6 +41,7 @@ class KafkaJvm:
     ) -> None:
         self._build = Build(build) if isinstance(build, str) else build
         self.name = f"kafka:{self._build.folder or self._build.version}"
+        self._codec = Codec(LAYOUTS[profile_of_version(self._build.version)])
         self._views = views
         self._merged = merged
         self._timeout_s = timeout_s
@@ -59,7 +62,10 @@ class KafkaJvm:
         """Run each trace on a fresh coordinator; one exchange for all of them."""
         if not traces:
             return []
-        lines = [encode.trace(settings, events, views=self._views, merged=self._merged) for settings, events in traces]
+        lines = [
+            encode.trace(settings, events, self._codec, views=self._views, merged=self._merged)
+            for settings, events in traces
+        ]
         process = self._started()
         try:
             answers = process.exchange(b"".join(lines), len(lines))
@@ -67,7 +73,7 @@ class KafkaJvm:
             self._process = None
             raise
         with uncollected():
-            return [decode.observations(line) for line in answers]
+            return [decode.observations(line, self._codec) for line in answers]
 
     def run_each(self, traces: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation] | ProcessFault]:
         """As ``run_many``, with the fault in place of what a trace that cannot be run would have shown; the JVM is
@@ -83,7 +89,7 @@ class KafkaJvm:
 
     def live(self, settings: Settings) -> KafkaLive:
         """A trace that is fed event by event; it ends when another one is begun here."""
-        return KafkaLive(self._started(), settings)
+        return KafkaLive(self._started(), settings, self._codec)
 
     def close(self) -> None:
         if self._process is not None and self._owner == os.getpid():
@@ -113,8 +119,9 @@ _Known: TypeAlias = tuple[dict[TimerKey, int], dict[str, GroupView], dict[str, C
 class KafkaLive:
     """One trace, event by event. ``drawn``: how many member ids Kafka has made; set, the next one has that number."""
 
-    def __init__(self, process: LineProcess, settings: Settings) -> None:
+    def __init__(self, process: LineProcess, settings: Settings, codec: Codec) -> None:
         self._process = process
+        self._codec = codec
         self._settings = settings
         self._rows: list[list[Any]] = []
         self._drawn = self._next = 0
@@ -144,7 +151,7 @@ class KafkaLive:
         return self._ask(line)
 
     def _line(self, event: Event) -> bytes:
-        rows = [encode.row(event)]
+        rows = [encode.row(event, self._codec)]
         again = not self._rows or isinstance(event, AppendFailed)
         if self._next != self._drawn and not isinstance(event, AppendFailed):
             rows.insert(0, encode.next_id(self._next))
@@ -156,11 +163,11 @@ class KafkaLive:
     def redrawn(self, event: Event, drawn: int) -> Observation:
         """The last step anew, its first member id being that number. Raises ``ProcessFault``."""
         place, (self.armed, self.groups, self.consumer_groups) = self._before
-        self._rows[place:] = [encode.next_id(drawn), encode.row(event)]
+        self._rows[place:] = [encode.next_id(drawn), encode.row(event, self._codec)]
         return self._ask(encode.beginning(self._settings, self._rows))
 
     def _ask(self, line: bytes) -> Observation:
-        self._drawn, seen = decode.last_of(self._process.exchange(line, 1)[0])
+        self._drawn, seen = decode.last_of(self._process.exchange(line, 1)[0], self._codec)
         self._next = self._drawn
         follow(self.armed, seen.timers)
         follow(self.groups, seen.groups)

@@ -17,6 +17,11 @@ final class Hosts {
         return addresses.computeIfAbsent(host, this::resolve);
     }
 
+    /** Whether there are addresses that were made up. */
+    boolean madeUp() {
+        return !names.isEmpty();
+    }
+
     /** The trace's name for what Kafka calls the host. */
     String name(String kafkas) {
         return names.getOrDefault(kafkas, kafkas);

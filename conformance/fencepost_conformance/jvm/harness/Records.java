@@ -4,21 +4,20 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.Serializer;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMemberMetadataValue;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
 
-/** Records to and from JSON, by way of the bytes that Kafka's own serde makes of them (F-REC-02…16). */
+/** Records as Kafka's own serde writes and reads them: [key, value], both bytes, the value null for a tombstone. */
 final class Records implements Serializer<CoordinatorRecord> {
-    private static final short GROUP_METADATA = 2;
-    private static final short VALUE_VERSION = 3; // F-REC-20
-
     private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
     private final Hosts hosts;
     private final List<byte[]> keys = new ArrayList<>();
@@ -56,103 +55,65 @@ final class Records implements Serializer<CoordinatorRecord> {
     void take(Json out) {
         out.open();
         for (int i = 0; i < keys.size(); i++) {
-            write(out, keys.get(i), values.get(i));
+            out.open().bytes(keys.get(i));
+            if (values.get(i) == null) {
+                out.none();
+            } else {
+                out.bytes(told(keys.get(i), values.get(i)));
+            }
+            out.close();
         }
         out.close();
         dropAfter(0);
-    }
-
-    /** [type, [group, and what else is in the key], value]. A key is its type and then strings (F-REC-02…16). */
-    private void write(Json out, byte[] keyBytes, byte[] value) {
-        ByteBuffer key = ByteBuffer.wrap(keyBytes);
-        short type = key.getShort();
-        out.open().number(type).open();
-        while (key.hasRemaining()) {
-            byte[] part = new byte[key.getShort()];
-            key.get(part);
-            out.text(new String(part, StandardCharsets.UTF_8));
-        }
-        out.close();
-        if (value == null) {
-            out.none();
-        } else if (type == GROUP_METADATA) {
-            ByteBuffer buffer = ByteBuffer.wrap(value);
-            short version = buffer.getShort();
-            write(out, version, new GroupMetadataValue(new ByteBufferAccessor(buffer), version));
-        } else {
-            JsonNode shown = ValueTypes.toJson(type, value);
-            if (shown.has("clientHost")) {
-                ((ObjectNode) shown).put("clientHost", hosts.name(shown.get("clientHost").textValue()));
-            }
-            out.raw(shown.toString().getBytes(StandardCharsets.UTF_8));
-        }
-        out.close();
-    }
-
-    private void write(Json out, short version, GroupMetadataValue value) {
-        out.open().number(version).text(value.protocolType()).number(value.generation()).text(value.protocol())
-            .text(value.leader()).number(value.currentStateTimestamp()).open();
-        for (GroupMetadataValue.MemberMetadata member : value.members()) {
-            out.open().text(member.memberId()).text(member.groupInstanceId()).text(member.clientId())
-                .text(hosts.name(member.clientHost())).number(member.rebalanceTimeout())
-                .number(member.sessionTimeout()).bytes(member.subscription()).bytes(member.assignment()).close();
-        }
-        out.close().close();
     }
 
     /** The records of a Load, as Kafka's deserializer makes them from the bytes of a log. */
     List<CoordinatorRecord> read(JsonNode records) {
         List<CoordinatorRecord> result = new ArrayList<>();
         for (JsonNode record : records) {
-            ByteBuffer key = key(record);
-            JsonNode value = record.get(2);
-            short type = record.get(0).shortValue();
-            if (value.has("clientHost")) {
-                ((ObjectNode) value).put("clientHost", written(value.get("clientHost")));
+            CoordinatorRecord read = serde.deserialize(buffer(record.get(0)), buffer(record.get(1)));
+            if (read.value() != null) {
+                rename(read.value().message(), host -> hosts.address(host).toString());
             }
-            result.add(serde.deserialize(key, value.isNull() ? null
-                : type == GROUP_METADATA ? value(value) : ValueTypes.toBytes(type, value)));
+            result.add(read);
         }
         return result;
     }
 
-    /** A host of the trace as Kafka would have written it. */
-    private String written(JsonNode host) {
-        return hosts.address(host.textValue()).toString();
+    /** The group of a record, which comes first in the key of every one. */
+    static String group(JsonNode record) {
+        ByteBuffer key = buffer(record.get(0));
+        key.getShort();
+        byte[] group = new byte[key.getShort()];
+        key.get(group);
+        return new String(group, StandardCharsets.UTF_8);
     }
 
-    private static ByteBuffer key(JsonNode record) {
-        List<byte[]> parts = new ArrayList<>();
-        int size = 2;
-        for (JsonNode part : record.get(1)) {
-            byte[] bytes = part.textValue().getBytes(StandardCharsets.UTF_8);
-            parts.add(bytes);
-            size += 2 + bytes.length;
+    /** The value with the hosts of the trace, where Kafka knows them by addresses that were made up. */
+    private byte[] told(byte[] key, byte[] value) {
+        if (!hosts.madeUp()) {
+            return value;
         }
-        ByteBuffer key = ByteBuffer.allocate(size).putShort(record.get(0).shortValue());
-        parts.forEach(part -> key.putShort((short) part.length).put(part));
-        return key.flip();
+        ApiMessageAndVersion read = serde.deserialize(ByteBuffer.wrap(key), ByteBuffer.wrap(value)).value();
+        return rename(read.message(), hosts::name)
+            ? MessageUtil.toVersionPrefixedBytes(read.version(), read.message()) : value;
     }
 
-    private ByteBuffer value(JsonNode node) {
-        GroupMetadataValue value = new GroupMetadataValue()
-            .setProtocolType(node.get(0).textValue())
-            .setGeneration(node.get(1).intValue())
-            .setProtocol(node.get(2).textValue())
-            .setLeader(node.get(3).textValue())
-            .setCurrentStateTimestamp(node.get(4).longValue());
-        List<GroupMetadataValue.MemberMetadata> members = new ArrayList<>();
-        for (JsonNode member : node.get(5)) {
-            members.add(new GroupMetadataValue.MemberMetadata()
-                .setMemberId(member.get(0).textValue())
-                .setGroupInstanceId(member.get(1).textValue())
-                .setClientId(member.get(2).textValue())
-                .setClientHost(written(member.get(3)))
-                .setRebalanceTimeout(member.get(4).intValue())
-                .setSessionTimeout(member.get(5).intValue())
-                .setSubscription(Requests.bytes(member.get(6)))
-                .setAssignment(Requests.bytes(member.get(7))));
+    /** Whether there are hosts in it. */
+    private static boolean rename(ApiMessage value, UnaryOperator<String> name) {
+        if (value instanceof GroupMetadataValue group) {
+            group.members().forEach(member -> member.setClientHost(name.apply(member.clientHost())));
+            return true;
         }
-        return MessageUtil.toVersionPrefixedByteBuffer(VALUE_VERSION, value.setMembers(members));
+        if (value instanceof ConsumerGroupMemberMetadataValue member) {
+            member.setClientHost(name.apply(member.clientHost()));
+            return true;
+        }
+        return false;
+    }
+
+    /** Bytes are text with one character (0…255) a byte. */
+    private static ByteBuffer buffer(JsonNode bytes) {
+        return bytes.isNull() ? null : ByteBuffer.wrap(bytes.textValue().getBytes(StandardCharsets.ISO_8859_1));
     }
 }

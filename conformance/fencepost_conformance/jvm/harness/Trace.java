@@ -190,7 +190,7 @@ final class Trace {
             return;
         }
         JsonNode loaded = event.get(3);
-        loaded.forEach(record -> groups.add(record.get(1).get(0).textValue()));
+        loaded.forEach(record -> groups.add(Records.group(record)));
         log.startAt(loaded.size());
         RuntimeException broken = loader.finish(records.read(loaded));
         if (broken != null) {
