@@ -24,6 +24,7 @@ from .log.closed import LogSystem
 from .manifest import Entry, read_problem
 from .mixed.closed import MixedSystem
 from .mutants import mutated
+from .offsets.closed import OffsetsSystem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +77,7 @@ def explore_entry(
     watch: Watch | None = None,
     transitions: bool = False,
     symmetry: bool = False,
-) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem | LogSystem, Exploration]:
+) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem | LogSystem | OffsetsSystem, Exploration]:
     """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
     problem = read_problem(entry)
     if profile is not None:

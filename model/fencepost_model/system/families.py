@@ -22,6 +22,10 @@ from .mixed import abstraction as mixed_abstraction
 from .mixed import catalogue as mixed_catalogue
 from .mixed import closed as mixed_closed
 from .mixed import config as mixed_config
+from .offsets import abstraction as offsets_abstraction
+from .offsets import closed as offsets_closed
+from .offsets import config as offsets_config
+from .offsets import properties as offsets_properties
 from .problem import Problem
 
 
@@ -89,7 +93,19 @@ LOG: Final = Family(
     abstract_graph=log_abstraction.abstract_graph,
 )
 
-FAMILIES: Final = (CLASSIC, CONSUMER, MIXED, LOG)
+OFFSETS: Final = Family(
+    modules=("MCOffsets", "MCOffsetMutants"),
+    definitions=("MCOffsets",),
+    operators=("Holders", "Parts", "Plainly", "Transactional", "Decisions", "Allowed"),
+    config=offsets_config.OffsetsConfig,
+    from_constants=offsets_config.from_constants,
+    build=offsets_closed.OffsetsSystem,
+    properties_of=offsets_properties.properties_of,
+    variables=offsets_abstraction.VARIABLES,
+    abstract_graph=offsets_abstraction.abstract_graph,
+)
+
+FAMILIES: Final = (CLASSIC, CONSUMER, MIXED, LOG, OFFSETS)
 
 
 def family_of_module(module: str) -> Family:

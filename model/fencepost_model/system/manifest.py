@@ -41,8 +41,10 @@ class Entry:
     deadlock: bool
 
     @property
-    def protocol(self) -> Literal["classic", "consumer", "mixed", "log"]:
-        """What the groups speak that it is about, or that it is about their log."""
+    def protocol(self) -> Literal["classic", "consumer", "mixed", "log", "offsets"]:
+        """What the groups speak that it is about; or that it is about their log, or their offsets."""
+        if "Offset" in self.module.stem:
+            return "offsets"
         if "Log" in self.module.stem or "Durable" in self.module.stem:
             return "log"
         if "Mixed" in self.module.stem:

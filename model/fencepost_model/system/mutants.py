@@ -27,6 +27,7 @@ from .consumer.mutants import CONSUMER_MUTANTS
 from .coordinator import FIRST_RECORD, Coordinator, Result
 from .log.mutants import LOG_MUTANTS
 from .mixed.mutants import EXPECTS_FOR_EVER, MIXED_MUTANTS
+from .offsets.mutants import OFFSET_MUTANTS
 
 Patches = list[tuple[Any, str, Any]]
 
@@ -203,6 +204,7 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     **CONSUMER_MUTANTS,
     **MIXED_MUTANTS,
     **LOG_MUTANTS,
+    **OFFSET_MUTANTS,
     "Expecting <- ExpectsForEver": lambda: [*CONSUMER_MUTANTS["Expecting <- ExpectsForEver"](), *EXPECTS_FOR_EVER],
 }
 

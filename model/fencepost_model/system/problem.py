@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from .config import Config
 from .consumer.config import ConsumerConfig
 from .log.config import LogConfig
+from .offsets.config import OffsetsConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
 
-    config: Config | ConsumerConfig | LogConfig
+    config: Config | ConsumerConfig | LogConfig | OffsetsConfig
     properties: tuple[str, ...]
     fair: bool
     mutants: tuple[str, ...]

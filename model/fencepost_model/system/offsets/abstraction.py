@@ -1,0 +1,131 @@
+"""States of the closed system of offsets as the specification's variables: the abstraction under which E1 compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ...explore.graph import Graph
+from ...tlc.dump import LabelledGraph, ValueNumbers
+from ...tlc.values import TlaValue, function, record
+from ..variables import Makers, each_client, graph_over, under_way, values_in
+from .closed import DECISION, FAULTS, LOG, PROMISED, OffsetsSystem
+from .config import OffsetsConfig
+from .state import Batch, Lane, Log, Reply, Request
+from .store import Entry, Slot, Store, in_order, told
+
+VARIABLES: Final = (
+    "epoch",
+    "grant",
+    "lease",
+    "log",
+    "unreplicated",
+    "member",
+    "txn",
+    "requests",
+    "replies",
+    "promised",
+    "faultsLeft",
+)
+
+
+def entry_value(entry: Entry) -> TlaValue:
+    return record(offset=entry.offset, producer=entry.producer, number=entry.number, pending=entry.pending)
+
+
+def slot_value(slot: Slot) -> TlaValue:
+    """The records that count, in their order."""
+    return tuple(entry_value(told(each, pending=each != slot.main)) for each in in_order(slot))
+
+
+class _Values:
+    """Values that need the names of holders and partitions."""
+
+    def __init__(self, config: OffsetsConfig) -> None:
+        self.config = config
+
+    def by_part(self, values: Iterable[TlaValue]) -> TlaValue:
+        return function(zip(self.config.parts, values, strict=True))
+
+    def store(self, store: Store) -> TlaValue:
+        return self.by_part(slot_value(slot) for slot in store)
+
+    def reply(self, to: str, reply: Reply) -> TlaValue:
+        part = self.config.parts[reply.part]
+        return record(api=reply.api, to=to, part=part, error=reply.error, entry=entry_value(reply.entry))
+
+    def request(self, sender: str, request: Request) -> TlaValue:
+        fields: dict[str, TlaValue] = {
+            "api": request.api,
+            "from": sender,
+            "heard": request.heard,
+            "epoch": request.epoch,
+            "part": self.config.parts[request.part],
+        }
+        if request.api != "Fetch":
+            fields["offset"] = request.offset
+        if request.api == "TxnCommit":
+            fields["number"] = request.number
+        return function(fields)
+
+    def batch(self, batch: Batch) -> TlaValue:
+        holders, parts = self.config.holders, self.config.parts
+        return record(
+            store=self.store(batch.store),
+            answers=frozenset(self.reply(holders[to], reply) for to, reply in batch.answers),
+            ends=frozenset(() if batch.ends is None else [holders[batch.ends]]),
+            expired=frozenset(() if batch.expired is None else [parts[batch.expired]]),
+            deleted=frozenset(() if batch.deleted is None else [parts[batch.deleted]]),
+        )
+
+    def open(self, log: Log) -> TlaValue:
+        return tuple(self.batch(batch) for batch in log.open)
+
+    def lease(self, lane: Lane) -> TlaValue:
+        return record(epoch=lane.lease.epoch, things=lane.lease.things)
+
+    def member(self, lane: Lane) -> TlaValue:
+        member = lane.member
+        unknown = self.config.max_offset + 1
+        return record(
+            position=self.by_part(unknown if at is None else at for at in member.positions),
+            dirty=member.dirty,
+            waiting=member.waiting,
+            begun=member.begun,
+        )
+
+    def txn(self, lane: Lane) -> TlaValue:
+        producer = lane.producer
+        return record(
+            number=producer.number,
+            state=producer.state,
+            offsets=self.by_part(producer.offsets),
+            aborted=producer.aborted,
+        )
+
+
+def _makers(system: OffsetsSystem) -> Makers:
+    values, lanes, holders = _Values(system.config), tuple(system.lanes), system.config.holders
+    return {
+        "epoch": ((DECISION,), lambda decision: decision.epoch),
+        "grant": ((DECISION,), lambda decision: function(zip(holders, decision.grant, strict=True))),
+        "lease": (lanes, each_client(holders, values.lease)),
+        "log": ((LOG,), lambda log: values.store(log.stable)),
+        "unreplicated": ((LOG,), values.open),
+        "member": (lanes, each_client(holders, values.member)),
+        "txn": (lanes, each_client(holders, values.txn)),
+        "requests": (lanes, under_way(holders, "requests", values.request)),
+        "replies": (lanes, under_way(holders, "replies", values.reply)),
+        "promised": ((PROMISED,), values.by_part),
+        "faultsLeft": ((FAULTS,), lambda faults: faults),
+    }
+
+
+def abstract(system: OffsetsSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
+    """The values of the specification's variables in this state."""
+    return values_in(_makers(system), state)
+
+
+def abstract_graph(system: OffsetsSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
+    """The explored graph over the specification's variables; needs the transitions."""
+    return graph_over(_makers(system), graph, numbers)

@@ -1,0 +1,323 @@
+"""The closed system of offsets as the explorer sees it: a component for the group's decision, the log, what is promised
+and the faults left, then a lane for each holder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, View
+from . import member as members
+from . import rules, store
+from .config import OffsetsConfig
+from .state import Batch, Decision, Lane, Lease, Log, Producer, Reply, Request
+from .store import EMPTY, MISSING, Entry, Slot, Store
+
+DECISION, LOG, PROMISED, FAULTS, FIRST_LANE = 0, 1, 2, 3, 4
+Promised: TypeAlias = tuple[int, ...]  #: by partition the highest offset that was told as committed, 0: none
+NOBODY: Final[frozenset[tuple[int, Reply]]] = frozenset()
+
+
+class Handled(NamedTuple):
+    """A request that has arrived: of which holder, and the holder's lane without it."""
+
+    number: int
+    request: Request
+    left: Lane
+
+
+class OffsetsSystem:
+    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+
+    def __init__(self, config: OffsetsConfig, properties: Properties | None = None) -> None:
+        self.config = config
+        self.properties = properties or Properties()
+        self.symmetry: Sequence[Permutation] = ()
+        self.views: Sequence[View] = ()
+        self.components: Sequence[str] = ("decision", "log", "promised", "faults", *config.holders)
+        self.numbers = range(len(config.holders))
+        self.lanes = range(FIRST_LANE, FIRST_LANE + len(config.holders))
+        self.parts = range(len(config.parts))
+
+    @property
+    def nothing(self) -> Store:
+        """The offsets of a group that has none."""
+        return (EMPTY,) * len(self.config.parts)
+
+    def initial(self) -> Iterable[State]:
+        zeros = (0,) * len(self.config.parts)
+        lane = Lane(Lease(), members.fresh(self.config), Producer(0, "none", zeros))
+        nobody = Decision(0, (frozenset(),) * len(self.config.holders))
+        yield nobody, Log(self.nothing), zeros, self.config.faults, *(lane for _ in self.numbers)
+
+    def update(self, component: int, value: Any, token: Any) -> NoReturn:
+        raise ValueError(f"the closed system of offsets has no updates (component {component}, {token!r} to {value!r})")
+
+    # ---- actions ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def actions(self) -> Sequence[Action]:
+        found = [Action("AppendSucceeds", (LOG, PROMISED, *self.lanes), self._append_succeeds)]
+        allowed = self.config.allowed
+        if "GroupDecides" in allowed:
+            found.append(Action("GroupDecides", (DECISION,), self._decides))
+        if "CoordinatorFailsOver" in allowed:
+            found.append(Action("CoordinatorFailsOver", (FAULTS, LOG, PROMISED, *self.lanes), self._fails_over))
+        for part in self.parts:
+            for name in ("OffsetIsDeleted", "OffsetExpires"):
+                if name in allowed:
+                    found.append(Action(name, (DECISION, LOG), partial(self._forgets, name, part)))
+        for number in self.numbers:
+            found += self._of_holder(number)
+        return tuple(found)
+
+    def _of_holder(self, number: int) -> Iterator[Action]:
+        config, lane = self.config, self.lanes[number]
+        name = config.holders[number]
+
+        def alone(action: str, step: Callable[..., Lane | None], *more: int) -> Action:
+            """A step of one lane, which may look at more."""
+
+            def outcomes(before: Lane, *seen: Any) -> Iterator[Outcome]:
+                after = step(before, *seen)
+                if after is not None:
+                    yield Outcome((action, name), ((lane, after),))
+
+            return Action(action, (lane, *more), outcomes)
+
+        def of_part(action: str, step: Callable[[OffsetsConfig, Lane, int], Lane | None], part: int) -> Action:
+            def outcomes(before: Lane) -> Iterator[Outcome]:
+                after = step(config, before, part)
+                if after is not None:
+                    yield Outcome((action, name, config.parts[part]), ((lane, after),))
+
+            return Action(action, (lane,), outcomes)
+
+        yield alone("MemberLearns", lambda before, decision: members.learns(config, number, before, decision), DECISION)
+        yield alone("MemberAbortsTransaction", partial(members.aborts, config))
+        yield alone("TransactionIsAbandoned", _abandoned)
+        yield Action("MemberCommitsTransaction", (lane, PROMISED), partial(self._ends, number))
+        yield Action("MemberGetsReply", (lane, DECISION), partial(self._answered, number))
+        for part in self.parts:
+            yield of_part("MemberFetches", members.fetches, part)
+            yield of_part("MemberProcesses", members.processed, part)
+            if name in config.plainly:
+                yield of_part("MemberCommits", members.commits, part)
+            if name in config.transactional:
+                yield of_part("MemberCommitsInTransaction", members.commits_in_transaction, part)
+        reads = (lane, DECISION, LOG, PROMISED)
+        yield Action("CoordinatorGetsCommit", reads, partial(self._gets_commit, number))
+        yield Action("CoordinatorGetsTxnCommit", reads, partial(self._gets_txn_commit, number))
+        yield Action("CoordinatorGetsFetch", (lane, DECISION, LOG), partial(self._gets_fetch, number))
+        yield Action("MarkerIsWritten", (lane, LOG, FAULTS), partial(self._marker, number))
+        if "TransactionTimesOut" in config.allowed:
+            yield alone("TransactionTimesOut", _timed_out)
+        for action in ("MemberGivesUp", "MemberRestarts"):
+            if action in config.allowed:
+                yield Action(action, (FAULTS, lane, LOG), partial(self._stops, action, number))
+
+    def _label(self, action: str, number: int, *more: str) -> Label:
+        return (action, self.config.holders[number], *more)
+
+    # ---- members ------------------------------------------------------------------------------------------------
+
+    def _ends(self, number: int, lane: Lane, promised: Promised) -> Iterator[Outcome]:
+        found = members.ends(lane)
+        if found is not None:
+            after, offsets = found
+            now = tuple(max(pair) for pair in zip(promised, offsets, strict=True))
+            yield Outcome(
+                self._label("MemberCommitsTransaction", number), ((self.lanes[number], after), (PROMISED, now))
+            )
+
+    def _answered(self, number: int, lane: Lane, decision: Decision) -> Iterator[Outcome]:
+        for reply, after in members.answered(self.config, number, lane, decision):
+            label = self._label("MemberGetsReply", number, reply.api, reply.error)
+            yield Outcome(label, ((self.lanes[number], after),))
+
+    def _stops(self, action: str, number: int, faults: int, lane: Lane, log: Log) -> Iterator[Outcome]:
+        member, fresh = lane.member, members.fresh(self.config)
+        gives_up = action == "MemberGivesUp"
+        if not faults or (not member.waiting if gives_up else member == fresh):
+            return
+        begun = member._replace(waiting=False, begun="failed" if member.begun == "open" else member.begun)
+        quiet, left = members.unheard(lane._replace(member=begun if gives_up else fresh), number, log)
+        yield Outcome(self._label(action, number), ((FAULTS, faults - 1), (self.lanes[number], quiet), (LOG, left)))
+
+    # ---- the coordinator ----------------------------------------------------------------------------------------
+
+    def _requests(self, number: int, lane: Lane, api: str) -> Iterator[tuple[Request, Lane]]:
+        """Requests that may arrive, and the lane without each."""
+        for request in members.deliverable(self.config, lane, api):
+            yield request, lane._replace(requests=lane.requests - {request})
+
+    def _refused(self, number: int, request: Request, left: Lane, error: str) -> Outcome:
+        replies = frozenset({Reply(request.api, request.part, error)} if request.heard else ())
+        after = left._replace(replies=left.replies | replies)
+        label = self._label(f"CoordinatorGets{request.api}", number, error)
+        return Outcome(label, ((self.lanes[number], after),))
+
+    def _written(self, handled: Handled, log: Log, promised: Promised, slot: Slot, entry: Entry) -> Outcome:
+        """The request made this of its partition; its answer waits in the batch."""
+        number, request, left = handled
+        answers = frozenset({(number, Reply(request.api, request.part, "NONE", entry))} if request.heard else ())
+        early = rules.at_once(answers)
+        batch = Batch(_with(log.newest, request.part, slot), answers - early)
+        after = left._replace(replies=left.replies | {reply for _, reply in early})
+        label = self._label(f"CoordinatorGets{request.api}", number, "NONE")
+        now = _promised(promised, early)
+        return Outcome(
+            label, ((self.lanes[number], after), (LOG, log._replace(open=(*log.open, batch))), (PROMISED, now))
+        )
+
+    def _gets_commit(
+        self, number: int, lane: Lane, decision: Decision, log: Log, promised: Promised
+    ) -> Iterator[Outcome]:
+        for request, left in self._requests(number, lane, "Commit"):
+            if not rules.is_current(request, decision.epoch):
+                yield self._refused(number, request, left, "STALE_MEMBER_EPOCH")
+                continue
+            slot = store.committed(log.newest[request.part], request.offset)
+            yield self._written(Handled(number, request, left), log, promised, slot, Entry(request.offset))
+
+    def _gets_txn_commit(
+        self, number: int, lane: Lane, decision: Decision, log: Log, promised: Promised
+    ) -> Iterator[Outcome]:
+        name = self.config.holders[number]
+        for request, left in self._requests(number, lane, "TxnCommit"):
+            if not rules.is_current(request, decision.epoch):
+                yield self._refused(number, request, left, "ILLEGAL_GENERATION")
+            elif not rules.is_in_transaction(request, lane.producer):
+                yield self._refused(number, request, left, "INVALID_PRODUCER_EPOCH")
+            else:
+                slot = store.held(log.newest[request.part], name, request.number, request.offset)
+                entry = Entry(request.offset, name, request.number, True)
+                yield self._written(Handled(number, request, left), log, promised, slot, entry)
+
+    def _gets_fetch(self, number: int, lane: Lane, decision: Decision, log: Log) -> Iterator[Outcome]:
+        for request, left in self._requests(number, lane, "Fetch"):
+            if not rules.is_current(request, decision.epoch):
+                yield self._refused(number, request, left, "STALE_MEMBER_EPOCH")
+                continue
+            stable = self.config.require_stable
+            slot = (log.newest if stable else log.stable)[request.part]
+            if stable and store.unstable(slot):
+                continue  # it would be told to come again, which is the same as to come later
+            label = self._label("CoordinatorGetsFetch", number, "NONE")
+            reply = Reply("Fetch", request.part, "NONE", store.visible(slot))
+            if not request.heard:
+                yield Outcome(label, ((self.lanes[number], left),))
+            elif stable and log.open:
+                waits = log.open[-1]._replace(answers=log.open[-1].answers | {(number, reply)})
+                after = log._replace(open=(*log.open[:-1], waits))
+                yield Outcome(label, ((self.lanes[number], left), (LOG, after)))
+            else:
+                yield Outcome(label, ((self.lanes[number], left._replace(replies=left.replies | {reply})),))
+
+    def _marker(self, number: int, lane: Lane, log: Log, faults: int) -> Iterator[Outcome]:
+        quiet = faults == self.config.faults
+        state, name = lane.producer.state, self.config.holders[number]
+        if state not in {"committing", "aborting"} or rules.marker_is_out(number, log, quiet=quiet):
+            return
+        ended = store.counted if state == "committing" else store.dropped
+        batch = Batch(tuple(ended(slot, name) for slot in log.newest), ends=number)
+        yield Outcome(self._label("MarkerIsWritten", number), ((LOG, log._replace(open=(*log.open, batch))),))
+
+    # ---- the log ------------------------------------------------------------------------------------------------
+
+    def _append_succeeds(self, log: Log, promised: Promised, *lanes: Lane) -> Iterator[Outcome]:
+        if not log.open:
+            return
+        batch, *rest = log.open
+        gone = {batch.expired, batch.deleted}
+        now = tuple(0 if part in gone else high for part, high in enumerate(_promised(promised, batch.answers)))
+        writes: list[tuple[int, Any]] = [(LOG, Log(batch.store, tuple(rest))), (PROMISED, now)]
+        for number, lane in enumerate(lanes):
+            replies = frozenset(reply for to, reply in batch.answers if to == number)
+            producer = lane.producer
+            offsets = [*producer.offsets]
+            for reply in replies:
+                if reply.api == "TxnCommit" and producer.state == "open" and reply.entry.number == producer.number:
+                    offsets[reply.part] = max(offsets[reply.part], reply.entry.offset)
+            if batch.deleted is not None:
+                offsets[batch.deleted] = 0
+            state = "none" if batch.ends == number else producer.state
+            after = lane._replace(
+                producer=producer._replace(state=state, offsets=tuple(offsets)), replies=lane.replies | replies
+            )
+            writes.append((self.lanes[number], after))
+        yield Outcome(("AppendSucceeds",), tuple(writes))
+
+    def _fails_over(self, faults: int, log: Log, promised: Promised, *lanes: Lane) -> Iterator[Outcome]:
+        if not faults:
+            return
+        for survivors in range(len(log.open) + 1):
+            kept = log.open[:survivors]
+            deleted = {batch.deleted for batch in kept}
+            gone = deleted | {batch.expired for batch in kept}
+            writes: list[tuple[int, Any]] = [
+                (FAULTS, faults - 1),
+                (LOG, Log(rules.loaded(log, survivors, self.nothing))),
+                (PROMISED, tuple(0 if part in gone else high for part, high in enumerate(promised))),
+            ]
+            for number, lane in enumerate(lanes):
+                lost = frozenset(
+                    reply._replace(error="NOT_COORDINATOR", entry=MISSING)
+                    for batch in log.open
+                    for to, reply in batch.answers
+                    if to == number
+                )
+                offsets = tuple(0 if part in deleted else each for part, each in enumerate(lane.producer.offsets))
+                after = lane._replace(producer=lane.producer._replace(offsets=offsets), replies=lane.replies | lost)
+                writes.append((self.lanes[number], after))
+            yield Outcome(("CoordinatorFailsOver", str(survivors)), tuple(writes))
+
+    # ---- environment --------------------------------------------------------------------------------------------
+
+    def _decides(self, decision: Decision) -> Iterator[Outcome]:
+        if decision.epoch < self.config.epochs:
+            for grant in self.config.decisions:
+                if grant != decision.grant:
+                    told = " ".join(
+                        f"{holder}:{','.join(sorted(parts)) or '-'}"
+                        for holder, parts in zip(self.config.holders, grant, strict=True)
+                    )
+                    yield Outcome(("GroupDecides", told), ((DECISION, Decision(decision.epoch + 1, grant)),))
+
+    def _forgets(self, action: str, part: int, decision: Decision, log: Log) -> Iterator[Outcome]:
+        slot = log.newest[part]
+        if any(decision.grant) or slot == EMPTY:
+            return  # somebody is subscribed (O-DEL-05), or there is nothing
+        gone = _with(log.newest, part, EMPTY)
+        if action == "OffsetIsDeleted":
+            batch = Batch(gone, deleted=part)
+        elif store.visible(slot) != MISSING and store.may_expire(slot):
+            batch = Batch(gone, expired=part)
+        else:
+            return
+        after = log._replace(open=(*log.open, batch))
+        yield Outcome((action, self.config.parts[part]), ((LOG, after),))
+
+
+def _with(offsets: Store, part: int, slot: Slot) -> Store:
+    return (*offsets[:part], slot, *offsets[part + 1 :])
+
+
+def _promised(promised: Promised, answers: Iterable[tuple[int, Reply]]) -> Promised:
+    """What is promised once these answers are out."""
+    now = [*promised]
+    for _, reply in answers:
+        if reply.api == "Commit" and reply.error == "NONE":
+            now[reply.part] = max(now[reply.part], reply.entry.offset)
+    return tuple(now)
+
+
+def _abandoned(lane: Lane) -> Lane | None:
+    return lane._replace(producer=members.aborting(lane.producer)) if rules.is_abandoned(lane) else None
+
+
+def _timed_out(lane: Lane) -> Lane | None:
+    if lane.producer.state != "open" or lane.member.begun == "none":
+        return None
+    return lane._replace(producer=members.aborting(lane.producer))

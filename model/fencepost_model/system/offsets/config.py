@@ -1,0 +1,71 @@
+"""A configuration of the closed system of offsets: the constants of the contract, part five."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+
+ENVIRONMENT: Final = (
+    "GroupDecides",
+    "MemberGivesUp",
+    "MemberRestarts",
+    "TransactionTimesOut",
+    "CoordinatorFailsOver",
+    "OffsetIsDeleted",
+    "OffsetExpires",
+)
+
+#: What each holder is granted, in the order of the holders.
+Grant = tuple[frozenset[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsConfig:
+    """Names as in the contract, in snake case. No switch of a profile is about what is explored here."""
+
+    holders: tuple[str, ...] = ("h1", "h2")
+    parts: tuple[str, ...] = ("p1",)
+    max_offset: int = 1
+    transactions: int = 1
+    plainly: frozenset[str] = frozenset({"h1"})
+    transactional: frozenset[str] = frozenset({"h2"})
+    decisions: tuple[Grant, ...] = ((frozenset({"p1"}), frozenset()), (frozenset(), frozenset({"p1"})))
+    epochs: int = 2
+    require_stable: bool = True
+    faults: int = 0
+    reorder: bool = False
+    allowed: frozenset[str] = frozenset({"GroupDecides"})
+    profile: Profile = field(default=INTENDED)
+
+    def __post_init__(self) -> None:
+        if unknown := self.allowed - {*ENVIRONMENT}:
+            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+
+    def with_profile(self, profile: Profile) -> OffsetsConfig:
+        """The same: no switch of a profile is about what is explored here."""
+        return self
+
+
+def from_constants(constants: Mapping[str, Any]) -> OffsetsConfig:
+    """The configuration that assigns these values to the specification's constants."""
+    holders = tuple(sorted(constants["Holders"]))
+    grants = (dict(each) for each in constants["Decisions"])
+    decisions = {tuple(frozenset(grant[holder]) for holder in holders) for grant in grants}
+    return OffsetsConfig(
+        holders=holders,
+        parts=tuple(sorted(constants["Parts"])),
+        max_offset=int(constants["MaxOffset"]),
+        transactions=int(constants["Transactions"]),
+        plainly=frozenset(constants["Plainly"]),
+        transactional=frozenset(constants["Transactional"]),
+        decisions=tuple(sorted(decisions, key=lambda grant: [sorted(each) for each in grant])),
+        epochs=int(constants["Epochs"]),
+        require_stable=bool(constants["RequireStable"]),
+        faults=int(constants["Faults"]),
+        reorder=bool(constants["Reorder"]),
+        allowed=frozenset(constants["Allowed"]),
+    )

@@ -1,0 +1,320 @@
+"""What is promised of offsets: the properties of ``spec/OffsetProperties.tla``, under the same names, and the witnesses
+of ``MCOffsets``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from ...explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ..durable import Durable, follows
+from ..gather import gather
+from . import store
+from .closed import DECISION, LOG, PROMISED, OffsetsSystem, Promised
+from .state import Decision, Lane, Log, Reply
+from .store import Entry, Slot, Store, in_order
+
+Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
+
+#: What the protocol does by itself.
+SYSTEM: Final = frozenset(
+    {
+        "AppendSucceeds",
+        "CoordinatorGetsCommit",
+        "CoordinatorGetsTxnCommit",
+        "CoordinatorGetsFetch",
+        "MemberGetsReply",
+        "MemberLearns",
+        "MemberCommitsTransaction",
+        "MemberAbortsTransaction",
+        "MarkerIsWritten",
+        "TransactionIsAbandoned",
+        "MemberFetches",
+        "MemberProcesses",
+        "MemberCommits",
+        "MemberCommitsInTransaction",
+    }
+)
+
+#: As long as the system can move, it moves. Nothing is fair about the environment.
+FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)
+
+
+def may_commit(number: int, part: str, lane: Lane, decision: Decision) -> bool:
+    """Whether Ownership lets the holder commit there: it has a lease of the last decision with that partition."""
+    return lane.lease.epoch == decision.epoch > 0 and part in lane.lease.things
+
+
+def has_types(system: OffsetsSystem) -> Iterable[Part]:
+    """What a value may be; the shape of values is the type checker's affair."""
+    config = system.config
+
+    def of_lane(lane: Lane) -> bool:
+        positions = all(at is None or 0 <= at <= config.max_offset for at in lane.member.positions)
+        return positions and lane.lease.epoch <= config.epochs and lane.producer.number <= config.transactions
+
+    def of_log(log: Log) -> bool:
+        return all(is_slot(slot) for kept in (log.stable, *(batch.store for batch in log.open)) for slot in kept)
+
+    def is_slot(slot: Slot) -> bool:
+        producers = [each.producer for each in slot.pending]
+        records = [each.at for each in in_order(slot)]
+        return len({*producers}) == len(producers) and records == [*range(len(records))]
+
+    name = "EveryVariableHasItsType"
+    return (*(Invariant(name, (lane,), of_lane) for lane in system.lanes), Invariant(name, (LOG,), of_log))
+
+
+def commits_are_owners(system: OffsetsSystem) -> Iterable[Part]:
+    """INV-COMMIT-01, INV-KIP-11: each commit that is accepted is by who may commit there."""
+
+    def holding(number: int) -> Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]:
+        def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+            decision, lane, log = before
+            if len(after[2].open) <= len(log.open):
+                return True
+            handled = lane.requests - after[1].requests
+            return all(may_commit(number, system.config.parts[each.part], lane, decision) for each in handled)
+
+        return holds
+
+    actions = frozenset({"CoordinatorGetsCommit", "CoordinatorGetsTxnCommit"})
+    for number, lane in enumerate(system.lanes):
+        reads = (DECISION, lane, LOG)
+        yield StepInvariant("OnlyAnOwnerCommits", reads, holding(number), actions, changed=(lane,))
+
+
+def keeps_what_is_acknowledged(system: OffsetsSystem) -> Iterable[Part]:
+    """INV-COMMIT-03: what was told as committed is, or is in the hands of a transaction that will commit."""
+    holders = system.config.holders
+
+    def holds(promised: Promised, log: Log, *lanes: Lane) -> bool:
+        sure = {
+            (name, lane.producer.number)
+            for name, lane in zip(holders, lanes, strict=True)
+            if lane.producer.state == "committing"
+        }
+        for high, slot in zip(promised, log.stable, strict=True):
+            counting = [each for each in in_order(slot) if each == slot.main or (each.producer, each.number) in sure]
+            if high and all(each.offset < high for each in counting):
+                return False
+        return True
+
+    yield Invariant("NothingAcknowledgedIsLost", (PROMISED, LOG, *system.lanes), holds)
+
+
+def goes_on_where_others_stopped(system: OffsetsSystem) -> Iterable[Part]:
+    """No owner is behind what an owner before it was told is committed."""
+
+    def holding(number: int) -> Callable[[Decision, Promised, Lane], bool]:
+        def holds(decision: Decision, promised: Promised, lane: Lane) -> bool:
+            return all(
+                at is None or at >= high or not may_commit(number, part, lane, decision)
+                for part, at, high in zip(system.config.parts, lane.member.positions, promised, strict=True)
+            )
+
+        return holds
+
+    for number, lane in enumerate(system.lanes):
+        yield Invariant("NoOwnerIsBehindWhatWasCommitted", (DECISION, PROMISED, lane), holding(number))
+
+
+def telling(replies: Iterable[Reply]) -> Iterable[Entry]:
+    """What answers to fetches tell."""
+    return (reply.entry for reply in replies if reply.api == "Fetch" and reply.error == "NONE")
+
+
+def _told(system: OffsetsSystem, name: str, holds: Callable[[Entry], bool]) -> Iterable[Part]:
+    """Something of each answer to a fetch, on its way or about to be."""
+
+    def of_lane(lane: Lane) -> bool:
+        return all(holds(entry) for entry in telling(lane.replies))
+
+    def of_log(log: Log) -> bool:
+        return all(holds(entry) for batch in log.open for entry in telling(reply for _, reply in batch.answers))
+
+    return (*(Invariant(name, (lane,), of_lane) for lane in system.lanes), Invariant(name, (LOG,), of_log))
+
+
+def tells_nothing_pending(system: OffsetsSystem) -> Iterable[Part]:
+    """INV-TXN-01: what is pending is told to nobody."""
+    return _told(system, "NobodyIsToldWhatIsPending", lambda entry: not entry.pending)
+
+
+def waits_for_transactions(system: OffsetsSystem) -> Iterable[Part]:
+    """O-FETCH-08: who asks for stable offsets is told nothing while another offset is pending."""
+
+    def answers(number: int, lane: Lane, log: Log) -> set[Reply]:
+        waiting = (reply for batch in log.open for to, reply in batch.answers if to == number)
+        return {each for each in (*lane.replies, *waiting) if each.api == "Fetch" and each.error == "NONE"}
+
+    def holding(number: int) -> Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]:
+        def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+            new = answers(number, *after) - answers(number, *before)
+            newest: Store = before[1].newest
+            return not any(newest[reply.part].pending for reply in new)
+
+        return holds
+
+    if system.config.require_stable:
+        for number, lane in enumerate(system.lanes):
+            asked = frozenset({"CoordinatorGetsFetch"})
+            yield StepInvariant("WhoWantsStableOffsetsWaits", (lane, LOG), holding(number), asked, changed=(lane,))
+
+
+def shows_nothing_aborted(system: OffsetsSystem) -> Iterable[Part]:
+    """INV-TXN-01: what was aborted is no committed offset, and no answer tells it."""
+    holders = system.config.holders
+
+    def holds(log: Log, *lanes: Lane) -> bool:
+        aborted = {
+            (name, number) for name, lane in zip(holders, lanes, strict=True) for number in lane.producer.aborted
+        }
+        answers = [reply for batch in log.open for _, reply in batch.answers]
+        seen = [*telling(answers), *(entry for lane in lanes for entry in telling(lane.replies))]
+        seen += [store.visible(slot) for slot in log.newest]
+        return all((entry.producer, entry.number) not in aborted for entry in seen)
+
+    yield Invariant("NobodySeesWhatWasAborted", (LOG, *system.lanes), holds)
+
+
+def pending_is_to_end(system: OffsetsSystem) -> Iterable[Part]:
+    """What is pending is of a transaction that is still to end (KIP-890)."""
+    holders = system.config.holders
+
+    def holds(log: Log, *lanes: Lane) -> bool:
+        to_end = {
+            (name, lane.producer.number)
+            for name, lane in zip(holders, lanes, strict=True)
+            if lane.producer.state != "none"
+        }
+        return all((each.producer, each.number) in to_end for slot in log.newest for each in slot.pending)
+
+    yield Invariant("WhatIsPendingIsStillToEnd", (LOG, *system.lanes), holds)
+
+
+# ---- what it stands on -----------------------------------------------------------------------------------------------
+
+
+def keeps_ownership(system: OffsetsSystem) -> Iterable[Part]:
+    """The refinement of ``Ownership``: decisions follow each other, and a lease is given back or as the last decision
+    has it."""
+
+    def decides(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (then,), (now,) = before, after
+        parts = [part for granted in now.grant for part in granted]
+        return now.epoch > then.epoch and len({*parts}) == len(parts)
+
+    def holding(number: int) -> Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]:
+        def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+            (lane, _), (now, decision) = before, after
+            entitled: bool = now.lease.epoch == decision.epoch and now.lease.things == decision.grant[number]
+            return entitled or bool(now.lease == lane.lease)
+
+        return holds
+
+    name = "TheGroupKeepsOwnership"
+    yield StepInvariant(name, (DECISION,), decides, changed=(DECISION,))
+    for number, lane in enumerate(system.lanes):
+        yield StepInvariant(name, (lane, DECISION), holding(number), changed=(lane,))
+
+
+def is_durable(system: OffsetsSystem) -> Iterable[Part]:
+    """The refinement of ``Durable``."""
+
+    def durable(log: Log) -> Durable[Store]:
+        return Durable(log.stable, tuple(batch.store for batch in log.open))
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        return follows(durable(before[0]), durable(after[0]))
+
+    yield StepInvariant("TheOffsetsAreDurable", (LOG,), holds, changed=(LOG,))
+
+
+# ---- liveness --------------------------------------------------------------------------------------------------------
+
+
+def ends_free(system: OffsetsSystem) -> Iterable[Part]:
+    """A transaction that ends frees its offsets."""
+
+    def freeing(part: int, name: str) -> Callable[[Lane, Log], bool]:
+        return lambda lane, log: lane.producer.state == "none" or log.stable[part].of(name) is None
+
+    for lane, name in zip(system.lanes, system.config.holders, strict=True):
+        for part in system.parts:
+            yield LeadsTo(
+                "AnEndedTransactionFreesItsOffsets",
+                (lane, LOG),
+                lambda lane, log: lane.producer.state in {"committing", "aborting"},
+                freeing(part, name),
+            )
+
+
+def nothing_stays_pending(system: OffsetsSystem) -> Iterable[Part]:
+    """Nothing is pending for ever."""
+
+    def of(part: int, pending: bool) -> Callable[[Log], bool]:
+        return lambda log: bool(log.stable[part].pending) is pending
+
+    for part in system.parts:
+        yield LeadsTo("NothingIsPendingForEver", (LOG,), of(part, True), of(part, False))
+
+
+def waits_end(system: OffsetsSystem) -> Iterable[Part]:
+    """Every wait for an answer ends."""
+    for lane in system.lanes:
+        yield LeadsTo("EveryWaitEnds", (lane,), lambda lane: lane.member.waiting, lambda lane: not lane.member.waiting)
+
+
+# ---- witnesses: each says "never" of something that must be reachable ------------------------------------------------
+
+
+def no_offset_is_told(system: OffsetsSystem) -> Iterable[Part]:
+    """An owner goes on where somebody has stopped."""
+    for lane in system.lanes:
+        yield Invariant(
+            "NobodyIsToldAnOffset", (lane,), lambda lane: all(not entry.offset for entry in telling(lane.replies))
+        )
+
+
+def no_fetch_finds_a_pending_offset(system: OffsetsSystem) -> Iterable[Part]:
+    """A fetch waits for a transaction to end."""
+
+    def holds(lane: Lane, log: Log) -> bool:
+        return all(not log.newest[each.part].pending for each in lane.requests if each.api == "Fetch")
+
+    return (Invariant("NoFetchFindsAPendingOffset", (lane, LOG), holds) for lane in system.lanes)
+
+
+def no_commit_is_refused(system: OffsetsSystem) -> Iterable[Part]:
+    """A commit is refused for its epoch."""
+
+    def holds(lane: Lane) -> bool:
+        return all(each.api != "Commit" or each.error != "STALE_MEMBER_EPOCH" for each in lane.replies)
+
+    return (Invariant("NoCommitIsRefused", (lane,), holds) for lane in system.lanes)
+
+
+CATALOGUE: Final[Mapping[str, Callable[[OffsetsSystem], Iterable[Part]]]] = {
+    "EveryVariableHasItsType": has_types,
+    "OnlyAnOwnerCommits": commits_are_owners,
+    "NothingAcknowledgedIsLost": keeps_what_is_acknowledged,
+    "NoOwnerIsBehindWhatWasCommitted": goes_on_where_others_stopped,
+    "NobodyIsToldWhatIsPending": tells_nothing_pending,
+    "WhoWantsStableOffsetsWaits": waits_for_transactions,
+    "NobodySeesWhatWasAborted": shows_nothing_aborted,
+    "WhatIsPendingIsStillToEnd": pending_is_to_end,
+    "TheGroupKeepsOwnership": keeps_ownership,
+    "TheOffsetsAreDurable": is_durable,
+    "AnEndedTransactionFreesItsOffsets": ends_free,
+    "NothingIsPendingForEver": nothing_stays_pending,
+    "EveryWaitEnds": waits_end,
+    "NobodyIsToldAnOffset": no_offset_is_told,
+    "NoFetchFindsAPendingOffset": no_fetch_finds_a_pending_offset,
+    "NoCommitIsRefused": no_commit_is_refused,
+}
+
+
+def properties_of(system: OffsetsSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
+    """The named properties for the system; ValueError for a name that there is not."""
+    return gather(system, wanted, CATALOGUE, FAIRNESS if fair else ())

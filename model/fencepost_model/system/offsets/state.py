@@ -1,0 +1,98 @@
+"""The values of the closed system of offsets: members, producers, requests, answers, batches."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from .config import Grant
+from .store import MISSING, Entry, Store
+
+UNKNOWN: Final = None  #: the position of a member that has not asked yet
+Position: TypeAlias = int | None
+Positions: TypeAlias = tuple[Position, ...]  #: in the order of the configuration's partitions
+
+
+class Decision(NamedTuple):
+    """The last decision of the group and its number."""
+
+    epoch: int
+    grant: Grant
+
+
+class Lease(NamedTuple):
+    """The decision that a member last heard of, and what it got."""
+
+    epoch: int = 0
+    things: frozenset[str] = frozenset()
+
+
+class Member(NamedTuple):
+    """Where a member is, by partition; what it has processed and not committed; its transaction."""
+
+    positions: Positions
+    dirty: frozenset[str] = frozenset()
+    waiting: bool = False
+    begun: Literal["none", "open", "failed"] = "none"
+
+
+class Producer(NamedTuple):
+    """What the coordinator of transactions has of a producer: its last transaction and what came of it, the offsets
+    that are known to be written in it (0: none), and which were aborted."""
+
+    number: int
+    state: Literal["none", "open", "committing", "aborting"]
+    offsets: tuple[int, ...]
+    aborted: frozenset[int] = frozenset()
+
+
+class Request(NamedTuple):
+    """A request of one partition. ``offset`` and ``number`` are 0 where its kind has none."""
+
+    api: Literal["Commit", "TxnCommit", "Fetch"]
+    heard: bool
+    epoch: int
+    part: int
+    offset: int = 0
+    number: int = 0
+
+
+class Reply(NamedTuple):
+    """An answer; MISSING where it tells nothing."""
+
+    api: Literal["Commit", "TxnCommit", "Fetch"]
+    part: int
+    error: str
+    entry: Entry = MISSING
+
+
+class Lane(NamedTuple):
+    """A member, its lease, its producer's state, and what is under way from it and to it."""
+
+    lease: Lease
+    member: Member
+    producer: Producer
+    requests: frozenset[Request] = frozenset()
+    replies: frozenset[Reply] = frozenset()
+
+
+class Batch(NamedTuple):
+    """Written and not yet replicated: the offsets then, the answers that wait (by the holder's number), the holder
+    whose marker it is, the partition whose offset expired or was deleted."""
+
+    store: Store
+    answers: frozenset[tuple[int, Reply]] = frozenset()
+    ends: int | None = None
+    expired: int | None = None
+    deleted: int | None = None
+
+
+class Log(NamedTuple):
+    """The offsets as far as they are replicated, and what was written after that."""
+
+    stable: Store
+    open: tuple[Batch, ...] = ()
+
+    @property
+    def newest(self) -> Store:
+        """What the coordinator has in memory."""
+        return self.open[-1].store if self.open else self.stable

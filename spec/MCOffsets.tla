@@ -1,0 +1,66 @@
+----------------------------- MODULE MCOffsets ------------------------------
+(***************************************************************************)
+(* Bounds of the offsets, each with what it cuts off; and witnesses.       *)
+(***************************************************************************)
+EXTENDS OffsetProperties
+
+(***************************************************************************)
+(* Members. Two are the least of which one can follow the other.           *)
+(***************************************************************************)
+TwoHolders == {"h1", "h2"}
+OneHolder  == {"h1"}
+First      == {"h1"}
+Second     == {"h2"}
+Nobody     == {}
+
+(***************************************************************************)
+(* Partitions. Risk of one: a transaction over two of them.                *)
+(***************************************************************************)
+OnePart  == {"p1"}
+TwoParts == {"p1", "p2"}
+
+(***************************************************************************)
+(* Decisions. With one partition: one has it, the other, or nobody.        *)
+(***************************************************************************)
+AllToOne == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}]}
+OrNobody == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}], [h1 |-> {}, h2 |-> {}]}
+Alone    == {[h1 |-> {"p1"}]}
+Spread   == {[h1 |-> {"p1", "p2"}, h2 |-> {}], [h1 |-> {"p1"}, h2 |-> {"p2"}]}
+
+(***************************************************************************)
+(* What the environment may do.                                            *)
+(***************************************************************************)
+DecidesOnly == {"GroupDecides"}
+
+WhatMembersDo == {"MemberGivesUp", "MemberRestarts"}
+
+WhatBefallsOffsets == {"OffsetIsDeleted", "OffsetExpires"}
+
+GivesUp == DecidesOnly \cup {"MemberGivesUp"}
+
+RestartsOnly == DecidesOnly \cup {"MemberRestarts"}
+
+FailsOver == DecidesOnly \cup {"CoordinatorFailsOver"}
+
+TimesOut == DecidesOnly \cup {"TransactionTimesOut"}
+
+Everything == DecidesOnly \cup WhatMembersDo \cup WhatBefallsOffsets \cup
+  {"CoordinatorFailsOver", "TransactionTimesOut"}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Witnesses: each says "never" of something that must be reachable, so    *)
+(* its configuration must fail.                                            *)
+(***************************************************************************)
+
+\* An owner goes on where somebody has stopped.
+NobodyIsToldAnOffset == \A y \in replies : y.api = "Fetch" => y.entry.offset = 0
+
+\* A fetch waits for a transaction to end.
+NoFetchFindsAPendingOffset ==
+  \A r \in requests : r.api = "Fetch" => ~IsPending(Newest[r.part])
+
+\* A commit is refused, since its member is out of date.
+NoCommitIsRefused ==
+  \A y \in replies : y.api = "Commit" => y.error # "STALE_MEMBER_EPOCH"
+=============================================================================

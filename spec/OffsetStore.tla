@@ -1,0 +1,88 @@
+---------------------------- MODULE OffsetStore -----------------------------
+(***************************************************************************)
+(* The offsets of a group as a coordinator keeps them: for each partition  *)
+(* the entries that count, in the order of their records in the log. One   *)
+(* of them is committed, the others are pending, each of a transaction of  *)
+(* its own. Functions, no variables.                                       *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences
+
+CONSTANTS
+  Holders,      \* members of the group; each is a producer too
+  Parts,        \* partitions
+  MaxOffset,    \* how many records a partition has
+  Transactions  \* how many transactions a producer may begin
+
+ASSUME MaxOffset \in Nat \ {0} /\ Transactions \in Nat
+ASSUME "" \notin Holders
+
+Entry == [offset : 0..MaxOffset, producer : Holders \cup {""},
+          number : 0..Transactions, pending : BOOLEAN]
+
+\* What a plain commit writes, and what is told where nothing is committed.
+Plain(offset) ==
+  [offset |-> offset, producer |-> "", number |-> 0, pending |-> FALSE]
+Missing == Plain(0)
+
+\* What a commit in transaction n of h writes.
+InTransaction(h, n, offset) ==
+  [offset |-> offset, producer |-> h, number |-> n, pending |-> TRUE]
+
+IsOf(e, h) == e.pending /\ e.producer = h
+
+IsStore(s) ==
+  /\ DOMAIN s = Parts
+  /\ \A t \in Parts : \A i \in 1..Len(s[t]) :
+       /\ s[t][i] \in Entry
+       /\ \A j \in 1..(i - 1) :
+            \/ s[t][i].pending # s[t][j].pending
+            \/ s[t][i].pending /\ s[t][i].producer # s[t][j].producer
+
+NoOffsets == [t \in Parts |-> << >>]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Reading. q is what there is of one partition.                           *)
+(***************************************************************************)
+
+\* What a fetch tells of it.
+Visible(q) ==
+  LET committed == SelectSeq(q, LAMBDA e : ~e.pending)
+  IN IF committed = << >> THEN Missing ELSE committed[1]
+
+\* Some transaction has yet to say whether its offset counts.
+IsPending(q) == \E i \in 1..Len(q) : q[i].pending
+
+\* Who asks for stable offsets has to come again (O-FETCH-08).
+Unstable(q) == IsPending(q)
+
+\* Nothing in it speaks against its expiry, if it is old enough (O-EXP-11).
+MayExpire(q) == ~IsPending(q)
+
+(***************************************************************************)
+(* Writing.                                                                *)
+(***************************************************************************)
+
+\* A plain commit takes the place of what was committed (F-REPLAY-02).
+WithCommit(q, offset) == Append(SelectSeq(q, LAMBDA e : e.pending), Plain(offset))
+
+Without(q, h) == SelectSeq(q, LAMBDA e : ~IsOf(e, h))
+
+\* A later commit of a transaction takes the place of its earlier one (O-TXN-09).
+WithPending(q, e) == Append(Without(q, e.producer), e)
+
+\* What was committed was written later, so it stands (O-TXN-08).
+Overtaken(q, i) == \E j \in (i + 1)..Len(q) : ~q[j].pending
+
+\* The transaction of h commits: its offset counts from now on.
+AfterCommitMarker(q, h) ==
+  LET places == {i \in 1..Len(q) : IsOf(q[i], h)}
+      i == CHOOSE n \in places : TRUE
+      counts == [q EXCEPT ![i].pending = FALSE]
+  IN CASE places = {} -> q
+       [] Overtaken(q, i) -> Without(q, h)
+       [] OTHER -> SelectSeq(counts, LAMBDA e : e.pending \/ e = counts[i])
+
+\* The transaction of h aborts: as if it had never been.
+AfterAbortMarker(q, h) == Without(q, h)
+=============================================================================

@@ -1,0 +1,123 @@
+"""The closed system of offsets: same graph as the specification's (E1), every action reached, each guard missed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from graphs import (
+    SPEC,
+    check_changes_of_the_model,
+    check_the_same_change_of_both,
+    sides_of_a_changed_specification,
+)
+
+from fencepost_model.system.checking import check_python, check_tlc, explore_entry
+from fencepost_model.system.families import OFFSETS
+from fencepost_model.system.manifest import read_manifest, read_problem
+from fencepost_model.system.offsets.abstraction import VARIABLES, abstract, abstract_graph
+from fencepost_model.system.offsets.closed import OffsetsSystem
+from fencepost_model.system.offsets.mutants import OFFSET_MUTANTS
+from fencepost_model.system.offsets.properties import SYSTEM
+from fencepost_model.tlc.dump import ValueNumbers
+
+ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in OFFSETS.modules}
+QUICK = "OffsetsQuiet"
+LARGE = "OffsetsTwoParts"
+
+
+# ---- E1 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(
+    "name", [QUICK, *(pytest.param(name, marks=pytest.mark.all) for name in ("OffsetsFaults", "OffsetsForgotten"))]
+)
+def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
+    row = check_tlc(ENTRIES[name], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+
+
+@pytest.mark.tlc
+@pytest.mark.slow
+@pytest.mark.all
+def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None) -> None:
+    row = check_tlc(ENTRIES[LARGE], workers=2)
+    assert (row.compared, row.wrong) == (True, [])
+    assert row.states >= 100_000
+
+
+@pytest.mark.tlc
+def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    mutants = ("IsCurrent <- WhateverItsEpoch", "Unstable <- NeverUnstable", "AtOnce <- BeforeReplication")
+    check_changes_of_the_model(tmp_path, ENTRIES[QUICK], *mutants)
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+def test_a_change_of_any_guard_in_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
+    """But of what one partition, one way to commit and stable fetches have no use for."""
+    without_use = ("Overtaken", "Visible", "MayExpire", "Keeps")
+    mutants = [name for name in OFFSET_MUTANTS if name.split()[0] not in without_use]
+    check_changes_of_the_model(tmp_path, ENTRIES["OffsetsFaults"], *mutants)
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+@pytest.mark.parametrize("override", ["Epochs = 1", "RequireStable = FALSE"])
+def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Path, tlc: None) -> None:
+    assert sides_of_a_changed_specification(tmp_path, ENTRIES[QUICK], override)
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+@pytest.mark.parametrize("mutant", ["Unstable <- NeverUnstable", "IsCurrent <- WhateverItsEpoch"])
+def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
+    check_the_same_change_of_both(tmp_path, ENTRIES[QUICK], mutant)
+
+
+def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
+    system, found = explore_entry(ENTRIES[QUICK], transitions=True)
+    assert isinstance(system, OffsetsSystem)
+    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
+    assert len({*graph.states}) == found.states
+    for number in range(0, found.states, 97):
+        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
+
+
+# ---- what happens ----------------------------------------------------------------------------------------------------
+
+
+def test_every_action_is_reached() -> None:
+    text = (SPEC / "Offsets.tla").read_text(encoding="utf-8")
+    parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
+    assert len(parts) == 2
+    actions = {*re.findall(r"(?:\\/|:) (\w+)(?:\([\w, ]+\))?$", "".join(parts), re.MULTILINE)}
+    reached = set()
+    for name in ("OffsetsFaults", "OffsetsForgotten"):
+        graph = explore_entry(ENTRIES[name], transitions=True)[1].graph
+        reached |= {label[0] for _, label, _, _ in graph.transitions()}
+    assert reached == actions
+
+
+def test_what_the_protocol_does_by_itself_is_what_the_specification_calls_system() -> None:
+    text = (SPEC / "Offsets.tla").read_text(encoding="utf-8")
+    (part,) = re.findall(r"^System ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
+    assert {*re.findall(r"(?:\\/|:) (\w+)(?:\([\w, ]+\))?$", part, re.MULTILINE)} == {*SYSTEM}
+
+
+def test_transactions_end_and_waits_too() -> None:
+    assert check_python(ENTRIES["OffsetsFreed"]).wrong == []
+
+
+def test_every_guard_is_missed_somewhere() -> None:
+    problems = [read_problem(entry) for entry in ENTRIES.values() if entry.expected != "holds"]
+    assert {mutant for problem in problems for mutant in problem.mutants} == {*OFFSET_MUTANTS}
+
+
+def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
+    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
+    for name, entry in ENTRIES.items():
+        assert OFFSETS.from_constants(rows[name]["constants"]) == read_problem(entry).config, name
