@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .aio import GroupCoordinator, RandomChoices, Started, Stopped
-    from .coordinator import CoordinatorState, consumer_view, consumer_views, initial_state, replay, step, view, views
+    from .coordinator import (
+        CoordinatorState,
+        consumer_view,
+        consumer_views,
+        initial_state,
+        offsets_view,
+        replay,
+        step,
+        view,
+        views,
+    )
     from .functions import KafkaFunctions, StandardFunctions
     from .member import Member, MemberSettings
     from .member import step as member_step
@@ -165,6 +175,39 @@ if TYPE_CHECKING:
         SyncGroupRequest,
         SyncGroupResponse,
     )
+    from .protocol.offset_messages import (
+        OffsetCommitRequest,
+        OffsetCommitRequestPartition,
+        OffsetCommitRequestTopic,
+        OffsetCommitResponse,
+        OffsetCommitResponsePartition,
+        OffsetCommitResponseTopic,
+        OffsetDeleteRequest,
+        OffsetDeleteRequestTopic,
+        OffsetDeleteResponse,
+        OffsetFetchRequest,
+        OffsetFetchRequestGroup,
+        OffsetFetchRequestTopic,
+        OffsetFetchResponse,
+        OffsetFetchResponseGroup,
+        OffsetFetchResponsePartition,
+        OffsetFetchResponseTopic,
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+        WriteTxnMarkerRequest,
+        WriteTxnMarkerResponse,
+    )
+    from .protocol.offset_records import (
+        ControlKey,
+        ControlValue,
+        OffsetCommitKey,
+        OffsetCommitValue,
+        Producer,
+    )
+    from .protocol.offset_view import (
+        OffsetsView,
+        OffsetView,
+    )
     from .protocol.partitions import TopicPartition
     from .protocol.profile import Profile
     from .protocol.profiles import INTENDED, PROFILES
@@ -185,7 +228,9 @@ if TYPE_CHECKING:
 #: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
 _HOMES: Final = {
     "aio": "GroupCoordinator RandomChoices Started Stopped",
-    "coordinator": "CoordinatorState consumer_view consumer_views initial_state replay step view views",
+    "coordinator": """
+        CoordinatorState consumer_view consumer_views initial_state offsets_view replay step view views
+    """,
     "functions": "KafkaFunctions StandardFunctions",
     "member": "Member MemberSettings step:member_step",
     "member.assignors.range": "RangeAssignor",
@@ -232,6 +277,16 @@ _HOMES: Final = {
         LeaveGroupResponse ListedGroup ListGroupsRequest ListGroupsResponse Protocol RequestBody ResponseBody
         SyncGroupAssignment SyncGroupRequest SyncGroupResponse VERSIONS
     """,
+    "protocol.offset_messages": """
+        OffsetCommitRequest OffsetCommitRequestPartition OffsetCommitRequestTopic OffsetCommitResponse
+        OffsetCommitResponsePartition OffsetCommitResponseTopic OffsetDeleteRequest
+        OffsetDeleteRequestTopic OffsetDeleteResponse OffsetFetchRequest OffsetFetchRequestGroup
+        OffsetFetchRequestTopic OffsetFetchResponse OffsetFetchResponseGroup
+        OffsetFetchResponsePartition OffsetFetchResponseTopic TxnOffsetCommitRequest
+        TxnOffsetCommitResponse WriteTxnMarkerRequest WriteTxnMarkerResponse
+    """,
+    "protocol.offset_records": "ControlKey ControlValue OffsetCommitKey OffsetCommitValue Producer",
+    "protocol.offset_view": "OffsetView OffsetsView",
     "protocol.partitions": "TopicPartition",
     "protocol.profile": "Profile",
     "protocol.profiles": "INTENDED PROFILES",
@@ -294,6 +349,8 @@ __all__ = [
     "ConsumerMember",
     "ConsumerMemberView",
     "ConsumerSettings",
+    "ControlKey",
+    "ControlValue",
     "CooperativeStickyAssignor",
     "CoordinatorFound",
     "CoordinatorLost",
@@ -355,8 +412,29 @@ __all__ = [
     "MisuseError",
     "NamedTopicPartitions",
     "NoSuchProfile",
+    "OffsetCommitKey",
+    "OffsetCommitRequest",
+    "OffsetCommitRequestPartition",
+    "OffsetCommitRequestTopic",
+    "OffsetCommitResponse",
+    "OffsetCommitResponsePartition",
+    "OffsetCommitResponseTopic",
+    "OffsetCommitValue",
+    "OffsetDeleteRequest",
+    "OffsetDeleteRequestTopic",
+    "OffsetDeleteResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchRequestGroup",
+    "OffsetFetchRequestTopic",
+    "OffsetFetchResponse",
+    "OffsetFetchResponseGroup",
+    "OffsetFetchResponsePartition",
+    "OffsetFetchResponseTopic",
+    "OffsetView",
+    "OffsetsView",
     "Outcome",
     "Poll",
+    "Producer",
     "Profile",
     "Protocol",
     "RandomChoices",
@@ -404,8 +482,12 @@ __all__ = [
     "TopicPartition",
     "TopicPartitions",
     "TopicsChanged",
+    "TxnOffsetCommitRequest",
+    "TxnOffsetCommitResponse",
     "Unload",
     "Unsubscribe",
+    "WriteTxnMarkerRequest",
+    "WriteTxnMarkerResponse",
     "WrongType",
     "consumer_member_step",
     "consumer_view",
@@ -416,6 +498,7 @@ __all__ = [
     "encode_subscription",
     "initial_state",
     "member_step",
+    "offsets_view",
     "partition_for",
     "replay",
     "rules",

@@ -16,13 +16,14 @@ import pytest
 from fencepost.coordinator import step
 from fencepost.coordinator.consumer import subscription
 from fencepost.coordinator.kernel import persistent
+from fencepost_conformance.bench.offset_sizes import OFFSET_CASES
 from fencepost_conformance.bench.sizes import CASES, Case, choices
 
 #: From a tree of little depth to a deep one. Beneath it a mapping is copied whole, which is of 128 entries at most.
 SMALL, LARGE = 300, 2_000
 #: A few branches more are on the way to an entry; a loop through all there is would take thousands.
 LINES, BYTES = 120, 12_000
-FLAT = [case for case in CASES if not case.grows]
+FLAT = [case for case in (*CASES, *OFFSET_CASES) if not case.grows]
 
 
 def counted(case: Case, size: int) -> tuple[int, int]:

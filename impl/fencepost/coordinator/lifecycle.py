@@ -11,6 +11,7 @@ from fencepost.protocol.events import (
     Unload,
 )
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
@@ -27,6 +28,7 @@ from .kernel.state import NO_EPOCH, Status
 from .kernel.step import Step
 from .kernel.timer_table import in_order
 from .offsets import expiry
+from .offsets.replay import apply as take_up_offset
 from .replay import outcome, superseded
 
 
@@ -57,7 +59,10 @@ def loaded(step: Step, event: Load) -> None:
         for place, record in enumerate(event.records):
             if place not in skipped:
                 work.place = place
-                take_up(step, work, record)
+                if type(record.key) is OffsetCommitKey:
+                    take_up_offset(work, record)
+                else:
+                    take_up(step, work, record)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return

@@ -49,6 +49,10 @@ def _test_of(kind: Any) -> Callable[[Any], bool]:
     return made
 
 
+def _wrong(value: Any) -> bool:
+    return False
+
+
 def _right(value: Any) -> bool:
     kind: Any = type(value)
     return _test_of(kind)(value)
@@ -58,7 +62,10 @@ def _test(hint: Any, name: str, value: str, scope: dict[str, Any]) -> str:
     """The text of an expression that is true if ``value`` is what the annotation says."""
     if len(_parts(hint)) > 1:
         parts = [part for part in _parts(hint) if part is not NoneType]
-        if len(parts) > 1:
+        if len(parts) > 1 and all(is_dataclass(part) for part in parts):
+            tests = {part: _test_of(part) for part in parts}
+            test = f"{_known(tests.get, scope)}(type({value}), {_known(_wrong, scope)})({value})"
+        elif len(parts) > 1:
             test = f"type({value}) in {_known(frozenset(parts), scope)} and _right({value})"
         else:
             test = _test(parts[0], name, value, scope)

@@ -18,7 +18,7 @@ import fencepost
 
 SOURCE = Path(fencepost.__file__).read_text(encoding="utf-8")
 #: keys of log and timers: made in every step, by the core alone; the group comes first, then what it is of
-KEYS = {name for name in fencepost.__all__ if name.endswith("Key")}
+KEYS = {name for name in fencepost.__all__ if name.endswith("Key")} | {"OffsetView", "Producer"}  # which begin like one
 NUMBERS, TEXTS = (int, float, bool), (str, bytes)
 
 

@@ -33,7 +33,7 @@ class Replay:
         appliers: Appliers,
         offsets: OffsetStore = NO_OFFSETS,
     ) -> None:
-        self._groups = dict(groups)
+        self.known = dict(groups)  #: without those that are under change
         self.drafts: dict[str, Draft] = {}  #: of groups that records change bit by bit
         self.offsets = OffsetDraft(offsets)
         self.ownerless: dict[str, None] = {}
@@ -49,19 +49,19 @@ class Replay:
 
     def group(self, name: str) -> Group | None:
         """As it was when its draft was begun, if it has one."""
-        return self._groups.get(name)
+        return self.known.get(name)
 
     def has(self, name: str) -> bool:
         """Whether there is a group of this name by now."""
-        return name in self._groups or name in self.drafts
+        return name in self.known or name in self.drafts
 
     def put(self, name: str, group: Group | None) -> None:
         """The group is this one from now on; None: there is none. What was under change is forgotten."""
         self.drafts.pop(name, None)
         if group is None:
-            self._groups.pop(name, None)
+            self.known.pop(name, None)
         else:
-            self._groups[name] = group
+            self.known[name] = group
 
     def new_incarnation(self) -> int:
         """A number that no group had before."""
@@ -70,8 +70,8 @@ class Replay:
 
     def groups(self) -> dict[str, Group]:
         """What the records have come to; ends the replay."""
-        self._groups.update((name, draft.freeze()) for name, draft in self.drafts.items())
-        return self._groups
+        self.known.update((name, draft.freeze()) for name, draft in self.drafts.items())
+        return self.known
 
 
 #: Changes the groups of a replay as a record says.

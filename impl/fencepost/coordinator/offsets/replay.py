@@ -4,40 +4,39 @@ from __future__ import annotations
 
 from typing import Final
 
-from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..classic.group import ClassicGroup
 from ..kernel.replay import Replay
-from ..kernel.stored_offsets import OffsetDraft, OffsetStore, StoredOffset
+from ..kernel.stored_offsets import OffsetDraft, OffsetStore, stored
 
 #: The keys of these records.
-KEYS: Final = (OffsetCommitKey, ControlKey)
+KEYS: Final[tuple[type, ...]] = (OffsetCommitKey, ControlKey)
 
 
 def apply(replay: Replay, record: Record) -> None:
-    """An offset that is loaded may be all that is known of its group (F-REPLAY-04)."""
+    """One record of a log. An offset may be all that is known of its group (F-REPLAY-04)."""
     change(replay.offsets, record, replay.place)
-    if record.value is not None and not replay.has(record.key.group) and type(record.key) is OffsetCommitKey:
-        meet_ownerless(replay, record.key.group)
+    if record.value is not None:
+        name = record.key.group
+        if name not in replay.known and name not in replay.drafts and type(record.key) is OffsetCommitKey:
+            meet_ownerless(replay, name)
 
 
 def change(offsets: OffsetDraft, record: Record, place: int) -> None:
     """One record, at this place of the log: an offset is committed, pending or gone (F-REPLAY-02, F-REPLAY-03), or a
     transaction ends (F-REPLAY-05)."""
     key, value, producer = record.key, record.value, record.producer
-    if isinstance(key, OffsetCommitKey):
+    if type(key) is OffsetCommitKey:
         if value is None:
             offsets.remove(key)
-            return
-        assert isinstance(value, OffsetCommitValue)
-        stored = StoredOffset(value, place)
-        if producer is None:
-            offsets.put(key, stored)
+        elif producer is None:
+            offsets.put(key.group, (key.topic, key.partition), stored((value, place)))
         else:
-            offsets.put_pending(producer, key, stored)
-    elif isinstance(key, ControlKey) and producer is not None:
+            offsets.put_pending(producer.producer_id, key.group, (key.topic, key.partition), stored((value, place)))
+    elif type(key) is ControlKey and producer is not None:
         offsets.end(producer.producer_id, committed=key.committed)
 
 
