@@ -456,26 +456,26 @@ CoordinatorFailsOver ==
                  y \in unreplicated[i].answers} : i \in 1..Len(unreplicated)}
   /\ UNCHANGED <<decided, lease, member, requests>>
 
-\* Nobody is in the group, so nobody is subscribed.
-IsEmpty == \A h \in Holders : grant[h] = {}
+\* Who is granted nothing subscribes to nothing.
+NobodySubscribes == \A h \in Holders : grant[h] = {}
 
 \* A tombstone takes away all that there is of t, what is pending too (O-TXN-10).
 WithTombstone(t) == Batch([Newest EXCEPT ![t] = << >>])
 
-\* WHO an operator. WHEN nobody is subscribed and there is something. DOES delete
+\* WHO an operator. WHEN nobody subscribes and there is something. DOES delete
 \* the offset, and takes it out of open transactions (O-DEL-05, 06, 09).
 OffsetIsDeleted(t) ==
   /\ "OffsetIsDeleted" \in Allowed
-  /\ IsEmpty
+  /\ NobodySubscribes
   /\ Newest[t] # << >>
   /\ Writes([WithTombstone(t) EXCEPT !.deleted = {t}])
   /\ UNCHANGED <<decided, lease, member, txn, requests, faultsLeft>>
 
-\* WHO the clock. WHEN nobody is subscribed, and no transaction may still commit it.
+\* WHO the clock. WHEN nobody subscribes, and no transaction may still commit it.
 \* DOES let what is committed expire (O-EXP-02..05, 11, 12).
 OffsetExpires(t) ==
   /\ "OffsetExpires" \in Allowed
-  /\ IsEmpty
+  /\ NobodySubscribes
   /\ Visible(Newest[t]) # Missing
   /\ MayExpire(Newest[t])
   /\ Writes([WithTombstone(t) EXCEPT !.expired = {t}])

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ...explore.graph import Graph
+from ...offsets.state import Offsets
 from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
 from ..variables import Makers, each_client, graph_over, under_way, values_in
 from .closed import DECISION, FAULTS, LOG, PROMISED, OffsetsSystem
 from .config import OffsetsConfig
+from .kept import Entry, entries
 from .state import Batch, Lane, Log, Reply, Request
-from .store import Entry, Slot, Store, in_order, told
 
 VARIABLES: Final = (
     "epoch",
@@ -33,11 +34,6 @@ def entry_value(entry: Entry) -> TlaValue:
     return record(offset=entry.offset, producer=entry.producer, number=entry.number, pending=entry.pending)
 
 
-def slot_value(slot: Slot) -> TlaValue:
-    """The records that count, in their order."""
-    return tuple(entry_value(told(each, pending=each != slot.main)) for each in in_order(slot))
-
-
 class _Values:
     """Values that need the names of holders and partitions."""
 
@@ -47,8 +43,11 @@ class _Values:
     def by_part(self, values: Iterable[TlaValue]) -> TlaValue:
         return function(zip(self.config.parts, values, strict=True))
 
-    def store(self, store: Store) -> TlaValue:
-        return self.by_part(slot_value(slot) for slot in store)
+    def store(self, offsets: Offsets) -> TlaValue:
+        """By partition what counts, in the order of the log."""
+        return self.by_part(
+            tuple(entry_value(each) for each in entries(offsets, part)) for part in range(len(self.config.parts))
+        )
 
     def reply(self, to: str, reply: Reply) -> TlaValue:
         part = self.config.parts[reply.part]

@@ -8,15 +8,17 @@ from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, View
+from ...offsets.state import Offsets
 from . import member as members
-from . import rules, store
+from . import rules
 from .config import OffsetsConfig
+from .kept import MISSING, Entry
+from .machine import Machine
 from .state import Batch, Decision, Lane, Lease, Log, Producer, Reply, Request
-from .store import EMPTY, MISSING, Entry, Slot, Store
 
 DECISION, LOG, PROMISED, FAULTS, FIRST_LANE = 0, 1, 2, 3, 4
 Promised: TypeAlias = tuple[int, ...]  #: by partition the highest offset that was told as committed, 0: none
-NOBODY: Final[frozenset[tuple[int, Reply]]] = frozenset()
+UNSTABLE: Final = "UNSTABLE_OFFSET_COMMIT"
 
 
 class Handled(NamedTuple):
@@ -32,6 +34,7 @@ class OffsetsSystem:
 
     def __init__(self, config: OffsetsConfig, properties: Properties | None = None) -> None:
         self.config = config
+        self.machine = Machine(config)
         self.properties = properties or Properties()
         self.symmetry: Sequence[Permutation] = ()
         self.views: Sequence[View] = ()
@@ -40,16 +43,11 @@ class OffsetsSystem:
         self.lanes = range(FIRST_LANE, FIRST_LANE + len(config.holders))
         self.parts = range(len(config.parts))
 
-    @property
-    def nothing(self) -> Store:
-        """The offsets of a group that has none."""
-        return (EMPTY,) * len(self.config.parts)
-
     def initial(self) -> Iterable[State]:
         zeros = (0,) * len(self.config.parts)
         lane = Lane(Lease(), members.fresh(self.config), Producer(0, "none", zeros))
         nobody = Decision(0, (frozenset(),) * len(self.config.holders))
-        yield nobody, Log(self.nothing), zeros, self.config.faults, *(lane for _ in self.numbers)
+        yield nobody, Log(Offsets()), zeros, self.config.faults, *(lane for _ in self.numbers)
 
     def update(self, component: int, value: Any, token: Any) -> NoReturn:
         raise ValueError(f"the closed system of offsets has no updates (component {component}, {token!r} to {value!r})")
@@ -158,12 +156,12 @@ class OffsetsSystem:
         label = self._label(f"CoordinatorGets{request.api}", number, error)
         return Outcome(label, ((self.lanes[number], after),))
 
-    def _written(self, handled: Handled, log: Log, promised: Promised, slot: Slot, entry: Entry) -> Outcome:
-        """The request made this of its partition; its answer waits in the batch."""
+    def _written(self, handled: Handled, log: Log, promised: Promised, offsets: Offsets, entry: Entry) -> Outcome:
+        """The request made these of the offsets; its answer waits in the batch."""
         number, request, left = handled
         answers = frozenset({(number, Reply(request.api, request.part, "NONE", entry))} if request.heard else ())
         early = rules.at_once(answers)
-        batch = Batch(_with(log.newest, request.part, slot), answers - early)
+        batch = Batch(offsets, answers - early)
         after = left._replace(replies=left.replies | {reply for _, reply in early})
         label = self._label(f"CoordinatorGets{request.api}", number, "NONE")
         now = _promised(promised, early)
@@ -175,37 +173,37 @@ class OffsetsSystem:
         self, number: int, lane: Lane, decision: Decision, log: Log, promised: Promised
     ) -> Iterator[Outcome]:
         for request, left in self._requests(number, lane, "Commit"):
-            if not rules.is_current(request, decision.epoch):
-                yield self._refused(number, request, left, "STALE_MEMBER_EPOCH")
-                continue
-            slot = store.committed(log.newest[request.part], request.offset)
-            yield self._written(Handled(number, request, left), log, promised, slot, Entry(request.offset))
+            found = self.machine.commit(decision, number, request, log.newest)
+            if isinstance(found, str):
+                yield self._refused(number, request, left, found)
+            else:
+                yield self._written(Handled(number, request, left), log, promised, found, Entry(request.offset))
 
     def _gets_txn_commit(
         self, number: int, lane: Lane, decision: Decision, log: Log, promised: Promised
     ) -> Iterator[Outcome]:
         name = self.config.holders[number]
         for request, left in self._requests(number, lane, "TxnCommit"):
-            if not rules.is_current(request, decision.epoch):
-                yield self._refused(number, request, left, "ILLEGAL_GENERATION")
+            found = self.machine.commit(decision, number, request, log.newest)
+            if isinstance(found, str):
+                yield self._refused(number, request, left, found)
             elif not rules.is_in_transaction(request, lane.producer):
                 yield self._refused(number, request, left, "INVALID_PRODUCER_EPOCH")
             else:
-                slot = store.held(log.newest[request.part], name, request.number, request.offset)
                 entry = Entry(request.offset, name, request.number, True)
-                yield self._written(Handled(number, request, left), log, promised, slot, entry)
+                yield self._written(Handled(number, request, left), log, promised, found, entry)
 
     def _gets_fetch(self, number: int, lane: Lane, decision: Decision, log: Log) -> Iterator[Outcome]:
         for request, left in self._requests(number, lane, "Fetch"):
-            if not rules.is_current(request, decision.epoch):
-                yield self._refused(number, request, left, "STALE_MEMBER_EPOCH")
-                continue
             stable = self.config.require_stable
-            slot = (log.newest if stable else log.stable)[request.part]
-            if stable and store.unstable(slot):
-                continue  # it would be told to come again, which is the same as to come later
+            found = self.machine.fetch(decision, number, request, log.newest if stable else log.stable)
             label = self._label("CoordinatorGetsFetch", number, "NONE")
-            reply = Reply("Fetch", request.part, "NONE", store.visible(slot))
+            if found == UNSTABLE:
+                continue  # it is to come again, which is the same as to come later
+            if isinstance(found, str):
+                yield self._refused(number, request, left, found)
+                continue
+            reply = Reply("Fetch", request.part, "NONE", found)
             if not request.heard:
                 yield Outcome(label, ((self.lanes[number], left),))
             elif stable and log.open:
@@ -217,11 +215,10 @@ class OffsetsSystem:
 
     def _marker(self, number: int, lane: Lane, log: Log, faults: int) -> Iterator[Outcome]:
         quiet = faults == self.config.faults
-        state, name = lane.producer.state, self.config.holders[number]
+        state = lane.producer.state
         if state not in {"committing", "aborting"} or rules.marker_is_out(number, log, quiet=quiet):
             return
-        ended = store.counted if state == "committing" else store.dropped
-        batch = Batch(tuple(ended(slot, name) for slot in log.newest), ends=number)
+        batch = Batch(self.machine.ended(log.newest, number, committed=state == "committing"), ends=number)
         yield Outcome(self._label("MarkerIsWritten", number), ((LOG, log._replace(open=(*log.open, batch))),))
 
     # ---- the log ------------------------------------------------------------------------------------------------
@@ -258,7 +255,7 @@ class OffsetsSystem:
             gone = deleted | {batch.expired for batch in kept}
             writes: list[tuple[int, Any]] = [
                 (FAULTS, faults - 1),
-                (LOG, Log(rules.loaded(log, survivors, self.nothing))),
+                (LOG, Log(rules.loaded(log, survivors))),
                 (PROMISED, tuple(0 if part in gone else high for part, high in enumerate(promised))),
             ]
             for number, lane in enumerate(lanes):
@@ -286,22 +283,15 @@ class OffsetsSystem:
                     yield Outcome(("GroupDecides", told), ((DECISION, Decision(decision.epoch + 1, grant)),))
 
     def _forgets(self, action: str, part: int, decision: Decision, log: Log) -> Iterator[Outcome]:
-        slot = log.newest[part]
-        if any(decision.grant) or slot == EMPTY:
-            return  # somebody is subscribed (O-DEL-05), or there is nothing
-        gone = _with(log.newest, part, EMPTY)
         if action == "OffsetIsDeleted":
-            batch = Batch(gone, deleted=part)
-        elif store.visible(slot) != MISSING and store.may_expire(slot):
-            batch = Batch(gone, expired=part)
+            gone = self.machine.deleted(decision, log.newest, part)
+            batch = gone and Batch(gone, deleted=part)
         else:
-            return
-        after = log._replace(open=(*log.open, batch))
-        yield Outcome((action, self.config.parts[part]), ((LOG, after),))
-
-
-def _with(offsets: Store, part: int, slot: Slot) -> Store:
-    return (*offsets[:part], slot, *offsets[part + 1 :])
+            gone = self.machine.expired(decision, log.newest, part)
+            batch = gone and Batch(gone, expired=part)
+        if batch is not None:
+            after = log._replace(open=(*log.open, batch))
+            yield Outcome((action, self.config.parts[part]), ((LOG, after),))
 
 
 def _promised(promised: Promised, answers: Iterable[tuple[int, Reply]]) -> Promised:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fencepost.protocol.profile import Profile
@@ -25,7 +25,7 @@ Grant = tuple[frozenset[str], ...]
 
 @dataclass(frozen=True, slots=True)
 class OffsetsConfig:
-    """Names as in the contract, in snake case. No switch of a profile is about what is explored here."""
+    """Names as in the contract, in snake case; ``profile`` is that of the model of offsets."""
 
     holders: tuple[str, ...] = ("h1", "h2")
     parts: tuple[str, ...] = ("p1",)
@@ -46,8 +46,7 @@ class OffsetsConfig:
             raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
 
     def with_profile(self, profile: Profile) -> OffsetsConfig:
-        """The same: no switch of a profile is about what is explored here."""
-        return self
+        return replace(self, profile=profile)
 
 
 def from_constants(constants: Mapping[str, Any]) -> OffsetsConfig:

@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, Final
 
-from . import rules, store
+from ...offsets import clean, commit, fetch, state
+from ...offsets.checks import Checked
+from ...offsets.state import Offsets, Place, Stored
+from . import machine, rules
 from .state import Decision, Lease, Log
-from .store import EMPTY, MISSING, Entry, Slot, Store, in_order, told
 
 Patches = list[tuple[Any, str, Any]]
 
 
-def _instead_of(module: ModuleType, name: str, replacement: Callable[..., Any]) -> Callable[[], Patches]:
-    return lambda: [(module, name, replacement)]
+def _instead_of(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[], Patches]:
+    return lambda: [(owner, name, replacement)]
 
 
-def _last_written(slot: Slot) -> Entry:
-    written = in_order(slot)
-    return told(written[-1], pending=written[-1] != slot.main) if written else MISSING
+def _whatever_its_epoch() -> Patches:
+    """O-COMMIT-32, O-TXN-05 and O-FETCH-05 forgotten."""
+
+    def passes(*_: object) -> Checked:
+        return Checked(None, ())
+
+    return [(commit, "may_commit", passes), (fetch, "may_fetch", passes)]
+
+
+def _last_written(offsets: Offsets, place: Place) -> Stored | None:
+    """What is committed or pending there, the later of them."""
+    found = [kept for where, kept in offsets.committed if where == place]
+    found += [kept for where, _, kept in offsets.pending if where == place]
+    return max(found, key=lambda kept: kept.at, default=None)
+
+
+def _ends(*, counts: bool, first: bool) -> Callable[[], Patches]:
+    """How a transaction ends. ``counts``: whatever the marker says; ``first``: whatever was written later."""
+
+    def patches() -> Patches:
+        original = state._ended
+
+        def ended(offsets: Offsets, producer: int, committed: bool) -> Offsets:
+            committed = committed or counts
+            if committed and first:
+                places = {place for place, owner, _ in offsets.pending if owner == producer}
+                left = tuple(row for row in offsets.committed if row[0] not in places)
+                offsets = offsets._replace(committed=left)
+            return original(offsets, producer, committed)
+
+        return [(state, "_ended", ended)]
+
+    return patches
+
+
+def _expires_anyway() -> Patches:
+    """O-EXP-11 forgotten."""
+
+    def expire(group_id: str, group: Any, topics: Any, offsets: Offsets, **options: Any) -> clean.Expired:
+        return clean.expire(group_id, group, topics, offsets._replace(pending=()), **options)
+
+    return [(machine, "expire", expire)]
 
 
 def _not_asked_for_again(holder: int, log: Log, *, quiet: bool) -> bool:
@@ -34,21 +74,21 @@ def _keeps_the_old_too(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
     return lease.things | granted
 
 
-def _loads_open_batches_only(log: Log, survivors: int, nothing: Store) -> Store:
-    return log.open[survivors - 1].store if survivors else (EMPTY,) * len(nothing)
+def _loads_open_batches_only(log: Log, survivors: int) -> Offsets:
+    return log.open[survivors - 1].store if survivors else Offsets()
 
 
 #: "operator <- replacement" of the specification → the patches
 OFFSET_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "IsCurrent <- WhateverItsEpoch": _instead_of(rules, "is_current", lambda request, epoch: True),
+    "IsCurrent <- WhateverItsEpoch": _whatever_its_epoch,
     "IsInTransaction <- WhateverItsTransaction": _instead_of(
         rules, "is_in_transaction", lambda request, producer: True
     ),
-    "Visible <- LastWritten": _instead_of(store, "visible", _last_written),
-    "Unstable <- NeverUnstable": _instead_of(store, "unstable", lambda slot: False),
-    "AfterAbortMarker <- AfterAnyMarker": _instead_of(store, "dropped", store.counted),
-    "Overtaken <- NeverOvertaken": _instead_of(store, "overtaken", lambda own, main: False),
-    "MayExpire <- ExpiresAnyway": _instead_of(store, "may_expire", lambda slot: True),
+    "Visible <- LastWritten": _instead_of(Offsets, "get", _last_written),
+    "Unstable <- NeverUnstable": _instead_of(Offsets, "is_pending", lambda self, place: False),
+    "AfterAbortMarker <- AfterAnyMarker": _ends(counts=True, first=False),
+    "Overtaken <- NeverOvertaken": _ends(counts=False, first=True),
+    "MayExpire <- ExpiresAnyway": _expires_anyway,
     "AtOnce <- BeforeReplication": _instead_of(rules, "at_once", lambda answers: answers),
     "MarkerIsOut <- NotAskedForAgain": _instead_of(rules, "marker_is_out", _not_asked_for_again),
     "Keeps <- KeepsWhatItIsGranted": _instead_of(rules, "keeps", _keeps_what_it_is_granted),

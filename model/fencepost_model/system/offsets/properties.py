@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ...offsets.state import Offsets
 from ..durable import Durable, follows
 from ..gather import gather
-from . import store
 from .closed import DECISION, LOG, PROMISED, OffsetsSystem, Promised
+from .kept import Entry, committed, entries, pending, rows
 from .state import Decision, Lane, Log, Reply
-from .store import Entry, Slot, Store, in_order
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 
@@ -54,12 +54,11 @@ def has_types(system: OffsetsSystem) -> Iterable[Part]:
         return positions and lane.lease.epoch <= config.epochs and lane.producer.number <= config.transactions
 
     def of_log(log: Log) -> bool:
-        return all(is_slot(slot) for kept in (log.stable, *(batch.store for batch in log.open)) for slot in kept)
+        return all(ordered(kept) for kept in (log.stable, *(batch.store for batch in log.open)))
 
-    def is_slot(slot: Slot) -> bool:
-        producers = [each.producer for each in slot.pending]
-        records = [each.at for each in in_order(slot)]
-        return len({*producers}) == len(producers) and records == [*range(len(records))]
+    def ordered(offsets: Offsets) -> bool:
+        places = [[kept.at for kept, _ in rows(offsets, part)] for part in system.parts]
+        return all(found == [*range(len(found))] for found in places)
 
     name = "EveryVariableHasItsType"
     return (*(Invariant(name, (lane,), of_lane) for lane in system.lanes), Invariant(name, (LOG,), of_log))
@@ -94,8 +93,9 @@ def keeps_what_is_acknowledged(system: OffsetsSystem) -> Iterable[Part]:
             for name, lane in zip(holders, lanes, strict=True)
             if lane.producer.state == "committing"
         }
-        for high, slot in zip(promised, log.stable, strict=True):
-            counting = [each for each in in_order(slot) if each == slot.main or (each.producer, each.number) in sure]
+        for part, high in enumerate(promised):
+            found = entries(log.stable, part)
+            counting = [each for each in found if not each.pending or (each.producer, each.number) in sure]
             if high and all(each.offset < high for each in counting):
                 return False
         return True
@@ -151,8 +151,7 @@ def waits_for_transactions(system: OffsetsSystem) -> Iterable[Part]:
     def holding(number: int) -> Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]:
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
             new = answers(number, *after) - answers(number, *before)
-            newest: Store = before[1].newest
-            return not any(newest[reply.part].pending for reply in new)
+            return not any(pending(before[1].newest, reply.part) for reply in new)
 
         return holds
 
@@ -172,7 +171,7 @@ def shows_nothing_aborted(system: OffsetsSystem) -> Iterable[Part]:
         }
         answers = [reply for batch in log.open for _, reply in batch.answers]
         seen = [*telling(answers), *(entry for lane in lanes for entry in telling(lane.replies))]
-        seen += [store.visible(slot) for slot in log.newest]
+        seen += [committed(log.newest, part) for part in system.parts]
         return all((entry.producer, entry.number) not in aborted for entry in seen)
 
     yield Invariant("NobodySeesWhatWasAborted", (LOG, *system.lanes), holds)
@@ -188,7 +187,9 @@ def pending_is_to_end(system: OffsetsSystem) -> Iterable[Part]:
             for name, lane in zip(holders, lanes, strict=True)
             if lane.producer.state != "none"
         }
-        return all((each.producer, each.number) in to_end for slot in log.newest for each in slot.pending)
+        return all(
+            (each.producer, each.number) in to_end for part in system.parts for each in pending(log.newest, part)
+        )
 
     yield Invariant("WhatIsPendingIsStillToEnd", (LOG, *system.lanes), holds)
 
@@ -222,7 +223,7 @@ def keeps_ownership(system: OffsetsSystem) -> Iterable[Part]:
 def is_durable(system: OffsetsSystem) -> Iterable[Part]:
     """The refinement of ``Durable``."""
 
-    def durable(log: Log) -> Durable[Store]:
+    def durable(log: Log) -> Durable[Offsets]:
         return Durable(log.stable, tuple(batch.store for batch in log.open))
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -238,7 +239,9 @@ def ends_free(system: OffsetsSystem) -> Iterable[Part]:
     """A transaction that ends frees its offsets."""
 
     def freeing(part: int, name: str) -> Callable[[Lane, Log], bool]:
-        return lambda lane, log: lane.producer.state == "none" or log.stable[part].of(name) is None
+        return lambda lane, log: (
+            lane.producer.state == "none" or all(each.producer != name for each in pending(log.stable, part))
+        )
 
     for lane, name in zip(system.lanes, system.config.holders, strict=True):
         for part in system.parts:
@@ -253,11 +256,11 @@ def ends_free(system: OffsetsSystem) -> Iterable[Part]:
 def nothing_stays_pending(system: OffsetsSystem) -> Iterable[Part]:
     """Nothing is pending for ever."""
 
-    def of(part: int, pending: bool) -> Callable[[Log], bool]:
-        return lambda log: bool(log.stable[part].pending) is pending
+    def of(part: int, *, waits: bool) -> Callable[[Log], bool]:
+        return lambda log: bool(pending(log.stable, part)) is waits
 
     for part in system.parts:
-        yield LeadsTo("NothingIsPendingForEver", (LOG,), of(part, True), of(part, False))
+        yield LeadsTo("NothingIsPendingForEver", (LOG,), of(part, waits=True), of(part, waits=False))
 
 
 def waits_end(system: OffsetsSystem) -> Iterable[Part]:
@@ -281,7 +284,7 @@ def no_fetch_finds_a_pending_offset(system: OffsetsSystem) -> Iterable[Part]:
     """A fetch waits for a transaction to end."""
 
     def holds(lane: Lane, log: Log) -> bool:
-        return all(not log.newest[each.part].pending for each in lane.requests if each.api == "Fetch")
+        return all(not pending(log.newest, each.part) for each in lane.requests if each.api == "Fetch")
 
     return (Invariant("NoFetchFindsAPendingOffset", (lane, LOG), holds) for lane in system.lanes)
 

@@ -1,15 +1,10 @@
-"""What members, coordinators and the log must heed about offsets, guard by guard; each can be taken away alone to see
-what it is for (``mutants``). The guards of what is kept are those of ``store``."""
+"""What members, the log and the coordinator of transactions must heed about offsets, guard by guard; each can be taken
+away alone to see what it is for (``mutants``). The guards of the group's coordinator are those of the model."""
 
 from __future__ import annotations
 
+from ...offsets.state import Offsets
 from .state import Decision, Lane, Lease, Log, Producer, Reply, Request
-from .store import Store
-
-
-def is_current(request: Request, epoch: int) -> bool:
-    """Whether the request names the member's epoch (O-COMMIT-25, 32). No partition is looked at (NOT-05)."""
-    return request.epoch == epoch
 
 
 def is_in_transaction(request: Request, producer: Producer) -> bool:
@@ -38,7 +33,7 @@ def taken(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
     return granted
 
 
-def loaded(log: Log, survivors: int, nothing: Store) -> Store:
+def loaded(log: Log, survivors: int) -> Offsets:
     """What another coordinator loads where so many open batches survive (F-LOAD-01)."""
     return log.open[survivors - 1].store if survivors else log.stable
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ...offsets.state import Offsets
 from .config import Grant
-from .store import MISSING, Entry, Store
+from .kept import MISSING, Entry
 
 UNKNOWN: Final = None  #: the position of a member that has not asked yet
 Position: TypeAlias = int | None
@@ -79,7 +80,7 @@ class Batch(NamedTuple):
     """Written and not yet replicated: the offsets then, the answers that wait (by the holder's number), the holder
     whose marker it is, the partition whose offset expired or was deleted."""
 
-    store: Store
+    store: Offsets
     answers: frozenset[tuple[int, Reply]] = frozenset()
     ends: int | None = None
     expired: int | None = None
@@ -89,10 +90,10 @@ class Batch(NamedTuple):
 class Log(NamedTuple):
     """The offsets as far as they are replicated, and what was written after that."""
 
-    stable: Store
+    stable: Offsets
     open: tuple[Batch, ...] = ()
 
     @property
-    def newest(self) -> Store:
+    def newest(self) -> Offsets:
         """What the coordinator has in memory."""
         return self.open[-1].store if self.open else self.stable

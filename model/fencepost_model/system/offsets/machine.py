@@ -1,0 +1,156 @@
+"""Drives the model of offsets (``fencepost_model.offsets``): what the coordinator does with a request is done by it, to
+a consumer group that has the members, epochs and partitions of the last decision.
+
+Every decision gives all partitions anew, so that an older epoch never commits (O-COMMIT-36); a member that is granted
+nothing subscribes to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    TxnOffsetCommitRequest,
+)
+from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
+
+from ...consumer import ConsumerGroup, Image, Member
+from ...offsets.clean import delete, expire
+from ...offsets.commit import commit
+from ...offsets.fetch import fetch, question
+from ...offsets.rows import Row
+from ...offsets.state import Offsets, replay
+from ...offsets.topics import sifted
+from .config import OffsetsConfig
+from .kept import GROUP, MISSING, TOPIC, Entry, entries, entry, numbered, place, tag
+from .state import Decision, Request
+
+TOPIC_ID: Final = bytes(15) + b"\x01"
+NOBODY: Final[frozenset[str]] = frozenset()
+#: Versions that name topics; a producer of this one is told ILLEGAL_GENERATION (O-TXN-05).
+COMMIT_VERSION, TXN_VERSION, FETCH_VERSION = 9, 5, 9
+#: When everything is written, and when what is too old is looked for.
+NOW, LATER = 0, 1_000_000_000
+
+
+class Machine:
+    """The model of offsets for a configuration. What it is asked twice it works out once."""
+
+    def __init__(self, config: OffsetsConfig) -> None:
+        self.config = config
+        self.settings = Settings()
+        self.image = Image((Topic(TOPIC, TOPIC_ID, len(config.parts)),))
+        self.group = cache(self._group)
+        self.commit = cache(self._commit)
+        self.fetch = cache(self._fetch)
+
+    def _group(self, decision: Decision) -> ConsumerGroup:
+        """The group that has decided so."""
+        granted = dict(zip(self.config.holders, decision.grant, strict=True))
+        members = tuple(
+            Member(
+                name,
+                names=(TOPIC,) if parts else (),
+                epoch=decision.epoch,
+                previous=decision.epoch - 1,
+                assigned=tuple((TOPIC_ID, self.config.parts.index(part), decision.epoch) for part in sorted(parts)),
+            )
+            for name, parts in sorted(granted.items())
+        )
+        return ConsumerGroup(decision.epoch, decision.epoch, members=members)
+
+    def _after(self, offsets: Offsets, records: Iterable[Record]) -> Offsets:
+        """The offsets after these records, which come after all there are."""
+        for record in records:
+            at = len(offsets.committed) + len(offsets.pending)
+            offsets = numbered(replay(offsets, record, at), len(self.config.parts))
+        return offsets
+
+    def _body(self, number: int, request: Request) -> OffsetCommitRequest | TxnOffsetCommitRequest:
+        name = self.config.holders[number]
+        transactional = request.api == "TxnCommit"
+        metadata = tag(name, request.number) if transactional else ""
+        partition = OffsetCommitRequestPartition(
+            request.part, committed_offset=request.offset, committed_metadata=metadata
+        )
+        topics = (OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,)),)
+        if transactional:
+            return TxnOffsetCommitRequest(
+                GROUP,
+                transactional_id=name,
+                producer_id=number,
+                producer_epoch=request.number,
+                generation_id=request.epoch,
+                member_id=name,
+                topics=topics,
+            )
+        return OffsetCommitRequest(GROUP, generation_id_or_member_epoch=request.epoch, member_id=name, topics=topics)
+
+    def _commit(self, decision: Decision, number: int, request: Request, offsets: Offsets) -> Offsets | str:
+        """The offsets after a commit of either kind, or the error that refuses it (O-COMMIT-32, O-TXN-05)."""
+        body = self._body(number, request)
+        version = TXN_VERSION if request.api == "TxnCommit" else COMMIT_VERSION
+        asked = sifted(self.image, body, version, NOBODY).asked
+        group = self.group(decision)
+        done = commit(self.settings, self.config.profile, group, body, asked, version=version, now=NOW)
+        return done.error.name if done.error is not None else self._after(offsets, done.records)
+
+    def _fetch(self, decision: Decision, number: int, request: Request, offsets: Offsets) -> Entry | str:
+        """What a fetch is told, or the error that it is told: of the group, or UNSTABLE_OFFSET_COMMIT
+        (O-FETCH-05…08)."""
+        topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(request.part,))
+        asked = OffsetFetchRequestGroup(
+            GROUP, member_id=self.config.holders[number], member_epoch=request.epoch, topics=(topic,)
+        )
+        answer = fetch(
+            self.config.profile,
+            self.image,
+            self.group(decision),
+            offsets,
+            question(self.image, asked, NOBODY, FETCH_VERSION),
+            stable=self.config.require_stable,
+        ).entry.body
+        if answer.error_code is not ErrorCode.NONE:
+            return answer.error_code.name
+        ((row,),) = (found.partitions for found in answer.topics)
+        if row.error_code is not ErrorCode.NONE:
+            return row.error_code.name
+        if row.committed_offset < 0:
+            return MISSING
+        found = entry(row.committed_offset, row.metadata or "")
+        return next(each for each in entries(offsets, request.part) if each._replace(pending=False) == found)
+
+    def ended(self, offsets: Offsets, number: int, *, committed: bool) -> Offsets:
+        """The offsets after the marker of the holder's transaction (O-TXN-08)."""
+        return self._after(offsets, [Record(ControlKey(committed), ControlValue(0), Producer(number, 0))])
+
+    def deleted(self, decision: Decision, offsets: Offsets, part: int) -> Offsets | None:
+        """The offsets after a partition's was deleted; None where that is refused, or there is nothing to delete
+        (O-DEL-05, 06)."""
+        row = Row(TOPIC, TOPIC_ID, part)
+        _, records = delete(self.group(decision), None, offsets, [(row, place(part))])
+        return self._after(offsets, records) if records else None
+
+    def expired(self, decision: Decision, offsets: Offsets, part: int) -> Offsets | None:
+        """The offsets after a partition's, which alone is old, expired; None where it does not (O-EXP-05, 10, 11)."""
+        young = Offsets(
+            tuple(
+                (where, kept if where == place(part) else kept._replace(commit_timestamp=LATER))
+                for where, kept in offsets.committed
+            ),
+            offsets.pending,
+        )
+        group, retention = self.group(decision), LATER - NOW
+        records = expire(GROUP, group, None, young, now=LATER, retention=retention).records
+        return self._after(offsets, records) if records else None
