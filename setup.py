@@ -27,14 +27,19 @@ class WithRules(build_py):
 
 
 def compiled() -> list[Extension]:
-    """The coordinator but for its quirks, which replace functions of it by name, and are off when speed matters."""
+    """The codec of records, and the coordinator but for its quirks, which replace functions of it by name, and are off
+    when speed matters."""
     try:
         from mypyc.build import mypycify  # noqa: PLC0415  only a build that asks for it needs mypy
     except ImportError:
         sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
     core = Path("impl", "fencepost")
-    sources = [core / "quirks.py", *sorted(core.glob("coordinator/**/*.py"))]
-    left = {core / "coordinator" / "__init__.py", *core.glob("coordinator/quirks/**/*.py")}
+    sources = [core / "quirks.py", *sorted(core.glob("coordinator/**/*.py")), *sorted(core.glob("codec/*.py"))]
+    left = {
+        core / "coordinator" / "__init__.py",
+        core / "codec" / "__init__.py",
+        *core.glob("coordinator/quirks/**/*.py"),
+    }
     level = os.environ.get("MYPYC_OPT_LEVEL", "3")
     return mypycify([str(each) for each in sources if each not in left], opt_level=level)
 

@@ -42,6 +42,32 @@ def test_both_do_the_same(compiled: Path) -> None:
     assert [*zip(of_sources, run(words, compiled).splitlines(), strict=True)] == [(row, row) for row in of_sources]
 
 
+def test_the_codec_writes_and_reads_the_same(compiled: Path) -> None:
+    """What is kept of Kafka's serde, and random records in digest (F-REC-20, F-REC-22)."""
+    seed = SystemRandom().randrange(10**12)
+    words = [
+        "-c",
+        "import hashlib; from random import Random; import fencepost.codec.reading as it;"
+        "from fencepost.codec import LAYOUTS, Codec, CodecError;"
+        "from fencepost_conformance.jvm.serde import draw, kept;"
+        "print(it.__file__); print(list(kept.wrongs())); digest = hashlib.sha256()\n"
+        "for layout in LAYOUTS.values():\n"
+        f"    codec, rng = Codec(layout), Random({seed})\n"
+        "    for _ in range(600):\n"
+        "        record = draw.record(rng); digest.update(repr(codec.encode(record)).encode())\n"
+        "        try: told = codec.decode(*draw.damaged(rng, codec))\n"
+        "        except CodecError as refused: told = refused\n"
+        "        digest.update(repr(told).encode())\n"
+        "print(digest.hexdigest())",
+    ]
+    native, *told = run(words, compiled).splitlines()
+    source, *same = run(words, ROOT / "impl").splitlines()
+    assert ".so" in native
+    assert source.endswith(".py")
+    assert told == same, f"seed {seed}"
+    assert told[0] == "[]"
+
+
 def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None:
     """A host may store a state with the one and go on with the other."""
     begin = (

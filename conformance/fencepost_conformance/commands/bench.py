@@ -15,7 +15,19 @@ from ..listing import Listing
 from ..nearest import unknown
 
 #: Each is a function of that name in a module of that name.
-BENCHES = ("core", "compiled", "steps", "explorer", "kafka", "recorded", "pipeline", "spark", "assignors", "growth")
+BENCHES = (
+    "core",
+    "compiled",
+    "steps",
+    "explorer",
+    "kafka",
+    "recorded",
+    "pipeline",
+    "spark",
+    "assignors",
+    "growth",
+    "records",
+)
 
 
 def bench(
