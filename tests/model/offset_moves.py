@@ -78,7 +78,7 @@ class OffsetMoves:
             (self._commit, self._txn, self._end, self._fetch, self._delete), weights=(8, 5, 3, 6, 2)
         )[0](world)
         self.next_id += 1
-        hidden = frozenset(rng.sample(_NAMES, 1)) if rng.random() < 0.05 else frozenset()
+        hidden = frozenset(rng.sample(_NAMES, 1)) if rng.random() < 0.05 and version > 1 else frozenset()
         denied = frozenset({self._group(world)}) if rng.random() < 0.03 else frozenset()
         world.feed(
             Request(
@@ -120,7 +120,8 @@ class OffsetMoves:
     def _topics(self, with_ids: bool) -> tuple[OffsetCommitRequestTopic, ...]:
         rng = self.rng
         found = []
-        for name in rng.sample(_NAMES, rng.choice((1, 1, 2, 3))):
+        names = sorted(self.topics) if self.topics and rng.random() < 0.85 else [*_NAMES]
+        for name in rng.sample(names, min(len(names), rng.choice((1, 1, 2, 3)))):
             topic = self.topics.get(name)
             topic_id = rng.randbytes(16) if topic is None else topic.topic_id
             partitions = tuple(
@@ -128,9 +129,9 @@ class OffsetMoves:
                     number,
                     committed_offset=rng.choice((-1, 0, rng.randint(1, 100))),
                     committed_leader_epoch=rng.choice((-1, -1, 3)),
-                    committed_metadata=rng.choice((None, "", "m", "m" * rng.choice((4, 4_097)))),
+                    committed_metadata=rng.choice((None, "", "m", "m" * 4_097 if rng.random() < 0.2 else "mm")),
                 )
-                for number in rng.sample(range(4), rng.choice((1, 1, 2)))
+                for number in self._numbers(topic)
             )
             found.append(
                 OffsetCommitRequestTopic(
@@ -138,6 +139,11 @@ class OffsetMoves:
                 )
             )
         return tuple(found)
+
+    def _numbers(self, topic: Topic | None) -> list[int]:
+        """Partitions, nearly always of those that there are."""
+        count = 4 if topic is None or self.rng.random() < 0.1 else topic.partitions
+        return self.rng.sample(range(count), min(count, self.rng.choice((1, 1, 2))))
 
     def _commit(self, world: World) -> tuple[int, RequestBody]:
         group_id = self._group(world)

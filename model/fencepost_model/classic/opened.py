@@ -11,16 +11,19 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
 from ..consumer.state import ConsumerGroup, Image
+from ..offsets.rows import Early, Fetched
 from ..offsets.state import Offsets, Past
 from . import collisions
 from .choice import Chooser
 from .draft import Draft, Sinks
 from .formers import Former, Formers
 from .slots import Removed, Shadow, Slot, Written, exchanged
-from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Group, Operation, Timed, Timer
+from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Deleting, Group, Operation, Timed, Timer
 from .subscription import CONSUMER, topics_of
 
 _NONE: Final = Offsets()
+#: What stays due when the group is gone (F-RT-13), and what is of requests, not of groups; a group may be named "".
+_OF_NO_GROUP: Final = (Created, Timed, Deleting, Early, Fetched)
 
 
 class Opened:
@@ -156,7 +159,7 @@ class Opened:
             operation._replace(callback=None)
             if operation.group_id == group_id
             and operation.former is None
-            and not isinstance(operation.callback, Created | Timed)  # F-RT-13
+            and not isinstance(operation.callback, _OF_NO_GROUP)
             else operation
             for operation in self.operations
         ]

@@ -46,8 +46,8 @@ class Question(NamedTuple):
         return tuple([topic.told for topic in self.topics or ()])
 
     def error(self, error: ErrorCode) -> OffsetFetchResponseGroup:
-        """The answer that is an error of the group; what the broker refused is dropped from it (O-FETCH-14)."""
-        return group_error(self.group_id, self.told(), self.version, error)
+        """The answer that is an error of the group."""
+        return group_error(self.group_id, self.told(), self.version, error, self.refused)
 
 
 def question(image: Image, asked: OffsetFetchRequestGroup, denied: frozenset[str], version: int) -> Question:
@@ -104,7 +104,7 @@ def fetch(
         ]
     rules = (*checked.rules, "O-FETCH-08" if stable else "O-FETCH-07")
     body = OffsetFetchResponseGroup(asked.group_id, topics=(*topics, *asked.refused))
-    return Answer(Entry(body, asked.told()), rules)
+    return Answer(Entry(body, asked.told(), asked.refused), rules)
 
 
 def _one(offsets: Offsets, place: Place, topic_id: bytes, *, stable: bool) -> OffsetFetchResponsePartition:
