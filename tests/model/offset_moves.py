@@ -21,10 +21,27 @@ from fencepost.protocol.offset_messages import (
     WriteTxnMarkerRequest,
 )
 from fencepost.protocol.profile import Profile
-from fencepost_conformance.generate.world import World
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.generate.generator import Generated, core_session, generate
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.generate.world import Session, World
 
 _NAMES = ("orders", "payments", "clicks", "t1", "t2", "ghost")
 _PRODUCERS = (1000, 1001, 1002)
+
+
+def offset_trace(profile: Profile, protocol: GroupProtocol, seed: int, steps: int = 110) -> Generated:
+    """A generated trace with offsets in it; every other one with a short retention, so that offsets grow too old."""
+
+    def soon(settings: Settings) -> Settings:
+        return replace(settings, offsets_retention_ms=4_000, offsets_retention_check_interval_ms=3_000)
+
+    def session(settings: Settings, profile: Profile) -> Session:
+        return core_session(soon(settings) if seed % 2 else settings, profile)
+
+    moves = OffsetMoves(seed, profile, images=protocol is GroupProtocol.CLASSIC)
+    made = generate(seed, profile, steps, protocol, session=session, between=moves)
+    return replace(made, settings=soon(made.settings)) if seed % 2 else made
 
 
 class OffsetMoves:

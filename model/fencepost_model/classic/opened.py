@@ -210,8 +210,8 @@ class Opened:
             self.dropped = ()
         for group_id, draft in self.drafts.items():
             group = draft.close()
-            if draft.read is not None and draft.protocol_type == CONSUMER:
-                self.topics[group_id] = topics_of(draft.read)
+            if draft.read is not None:
+                self.topics[group_id] = topics_of(draft.read) if draft.protocol_type == CONSUMER else None
             slot = self.slots.get(group_id)
             if slot is None or slot.group is not group or slot.delay != draft.delay:
                 self.slots[group_id] = Slot(group_id, group, draft.delay)

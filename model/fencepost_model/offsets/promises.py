@@ -123,7 +123,7 @@ class Promises:
         if isinstance(event, TimerFired) and event.key.kind is TimerKind.EXPIRY:
             broken += self._expired(event, before, step)
         for reply in step.outcome.replies:
-            broken += self._answered(reply.request_id, self._asked.pop(reply.request_id, None), reply.body, before)
+            broken += self._answered(reply.request_id, self._asked.pop(reply.request_id, None), reply.body, step.state)
         if step.state.phase == ACTIVE:
             broken += self._stored(step.state)
         return broken
@@ -148,7 +148,7 @@ class Promises:
         return broken
 
     def _answered(
-        self, request: int, asked: RequestBody | None, body: ResponseBody, before: CoordinatorState
+        self, request: int, asked: RequestBody | None, body: ResponseBody, state: CoordinatorState
     ) -> list[Broken]:
         if isinstance(asked, OffsetFetchRequest) and isinstance(body, OffsetFetchResponse):
             return self._read(asked, body)
@@ -159,8 +159,8 @@ class Promises:
         if ok and self._wrote.get(request, _NOWHERE) > self.replicated:
             broken.append(Broken("INV-COMMIT-03", f"{request} is acknowledged and not replicated"))
         if ok and isinstance(asked, WriteTxnMarkerRequest):
-            at = self._wrote.get(request, 0)
-            left = [row for row in pending(self.log[:at]) if row[1] == asked.producer_id]
+            end = self._wrote.get(request, 0)
+            left = [row for row in state.offsets.pending if row[1] == asked.producer_id and row[2].at < end]
             if left:
                 broken.append(Broken("INV-TXN-01", f"the transaction has ended, and {left} is pending"))
         return broken
@@ -178,8 +178,19 @@ class Promises:
                     place = Place(group.group_id, topic.name, row.partition_index)
                     values = [self.log[at].value for at in self._ever(seen, place, waits=asked.require_stable)]
                     if row.committed_offset not in {v.offset for v in values if isinstance(v, OffsetCommitValue)}:
-                        broken.append(Broken("INV-COMMIT-02", f"{place} is read as {row.committed_offset}"))
+                        promise = "INV-TXN-01" if self._uncommitted(place, row.committed_offset) else "INV-COMMIT-02"
+                        broken.append(Broken(promise, f"{place} is read as {row.committed_offset}"))
         return broken
+
+    def _uncommitted(self, place: Place, offset: int) -> bool:
+        """Whether a transaction has that offset there, which then is open or aborted."""
+        return any(
+            record.producer is not None
+            and isinstance(record.value, OffsetCommitValue)
+            and record.value.offset == offset
+            and record.key == OffsetCommitKey(*place)
+            for record in self.log
+        )
 
     def _ever(self, log: Sequence[Record], place: Place, *, waits: bool) -> list[int]:
         """What the place was worth at the end of this log, or, for a read that waited, at any time not replicated when
