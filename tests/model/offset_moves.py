@@ -22,9 +22,12 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.generate.generator import Generated, core_session, generate
+from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.generate.world import Session, World
+from fencepost_conformance.targets.core import CoreSession
+from fencepost_conformance.targets.ids import MemberIds
 
 _NAMES = ("orders", "payments", "clicks", "t1", "t2", "ghost")
 _PRODUCERS = (1000, 1001, 1002)
@@ -37,7 +40,8 @@ def offset_trace(profile: Profile, protocol: GroupProtocol, seed: int, steps: in
         return replace(settings, offsets_retention_ms=4_000, offsets_retention_check_interval_ms=3_000)
 
     def session(settings: Settings, profile: Profile) -> Session:
-        return core_session(soon(settings) if seed % 2 else settings, profile)
+        choices = JavaOrder(MemberIds())
+        return CoreSession(soon(settings) if seed % 2 else settings, profile, choices, unseen=frozenset())
 
     moves = OffsetMoves(seed, profile, images=protocol is GroupProtocol.CLASSIC)
     made = generate(seed, profile, steps, protocol, session=session, between=moves)

@@ -31,10 +31,11 @@ from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic import work as classic_work
 from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 from fencepost_model.classic.load import load_offsets
+from fencepost_model.consumer.observe import Seen
 from fencepost_model.offsets import checks, clean, commit, fetch, state
 from fencepost_model.offsets.promises import Broken, Promises, compacted
 from fencepost_model.offsets.state import Offsets, Place, replay
-from fencepost_model.trace import Follower, Verdict
+from fencepost_model.trace import Follower, Verdict, fresh_id
 
 _MATCHER = KafkaFunctions().matcher
 SEEDS = range(4_100, 4_103)
@@ -210,9 +211,10 @@ class Followed:
         promises, found = Promises(self.made.settings), set()
         follower = Follower(self.made.settings, self.made.profile, _MATCHER)
         at = follower.model.initial()
-        for event in self.made.events:
+        for event, seen in zip(self.made.events, self.made.observations, strict=True):
+            shown = Seen(seen.records, seen.consumer_groups, _MATCHER)
             try:
-                step: Step = follower.model.successors(at, event)[0]
+                step: Step = follower.model.successors(at, event, fresh_id(event, seen, at), shown)[0]
             except Exception:
                 break  # a planted fault may lead where no trace of a sound coordinator goes
             found |= {each.promise for each in promises.feed(event, at, step)}

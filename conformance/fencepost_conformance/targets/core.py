@@ -42,11 +42,20 @@ class _Mark:
 class CoreSession:
     """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
 
-    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` and ``consumer_groups`` the
+    ``unseen``: kinds of timers that it does not tell of. ``armed`` holds the timers that are set, key to absolute
+    deadline in ms; ``groups`` and ``consumer_groups`` the
     views after the last event.
     """
 
-    def __init__(self, settings: Settings, profile: Profile, choices: Choices) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        profile: Profile,
+        choices: Choices,
+        *,
+        unseen: frozenset[TimerKind] = _UNSEEN,
+    ) -> None:
+        self._unseen = unseen
         self._state = coordinator.initial_state(settings, profile, functions=_FUNCTIONS)
         self._choices = WithoutHyphens(choices) if profile.draws_no_hyphens else choices
         self._versions: dict[int, int] = {}
@@ -106,7 +115,7 @@ class CoreSession:
             before[event.key] = armed.pop(event.key, None)
         for command in commands:
             key: TimerKey = command.key  # type: ignore[attr-defined]
-            if key.kind in _UNSEEN:
+            if key.kind in self._unseen:
                 continue
             if key not in before:
                 before[key] = armed.get(key)
