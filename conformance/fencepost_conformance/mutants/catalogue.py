@@ -11,6 +11,7 @@ from . import (
     join_faults,
     member_faults,
     mixed_faults,
+    offset_faults,
     sync_faults,
 )
 from .mutant import Mutant
@@ -26,6 +27,7 @@ MUTANTS: dict[str, Mutant] = {
         *consumer_target_faults.FAULTS,
         *consumer_member_faults.FAULTS,
         *mixed_faults.FAULTS,
+        *offset_faults.FAULTS,
         *codec_faults.FAULTS,
     )
 }

@@ -16,6 +16,7 @@ class Side(Enum):
     COORDINATOR = "coordinator"
     CONSUMER_GROUP = "coordinator of consumer groups"
     MIXED_GROUP = "coordinator of mixed groups"
+    OFFSETS = "coordinator, of offsets"
     MEMBER = "member"
     CONSUMER_MEMBER = "consumer member"
     ASSIGNOR = "assignor"

@@ -1,11 +1,12 @@
 """What is run against a mutant, until something notices.
 
-Seven checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
+Eight checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
 on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
 such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
-their properties for random groups. What is run depends on the side that is faulty; groups of each protocol have traces,
-scenes and logs of their own. The program without a fault must pass all of it.
+their properties for random groups. *Offsets* are held against a book that is kept beside them. What is run depends on
+the side that is faulty; groups of each protocol have traces, scenes and logs of their own. The program without a fault
+must pass all of it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from .consumer_scenes import SCENES as CONSUMER_SCENES
 from .mixed_scenes import SCENES as MIXED_SCENES
 from .mixed_scenes import SETTINGS as MIXED_SETTINGS
 from .mutant import Mutant, Side, planted
+from .offset_rules import check_offsets
 from .replay_rules import check_load, written
 from .scenes import SCENES
 
@@ -50,6 +52,7 @@ BOUNDS = Bounds(ids=2, prompt=True, depth=60, transitions=4_000)
 SIMULATIONS = 20
 WALKS, WALK_STEPS = 250, 40
 GROUPS = 150
+OFFSETS = 120
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before a new one takes its place, since their traces leave memory behind
 TASKS_EACH = 8
@@ -247,6 +250,16 @@ def groups() -> Iterator[Kill]:
             yield Kill("assignors", found.rule, seed + 1, seed, found.text)
 
 
+def offsets() -> Iterator[Kill]:
+    for seed in range(OFFSETS):
+        try:
+            check_offsets(seed)
+        except Broken as found:
+            yield Kill("offsets", found.rule, seed + 1, seed, found.text)
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("offsets", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
+
+
 def kept_bytes() -> Iterator[Kill]:
     """What Kafka's serde wrote and read, held against the codec."""
     for wrong in wrongs():
@@ -271,6 +284,7 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.CONSUMER_MEMBER: (consumer_walks, consumer_simulations),
     Side.ASSIGNOR: (groups,),
     Side.CODEC: (kept_bytes,),
+    Side.OFFSETS: (offsets,),
 }
 ALL_CHECKS: tuple[Check, ...] = (
     product,
@@ -281,6 +295,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     walks,
     groups,
     kept_bytes,
+    offsets,
     *CHECKS[Side.CONSUMER_GROUP],
     *CHECKS[Side.MIXED_GROUP],
     *CHECKS[Side.CONSUMER_MEMBER],
