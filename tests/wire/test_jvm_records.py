@@ -7,10 +7,9 @@ from random import SystemRandom
 
 import pytest
 
-from fencepost.codec import LAYOUTS, Codec, Unwritable
+from fencepost.codec import LAYOUTS, Codec
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey as RegexKey
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as RegexValue
-from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm.serde import KafkaSerde, client, compare, kept
@@ -18,7 +17,7 @@ from fencepost_conformance.mutants import codec_faults
 from fencepost_conformance.mutants.mutant import Mutant, planted
 
 pytestmark = pytest.mark.jvm
-FRESH = 1_500
+FRESH = 1_200
 SOME = {"kafka-4.0", "kafka-4.4"}
 Pair = tuple[KafkaSerde, Codec, str]
 
@@ -77,29 +76,8 @@ def test_what_is_kept_of_kafka_is_what_it_says(pair: Pair) -> None:
     assert tuple(kept.asked(kafka, codec, release)) == kept.kept()[release]
 
 
-@pytest.mark.parametrize("size", [0x7FFF, 0x8000])
-def test_a_text_that_is_too_long_is_refused_by_both(pair: Pair, size: int) -> None:
-    kafka, codec, _ = pair
-    record = Record(RegexKey("g", "r"), RegexValue(("x" * size,), version=1, timestamp=2))
-    (answer,) = kafka.ask([client.write(record, 0)])
-    if size == 0x7FFF:
-        assert codec.encode(record) == client.written(answer)
-    else:
-        assert "too long" in answer["says"]
-        with pytest.raises(Unwritable, match="a text of 32768 bytes"):
-            codec.encode(record)
-
-
-def test_a_lone_surrogate_is_a_question_mark_to_both(pair: Pair) -> None:
-    kafka, codec, _ = pair
-    value = OffsetCommitValue(1, metadata="a\ud800b\udc00", commit_timestamp=2)
-    record = Record(OffsetCommitKey("\udfff", "t", 0), value)
-    (answer,) = kafka.ask([client.write(record, 3)])
-    assert codec.encode(record, 3) == client.written(answer)
-    assert b"a?b?" in (codec.encode(record, 3)[1] or b"")
-
-
-@pytest.mark.parametrize("size", [pytest.param(1_000_000, marks=pytest.mark.all), 1_000_001])
+@pytest.mark.parametrize("size", [1_000_000, 1_000_001])
+@pytest.mark.all
 def test_a_list_may_be_as_long_as_the_release_allows(pair: Pair, size: int) -> None:
     """All its elements are there (F-REC-23)."""
     kafka, codec, _ = pair

@@ -2,7 +2,8 @@
 
 The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The last two are
 *observed*: the lockstep run with Kafka's own coordinator and the check of the recorded traces each write down which
-rules the model applied in steps that agreed (``evidence/*.json``). A citation alone therefore never counts as compared.
+rules the model applied in steps that agreed, and the comparison with Kafka's serde by which rules records are read and
+written alike (``evidence/*.json``). A citation alone therefore never counts as compared.
 """
 
 from __future__ import annotations
@@ -32,8 +33,14 @@ NOT_OF_RULES = (
     "tests/unit/report/",
     "tests/unit/rulebook/",
 )
-OBSERVED = (("compared", "lockstep.json"), ("wire", "wire.json"))
-COLUMNS = tuple(name for name, *_ in CITED) + tuple(name for name, _ in OBSERVED)
+RECORDS_EVIDENCE = "records.json"
+#: Evidence by observation: column, file, and the module that writes it.
+OBSERVED = (
+    ("compared", "lockstep.json", "rulebook.evidence"),
+    ("compared", RECORDS_EVIDENCE, "jvm.serde"),
+    ("wire", "wire.json", "rulebook.evidence"),
+)
+COLUMNS = tuple(name for name, *_ in CITED) + tuple(dict.fromkeys(name for name, *_ in OBSERVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ def evidence_folder(root: Path) -> Path:
 def read_standings(root: Path) -> list[Standing]:
     """Every rule of the book below ``root``, in the order of the book, with its evidence.
 
-    Raises ``CannotRun`` if a file of evidence is not what ``rulebook.evidence`` writes.
+    Raises ``CannotRun`` if a file of evidence is not what ``rulebook.evidence`` and ``jvm.serde`` write.
     """
     book = read_book(root / "docs" / "rules")
     cited: dict[str, dict[str, list[str]]] = {}
@@ -76,16 +83,17 @@ def read_standings(root: Path) -> list[Standing]:
                     for rule_id, line in dict.fromkeys(cited_lines(path.read_text(encoding="utf-8"), book)):
                         cited.setdefault(rule_id, {}).setdefault(column, []).append(f"{name}:{line}")
     observed: dict[str, dict[str, int]] = {}
-    for column, file in OBSERVED:
+    for column, file, module in OBSERVED:
         path = evidence_folder(root) / file
         if path.is_file():
             try:
                 counted: dict[str, int] = dict(json.loads(path.read_text(encoding="utf-8"))["rules"])
             except (ValueError, KeyError, TypeError) as reason:
-                again = "make it again: python -m fencepost_conformance.rulebook.evidence"
+                again = f"make it again: python -m fencepost_conformance.{module}"
                 raise CannotRun(f"{path} is no file of evidence ({type(reason).__name__}: {reason}); {again}") from None
             for rule_id, steps in counted.items():
-                observed.setdefault(rule_id, {})[column] = steps
+                row = observed.setdefault(rule_id, {})
+                row[column] = row.get(column, 0) + steps
     return [
         Standing(
             rule,

@@ -1,4 +1,4 @@
-"""What each release of Kafka writes and understands of the records' bytes, as data (F-REC-20, V-70…V-75).
+"""What each release of Kafka writes and understands of the records' bytes, as data (F-REC-20, V-70…V-75, V-78, V-131).
 
 A layout is chosen by the name of a profile. It is no profile: nothing in it is a fault to be mended, and the records of
 an older release are read under any of them.

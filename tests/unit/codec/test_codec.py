@@ -183,6 +183,7 @@ def test_who_wrote_within_a_transaction_is_told_by_the_batch() -> None:
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_the_end_of_a_transaction_is_read_as_it_was_written(committed: bool) -> None:
+    """Also if its value cannot be read (F-REC-26)."""
     record = Record(ControlKey(committed), ControlValue(4), PRODUCER)
     key, value = CODEC.encode(record)
     assert (key, value) == (b"\0\0\0" + bytes((committed,)), b"\0\0\0\0\0\4")
@@ -194,6 +195,7 @@ def test_the_end_of_a_transaction_is_read_as_it_was_written(committed: bool) -> 
 
 
 def test_records_of_share_and_streams_groups_are_passed_on() -> None:
+    """Key and value as they were; each release knows its own (F-REC-09)."""
     read = CODEC.decode(b"\0\x0b any", b"thing")
     assert read == Opaque(11, "ShareGroupMetadata", b"\0\x0b any", b"thing")
     assert CODEC.decode(b"\0\x17", None) == Opaque(23, "StreamsGroupTopology", b"\0\x17", None)
@@ -250,6 +252,7 @@ def test_an_unknown_version_is_neither_read_nor_written(version: int) -> None:
     ],
 )
 def test_what_has_no_bytes_is_refused(record: Record, says: str) -> None:
+    """F-REC-25 for texts."""
     with pytest.raises(Unwritable, match=says):
         CODEC.encode(record)
 
@@ -267,3 +270,12 @@ def test_a_group_of_the_flexible_version_is_read() -> None:
         GroupMetadataValue("", generation=1, protocol=None, leader="l", current_state_timestamp=3),
     )
     assert CODEC.decode(*CODEC.encode(record, 4)) == record
+
+
+def test_a_text_may_be_malformed_and_a_surrogate_alone() -> None:
+    """F-REC-24 for what is read, F-REC-25 for what is written."""
+    key = OffsetCommitKey("a\ud800b", "t", 0)
+    written, _ = CODEC.encode(Record(key, None))
+    assert written == b"\0\1\0\3a?b\0\1t\0\0\0\0"
+    read = CODEC.decode(written.replace(b"a?b", b"a\xffb"), None)
+    assert read == Record(replace(key, group="a\ufffdb"), None)

@@ -1,4 +1,7 @@
-"""``python -m fencepost_conformance.jvm.serde``: asks the serde of each release anew, and writes what is kept of it.
+"""Asks the serde of each release anew, and writes what is kept of it.
+
+``python -m fencepost_conformance.jvm.serde`` also writes by which rules the codec agrees with it, into
+``conformance/evidence/records.json``.
 
 With a number behind it, that many random records are compared each way with each release, by a fresh seed; it ends with
 status 1 if one differs.
@@ -6,7 +9,9 @@ status 1 if one differs.
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import SystemRandom
@@ -14,6 +19,9 @@ from random import SystemRandom
 from fencepost.codec import LAYOUTS, Codec
 
 from ...console import CannotRun
+from ...repository import root
+from ...rulebook.standing import RECORDS_EVIDENCE as EVIDENCE
+from ...rulebook.standing import evidence_folder
 from . import compare, kept
 from .client import KafkaSerde
 
@@ -32,38 +40,57 @@ def opened(release: str) -> Iterator[KafkaSerde]:
         kafka.close()
 
 
-def write() -> None:
+def write() -> int:
+    """How many records differed; nothing is written if any did."""
     rows = {}
+    rules: Counter[str] = Counter()
+    total = 0
     for name, release in kept.RELEASES.items():
+        codec = Codec(LAYOUTS[name])
         with opened(release) as kafka:
-            rows[release] = kept.asked(kafka, Codec(LAYOUTS[name]), release)
+            rows[release] = kept.asked(kafka, codec, release)
+            total += shown(release, differences(kafka, codec, "evidence", BATCH, rules))
+    if total:
+        return total
     kept.write(rows)
+    told = {"kafka": list(rows), "records each way": BATCH, "rules": dict(sorted(rules.items()))}
+    (evidence_folder(root()) / EVIDENCE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {kept.FILE.name}: {sum(len(each.records) for each in rows.values())} records of {', '.join(rows)}")
+    return 0
 
 
 def compared(count: int) -> int:
     """How many records differed; the first of each release is shown."""
     seed = str(SystemRandom().getrandbits(32))
+    print(f"seed {seed}, {count} records each way", flush=True)
     total = 0
     for name, release in kept.RELEASES.items():
-        codec = Codec(LAYOUTS[name])
-        found: list[compare.Difference] = []
         with opened(release) as kafka:
-            for first in range(0, count, BATCH):
-                size = min(BATCH, count - first)
-                for each in (compare.writing, compare.reading, compare.markers):
-                    found += each(kafka, codec, f"{seed} {first}", size)
-        print(f"Kafka {release}, seed {seed}: {count} records each way, {len(found)} differ", flush=True)
-        if found:
-            print("\n".join(f"  {part}" for part in found[0]))
-        total += len(found)
+            total += shown(release, differences(kafka, Codec(LAYOUTS[name]), seed, count))
     return total
+
+
+def differences(
+    kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
+) -> list[compare.Difference]:
+    found = list(compare.names(kafka, codec, agreed))
+    for first in range(0, count, BATCH):
+        size = min(BATCH, count - first)
+        for each in (compare.writing, compare.reading, compare.markers):
+            found += each(kafka, codec, f"{seed} {first}", size, agreed)
+    return found
+
+
+def shown(release: str, found: Sequence[compare.Difference]) -> int:
+    print(f"Kafka {release}: {len(found)} differ", flush=True)
+    if found:
+        print("\n".join(f"  {part}" for part in found[0]))
+    return len(found)
 
 
 def main(words: Sequence[str]) -> int:
     if not words:
-        write()
-        return 0
+        return int(write() > 0)
     if len(words) > 1 or not words[0].isdecimal():
         raise SystemExit("records: name nothing, or how many records are to be compared")
     return int(compared(int(words[0])) > 0)

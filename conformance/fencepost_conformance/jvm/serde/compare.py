@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from fencepost.codec import Codec, CodecError, Opaque, TornRecord, UnknownType, UnknownVersion
+from fencepost.codec import (
+    Codec,
+    CodecError,
+    Opaque,
+    RecordBytes,
+    TornRecord,
+    UnknownType,
+    UnknownVersion,
+    Unwritable,
+)
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey as RegexKey
+from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as RegexValue
 from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 
 from . import client, draw
 from .client import Answer, KafkaSerde
 from .json_form import Told, as_json, filled
+
+#: What says how records of a type are written, first of all how their values are.
+TYPE_RULES: Final[Mapping[int, tuple[str, ...]]] = {
+    1: ("F-REC-11", "F-REC-00", "F-REC-10"),
+    2: ("F-REC-12", "F-REC-02", "F-REC-10"),
+    3: ("F-REC-03", "V-71", "F-REC-10"),
+    4: ("F-REC-04", "F-REC-10"),
+    5: ("F-REC-13", "F-REC-05", "F-REC-10"),
+    6: ("F-REC-06", "V-73", "F-REC-10"),
+    7: ("F-REC-07", "F-REC-10"),
+    8: ("F-REC-14", "F-REC-08", "V-74", "F-REC-10"),
+    16: ("F-REC-16", "F-REC-10"),
+}
+
+
+_POINTED: Final = {"F-REC-23": ("F-REC-23", "V-131")}
 
 
 class Refusal(StrEnum):
@@ -64,26 +92,35 @@ def of_codec(codec: Codec, key: bytes | None, value: bytes | None) -> Meaning | 
     return told if isinstance(told, Opaque) else Meaning(*as_json(told))
 
 
-def reading(kafka: KafkaSerde, codec: Codec, seed: str, count: int) -> Iterator[Difference]:
+def reading(
+    kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
+) -> Iterator[Difference]:
     """Bytes of records, whole and damaged. Those of types that the project does not read have to be known to Kafka."""
     rng = Random(f"{seed} read")
-    rows = [*draw.pointed(), *(draw.damaged(rng, codec) for _ in range(count))]
-    for given, answer in zip(rows, kafka.ask([client.read(*row) for row in rows]), strict=True):
+    rows: list[tuple[str, bytes | None, bytes | None]] = list(draw.pointed())
+    rows += [("", *draw.damaged(rng, codec)) for _ in range(count)]
+    answers = kafka.ask([client.read(key, value) for _, key, value in rows])
+    for (rule, *given), answer in zip(rows, answers, strict=True):
         ours, kafkas = of_codec(codec, *given), of_kafka(answer)
         if isinstance(ours, Opaque):
-            if kafkas is Refusal.TYPE or (ours.key, ours.value) != given:
-                yield Difference(given, ours, kafkas)
-        elif ours != kafkas:
+            same = kafkas is not Refusal.TYPE and [ours.key, ours.value] == given
+        else:
+            same = ours == kafkas
+        if not same:
             yield Difference(given, ours, kafkas)
+        elif agreed is not None:
+            agreed.update(_POINTED.get(rule, (rule,)) if rule else rules_of(ours, given[0]))
 
 
-def writing(kafka: KafkaSerde, codec: Codec, seed: str, count: int) -> Iterator[Difference]:
+def writing(
+    kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
+) -> Iterator[Difference]:
     """Records, in any version of their values; commits also in the version that Kafka chooses (F-REC-20)."""
     rng = Random(f"{seed} write")
     records = [draw.record(rng) for _ in range(count)]
     rows = [(record, draw.version(rng, record)) for record in records]
     for row, answer in zip(rows, kafka.ask([client.write(*row) for row in rows]), strict=True):
-        yield from _written(row, codec, *row, answer)
+        yield from _written(codec, *row, answer, rules=TYPE_RULES[as_json(row[0])[0]], agreed=agreed)
     commits = [
         (record, record.key, record.value)
         for record in records
@@ -91,20 +128,33 @@ def writing(kafka: KafkaSerde, codec: Codec, seed: str, count: int) -> Iterator[
     ]
     answers = kafka.ask([client.commit(key, value) for _, key, value in commits])
     for (record, _, _), answer in zip(commits, answers, strict=True):
-        yield from _written(record, codec, record, None, answer)
+        yield from _written(codec, record, None, answer, rules=("F-REC-20", "V-70"), agreed=agreed)
+    for text in ("x" * 0x7FFF, "x" * 0x8000, "a\ud800b"):
+        record = Record(RegexKey("g", "r"), RegexValue((text,), version=1, timestamp=2))
+        (answer,) = kafka.ask([client.write(record, 0)])
+        yield from _written(codec, record, 0, answer, rules=("F-REC-25",), agreed=agreed)
 
 
-def _written(given: object, codec: Codec, record: Record, version: int | None, answer: Answer) -> Iterator[Difference]:
+def _written(
+    codec: Codec,
+    record: Record,
+    version: int | None,
+    answer: Answer,
+    *,
+    rules: Iterable[str],
+    agreed: Counter[str] | None,
+) -> Iterator[Difference]:
     try:
-        ours = codec.encode(record, version)
-    except CodecError as refused:
-        yield Difference(given, refused, answer)
-        return
+        ours: RecordBytes | CodecError | None = codec.encode(record, version)
+    except Unwritable as refused:
+        ours = None if "refused" in answer else refused
     if ours != client.written(answer):
-        yield Difference(given, ours, answer)
+        yield Difference((record, version), ours, answer)
+    elif agreed is not None:
+        agreed.update(rules)
 
 
-def names(kafka: KafkaSerde, codec: Codec) -> Iterator[Difference]:
+def names(kafka: KafkaSerde, codec: Codec, agreed: Counter[str] | None = None) -> Iterator[Difference]:
     """Which types there are, and what they are called (F-REC-00…F-REC-16)."""
     numbers = range(-2, 40)
     for number, answer in zip(numbers, kafka.ask([client.name(each) for each in numbers]), strict=True):
@@ -113,21 +163,37 @@ def names(kafka: KafkaSerde, codec: Codec) -> Iterator[Difference]:
             kafkas = "LegacyOffsetCommit"
         if ours != kafkas:
             yield Difference(number, ours, kafkas)
+        elif agreed is not None:
+            agreed["V-75"] += 1
 
 
-def markers(kafka: KafkaSerde, codec: Codec, seed: str, count: int) -> Iterator[Difference]:
+def markers(
+    kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
+) -> Iterator[Difference]:
     """What ends transactions, written and read (F-REC-26)."""
     rng = Random(f"{seed} markers")
     for committed in (True, False):
         for epoch in (0, 7, 2**31 - 1, -1):
             (answer,) = kafka.ask([client.write_marker(committed, epoch)])
             record = Record(ControlKey(committed), ControlValue(epoch))
-            yield from _written(record, codec, record, None, answer)
+            yield from _written(codec, record, None, answer, rules=("F-REC-26",), agreed=agreed)
     rows = [draw.marker(rng) for _ in range(count)]
     for given, answer in zip(rows, kafka.ask([client.read_marker(*row) for row in rows]), strict=True):
         ours, kafkas = marker_of_codec(codec, *given), marker_of_kafka(answer)
         if ours != kafkas:
             yield Difference(given, ours, kafkas)
+        elif agreed is not None:
+            agreed["F-REC-26"] += 1
+
+
+def rules_of(read: Meaning | Refusal | Opaque, key: bytes | None) -> tuple[str, ...]:
+    """By which rules bytes are what they are."""
+    if isinstance(read, Meaning):
+        legacy = ("F-REC-00", "V-78") if (key or b"")[:2] == b"\0\0" else ()
+        return *TYPE_RULES[read.number], *legacy
+    if isinstance(read, Opaque):
+        return ("F-REC-09",)
+    return {Refusal.TYPE: ("F-REC-09",), Refusal.VERSION: ("F-REC-10",), Refusal.TORN: ("F-REC-22",)}[read]
 
 
 def marker_of_kafka(answer: Answer) -> Record | Refusal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from fencepost.codec import Codec
 from fencepost.codec.table import BY_KEY
@@ -52,45 +52,59 @@ def damaged(draw: Random, codec: Codec) -> tuple[bytes | None, bytes | None]:
     return key, _spoiled(draw, value) if kind < 0.95 else value
 
 
-def pointed() -> list[tuple[bytes | None, bytes | None]]:
-    """Bytes that each go wrong, or do not, in one way that a random damage seldom meets (F-REC-22…F-REC-24)."""
-    epoch, member = b"\0\3\0\1g", b"\0\5\0\1g\0\1m"
+class Pointed(NamedTuple):
+    """Bytes of a record, and the rule that says what comes of them."""
+
+    rule: str
+    key: bytes | None
+    value: bytes | None
+
+
+def pointed() -> list[Pointed]:
+    """Bytes that each go wrong, or do not, in one way that a random damage seldom meets."""
+    epoch, member, legacy = b"\0\3\0\1g", b"\0\5\0\1g\0\1m", b"\0\0\0\1g\0\1t\0\0\0\2"
     seven, eight = ((number).to_bytes(8, "big") for number in (7, 8))
     rest = b"\2c\2h\1\1" + bytes(4) + b"\0\1\0\1\0"  # of a member, from its client id on
+    tagged = (
+        ("F-REC-03", b"\1\0\10" + seven),  # as it is written
+        ("F-REC-22", b"\1\0\1" + seven),  # said to be shorter
+        ("F-REC-22", b"\2\0\1" + seven + b"\1\2ab"),  # and followed by another
+        ("F-REC-22", b"\2\0\10" + seven + b"\0\10" + eight),  # twice
+        ("F-REC-22", b"\2\5\2ab\0\10" + eight),  # behind an unknown one
+        ("F-REC-22", b"\1\5\3ab"),  # an unknown one that is longer than what is left
+        ("F-REC-22", b"\1\5\xff\xff\xff\xff\x0f"),  # of a negative length
+        ("F-REC-23", b"\xff\xff\xff\xff\x0f"),  # a negative number of them
+        ("F-REC-23", varint(10_000) + b"\5\0" * 10_000),  # as many as may be
+        ("F-REC-23", varint(10_001) + b"\5\0" * 10_001),  # and one more
+        ("F-REC-22", b"\x80\x80\x80\x80\x00"),  # none, in five bytes
+        ("F-REC-22", b"\x80\x80\x80\x80\x80\x00"),  # in six
+        ("F-REC-22", b"\x80\x80\x80\x80\x70"),  # none, and bits above the 32nd
+    )
+    named = (
+        ("F-REC-13", b"\0\0"),  # no instance, no rack
+        ("F-REC-24", b"\2\xff\0"),  # malformed
+        ("F-REC-24", b"\4\xed\xa0\x80\0"),  # a surrogate
+        ("F-REC-22", b"\xff\xff\xff\xff\x0f\0"),  # a negative length: null
+        ("F-REC-22", b"\x80\x80\x80\x80\x08\0"),  # the lowest number, of which one less is the highest
+        ("F-REC-22", b"\x81\x80\2\0" + b"x" * 32_768),  # too long, though it is all there
+    )
+    classic = (
+        b"\0",  # no tag: a classic member that says nothing
+        b"\1\0\1\0",  # null
+        b"\1\0\5\xff\xff\xff\xff\x0f",  # null by a negative number
+        b"\1\0\7\1\0\0\0\5\1\0",  # a classic member without protocols
+        b"\1\0\1\2\0\0\0\5\1\0",  # the same, said otherwise
+    )
     return [
-        (None, None),
-        (b"", None),
-        (epoch, b""),
-        (epoch + b"more", b"\0\0\0\0\0\1\0more"),
-        *((epoch, b"\0\0\0\0\0\1" + tags) for tags in (
-            b"\1\0\10" + seven,  # as it is written
-            b"\1\0\1" + seven,  # said to be shorter
-            b"\2\0\1" + seven + b"\1\2ab",  # and followed by another
-            b"\2\0\10" + seven + b"\0\10" + eight,  # twice
-            b"\2\5\2ab\0\10" + eight,  # behind an unknown one
-            b"\1\5\3ab",  # an unknown one that is longer than what is left
-            b"\1\5\xff\xff\xff\xff\x0f",  # of a negative length
-            b"\xff\xff\xff\xff\x0f",  # a negative number of them
-            b"\x80\x80\x80\x80\x00",  # none, in five bytes
-            b"\x80\x80\x80\x80\x80\x00",  # in six
-            b"\x80\x80\x80\x80\x70",  # none, and bits above the 32nd
-        )),
-        *((member, b"\0\0" + begin + rest) for begin in (
-            b"\0\0",  # no instance, no rack
-            b"\2\xff\0",  # malformed
-            b"\4\xed\xa0\x80\0",  # a surrogate
-            b"\xff\xff\xff\xff\x0f\0",  # a negative length: null
-            b"\x80\x80\x80\x80\x08\0",  # the lowest number, of which one less is the highest
-            b"\x81\x80\2\0" + b"x" * 32_768,  # too long, though it is all there
-        )),
-        *((member, b"\0\0\0\0" + rest[:-4] + tag) for tag in (
-            b"\0",  # no tag: a classic member that says nothing
-            b"\1\0\1\0",  # null
-            b"\1\0\5\xff\xff\xff\xff\x0f",  # null by a negative number
-            b"\1\0\7\1\0\0\0\5\1\0",  # a classic member without protocols
-            b"\1\0\1\2\0\0\0\5\1\0",  # the same, said otherwise
-        )),
-    ]  # fmt: skip
+        Pointed("F-REC-22", None, None),
+        Pointed("F-REC-22", b"", None),
+        Pointed("F-REC-22", epoch, b""),
+        Pointed("F-REC-22", epoch + b"more", b"\0\0\0\0\0\1\0more"),
+        *(Pointed(rule, epoch, b"\0\0\0\0\0\1" + tags) for rule, tags in tagged),
+        *(Pointed(rule, member, b"\0\0" + names + rest) for rule, names in named),
+        *(Pointed("F-REC-05", member, b"\0\0\0\0" + rest[:-4] + tag) for tag in classic),
+        *(Pointed("F-REC-00", legacy, bytes((0, version)) + seven + bytes(16)) for version in range(5)),
+    ]
 
 
 def marker(draw: Random) -> tuple[bytes, bytes | None]:

@@ -18,7 +18,7 @@ from fencepost.protocol.records import Record
 
 from . import client, draw
 from .client import KafkaSerde
-from .compare import Meaning, Refusal, marker_of_codec, marker_of_kafka, of_codec, of_kafka
+from .compare import Meaning, Refusal, marker_of_codec, marker_of_kafka, of_codec, of_kafka, rules_of
 from .json_form import Told
 
 FILE: Final = Path(__file__).with_name("kafka-records.json")
@@ -34,11 +34,6 @@ RELEASES: Final[Mapping[str, str]] = {
 #: How many records of each type, damaged ones, and control records; how many bytes are worth keeping.
 EACH, DAMAGED, MARKERS = 3, 60, 12
 _LONG, _SHORT = 350, 150
-#: What says how records of a type are written.
-RULES: Final[Mapping[int, str]] = {
-    0: "F-REC-00", 1: "F-REC-11", 2: "F-REC-12", 3: "F-REC-03", 4: "F-REC-04", 5: "F-REC-13", 6: "F-REC-06",
-    7: "F-REC-07", 8: "F-REC-14", 16: "F-REC-16",
-}  # fmt: skip
 _CHOSEN: Final = -1
 
 
@@ -114,7 +109,7 @@ def asked(kafka: KafkaSerde, codec: Codec, seed: str) -> Kept:
     given: list[tuple[bytes | None, bytes | None, int | None]] = [
         (*each, version) for each, version in written if each is not None
     ]
-    given += [(*each, None) for each in draw.pointed()]
+    given += [(key, value, None) for _, key, value in draw.pointed()]
     given += [(*draw.damaged(rng, codec), None) for _ in range(DAMAGED)]
     short = [
         each for each in given if len(each[0] or b"") + len(each[1] or b"") <= (_SHORT if each[2] is None else _LONG)
@@ -188,8 +183,7 @@ def wrongs() -> Iterator[Wrong]:
             at += 1
             text = _wrong_record(codec, *row)
             if text is not None:
-                number = row.means.number if isinstance(row.means, Meaning) else int.from_bytes((row.key or b"")[:2])
-                rule = RULES.get(number, "F-REC-22")
+                rule = rules_of(row.means, row.key)[0]
                 yield Wrong(at, rule, f"Kafka {release}, {_shown(row.key, row.value)}: {text}")
         for marker in kept()[release].markers:
             at += 1
