@@ -99,7 +99,7 @@ class OffsetMoves:
             (self._commit, self._txn, self._end, self._fetch, self._delete), weights=(8, 5, 3, 6, 2)
         )[0](world)
         self.next_id += 1
-        hidden = frozenset(rng.sample(_NAMES, 1)) if rng.random() < 0.05 and version > 1 else frozenset()
+        hidden = frozenset(rng.sample(_NAMES, 1)) if rng.random() < 0.05 else frozenset()
         denied = frozenset({self._group(world)}) if rng.random() < 0.03 else frozenset()
         world.feed(
             Request(
