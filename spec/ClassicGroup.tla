@@ -114,6 +114,9 @@ AppendFails ==
           /\ Handled(SyncAppendFailed(GetSync(group, r, inst, unreplicated)), r)
   /\ UNCHANGED <<log, idsUsed, client>>
 
+\* What the log holds where the first k open records survive.
+Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].record
+
 \* WHO the cluster. DOES make another broker the coordinator: the first k open
 \* records survive (F-LOAD-01), the rest and all soft state is lost (F-SURV-02, 03).
 CoordinatorFailsOver ==
@@ -121,9 +124,8 @@ CoordinatorFailsOver ==
   /\ faultsLeft > 0
   /\ faultsLeft' = faultsLeft - 1
   /\ \E k \in 0..Len(unreplicated) :
-       LET record == IF k = 0 THEN log ELSE unreplicated[k].record
-       IN /\ log' = record
-          /\ group' = Loaded(record)
+       /\ log' = Surviving(k)
+       /\ group' = Loaded(Surviving(k))
   /\ unreplicated' = << >>
   /\ replies' = replies \cup Unloaded(group).out
   /\ UNCHANGED <<idsUsed, client, requests>>

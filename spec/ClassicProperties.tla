@@ -193,4 +193,16 @@ Abstract == INSTANCE Ownership WITH
   epoch <- log.generationId, grant <- Granted, leases <- Believed \cup Told
 
 TheGroupKeepsOwnership == Abstract!Spec
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The log keeps what it is given as Durable has it; how it does that is   *)
+(* GroupLog.                                                               *)
+(***************************************************************************)
+DurableLog == INSTANCE Durable WITH
+  IsState <- IsRecord, Blank <- FirstRecord,
+  stable  <- log,
+  open    <- [i \in 1..Len(unreplicated) |-> unreplicated[i].record]
+
+TheGroupsLogIsDurable == DurableLog!Spec
 =============================================================================

@@ -146,14 +146,16 @@ LeaveIsNotStored ==
 \* clock; it may still run for one that was not, if the fail-over brings that back.
 MayBeBlocked == IF IsUnassigned(group) THEN {FALSE, Interval} ELSE {group.blocked}
 
+\* What the log holds where the first k open batches survive.
+Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].hard
+
 \* WHO the cluster. DOES make another broker the coordinator: the first k open
 \* batches survive (F-LOAD-01), the rest and all soft state is lost (F-SURV-02, 03).
 CoordinatorFailsOver ==
   /\ Fault("CoordinatorFailsOver")
   /\ \E k \in 0..Len(unreplicated) :
-       LET hard == IF k = 0 THEN log ELSE unreplicated[k].hard
-       IN /\ log' = hard
-          /\ \E b \in MayBeBlocked : group' = Loaded(hard, b)
+       /\ log' = Surviving(k)
+       /\ \E b \in MayBeBlocked : group' = Loaded(Surviving(k), b)
   /\ unreplicated' = << >>
   /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in Open}
   /\ UNCHANGED <<world, client, requests>>

@@ -212,4 +212,16 @@ Content ==
 TheGroupConverges == <>[]Content
 
 EveryWaitEnds == \A c \in Clients : client[c].waiting ~> ~client[c].waiting
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The log keeps what it is given as Durable has it; how it does that is   *)
+(* GroupLog.                                                               *)
+(***************************************************************************)
+DurableLog == INSTANCE Durable WITH
+  IsState <- IsHard, Blank <- NewGroup,
+  stable  <- log,
+  open    <- [i \in 1..Len(unreplicated) |-> unreplicated[i].hard]
+
+TheGroupsLogIsDurable == DurableLog!Spec
 =============================================================================

@@ -12,9 +12,9 @@ EXTENDS Naturals, Sequences
 
 CONSTANTS
   IsState(_),  \* what a state is
-  First        \* the state before anything was written
+  Blank        \* the state before anything was written
 
-ASSUME IsState(First)
+ASSUME IsState(Blank)
 
 VARIABLE stable  \* the state that cannot be lost any more
 TypeStable == IsState(stable)
@@ -32,7 +32,7 @@ After(k) == IF k = 0 THEN stable ELSE open[k]
 \* What the next batch is written upon.
 Newest == After(Len(open))
 
-Init == /\ stable = First
+Init == /\ stable = Blank
         /\ open = << >>
 
 (***************************************************************************)

@@ -49,7 +49,7 @@ Beyond == IF end[Leader] > Committed THEN end[Leader] - Committed ELSE 0
 (* and all that an old coordinator does are no steps of it.                *)
 (***************************************************************************)
 Abstract == INSTANCE Durable WITH
-  First  <- Empty,
+  Blank  <- Empty,
   stable <- Replay(log[Leader], Committed),
   open   <- [i \in 1..Beyond |-> Replay(log[Leader], Committed + i)]
 

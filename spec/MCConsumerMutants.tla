@@ -52,4 +52,7 @@ GoesSilently(g, id, n) ==
 
 \* For Expecting: a client that never stops waiting (N-ERR-06).
 ExpectsForEver(c) == TRUE
+
+\* For Surviving: what was replicated may be lost with what was not.
+SurvivesOnlyIfOpen(k) == IF k = 0 THEN NewGroup ELSE unreplicated[k].hard
 =============================================================================

@@ -35,7 +35,7 @@ EachBatchIsUponTheLast ==
 
 \* For Keep: a fail-over may begin anew.
 KeepsNothing(j, k) ==
-  /\ stable' \in {First, After(j)}
+  /\ stable' \in {Blank, After(j)}
   /\ open' = SubSeq(open, j + 1, k)
 
 \* For Keep: the last batch survives without those before it.

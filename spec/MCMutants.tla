@@ -100,6 +100,9 @@ UnloadedAfterUndoing(g) ==
                                         ELSE "NOT_COORDINATOR", {})
   IN ReplyAll(ReplyAll(World(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
 
+\* For Surviving: what was replicated may be lost with what was not.
+SurvivesOnlyIfOpen(k) == IF k = 0 THEN FirstRecord ELSE unreplicated[k].record
+
 \* For Expecting: a client that never stops waiting (K-ERR-13).
 AlwaysExpecting(c) == TRUE
 =============================================================================

@@ -19,7 +19,7 @@ TheGroupKeepsOwnership == Group!Spec
 (* Durable keeps what was written.                                         *)
 (***************************************************************************)
 Kept == INSTANCE Durable WITH
-  IsState <- IsStore, First <- NoOffsets,
+  IsState <- IsStore, Blank <- NoOffsets,
   stable  <- log,
   open    <- [i \in 1..Len(unreplicated) |-> unreplicated[i].store]
 

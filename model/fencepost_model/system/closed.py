@@ -37,6 +37,11 @@ class Log(NamedTuple):
     open: tuple[Record, ...] = ()
 
 
+def surviving(log: Log, survive: int) -> Record:
+    """What the log holds where so many open records survive (F-LOAD-01)."""
+    return log.open[survive - 1] if survive else log.replicated
+
+
 class Counters(NamedTuple):
     ids_used: int
     faults_left: int
@@ -315,7 +320,7 @@ class ClosedSystem:
 
     def _fail_over(self, group: GroupState, log: Log) -> Iterator[Outcome]:
         for survive in range(len(log.open) + 1):
-            record = log.open[survive - 1] if survive else log.replicated
+            record = surviving(log, survive)
             result = self.coordinator.fail_over(group, record)
             writes, updates = self._effects(result)
             label = ("CoordinatorFailsOver", str(survive))

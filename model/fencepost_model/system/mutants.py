@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, SyncGroupRequest
+from fencepost.protocol.records import Record
 
 from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, work
 from ..classic import join as joining
@@ -23,6 +24,8 @@ from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER, Replaced
 from ..machines import EMPTY, PREPARING
 from . import closed
+from .consumer import closed as consumer_closed
+from .consumer import state as consumer_state
 from .consumer.mutants import CONSUMER_MUTANTS
 from .coordinator import FIRST_RECORD, Coordinator, Result
 from .log.mutants import LOG_MUTANTS
@@ -184,6 +187,18 @@ def _waits_for_ever() -> Patches:
     return [(closed, "parked", lambda group, client: True)]
 
 
+def _survives_only_if_open() -> Patches:
+    """What was replicated may be lost with what was not."""
+
+    def record(log: closed.Log, survive: int) -> Record:
+        return log.open[survive - 1] if survive else FIRST_RECORD
+
+    def hard(log: consumer_state.Log, survive: int) -> consumer_state.Hard:
+        return log.open[survive - 1].hard if survive else consumer_state.Hard()
+
+    return [(closed, "surviving", record), (consumer_closed, "surviving", hard)]
+
+
 #: "operator <- replacement" of the specification → the patches
 MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "NextGeneration <- SameGeneration": _same_generation,
@@ -201,6 +216,7 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "SessionExpired <- SessionExpiresSilently": _expires_silently,
     "Unloaded <- UnloadedAfterUndoing": _undoes_when_lost,
     "Expecting <- AlwaysExpecting": _waits_for_ever,
+    "Surviving <- SurvivesOnlyIfOpen": _survives_only_if_open,
     **CONSUMER_MUTANTS,
     **MIXED_MUTANTS,
     **LOG_MUTANTS,

@@ -18,6 +18,7 @@ from ..explore.interface import Invariant, Label, LeadsTo, Properties, Settles, 
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
+from .durable import Durable, follows
 from .fairness import fairness
 from .gather import gather
 from .values import Client, Lane, SyncRequest, decode_partitions
@@ -148,6 +149,15 @@ def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
         lambda label, before, after: generation(after[0]) >= generation(before[0]),
         changed=(system.record,),
     )
+
+
+def keeps_its_log(system: ClosedSystem) -> Iterable[Part]:
+    """The log is one as ``Durable`` has it."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        return follows(*(Durable(log.replicated, log.open) for (log,) in (before, after)))
+
+    yield StepInvariant("TheGroupsLogIsDurable", (LOG,), holds, changed=(LOG,))
 
 
 def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[Part]:
@@ -310,6 +320,7 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
     "AStaleHeartbeatFencesItsClient": a_stale_heartbeat_fences_its_client,
     "TheLoggedGenerationNeverFalls": the_logged_generation_never_falls,
+    "TheGroupsLogIsDurable": keeps_its_log,
     "EveryJoinPhaseEndsInANewGeneration": every_join_phase_ends_in_a_new_generation,
     # INV-MEM-03, INV-MEM-04
     "AGroupPastJoiningHasALeader": _of_group("AGroupPastJoiningHasALeader", _has_leader),

@@ -50,6 +50,11 @@ def expecting(lane: Lane, waits_for_batch: bool) -> bool:
     return waits_for_batch or bool(lane.replies) or any(beat.heard for beat in lane.requests)
 
 
+def surviving(log: Log, survive: int) -> Hard:
+    """What the log holds where so many open batches survive (F-LOAD-01)."""
+    return log.open[survive - 1].hard if survive else log.replicated
+
+
 class ConsumerSystem:
     """``explore.System`` for a configuration; ``properties`` are those to check on it."""
 
@@ -279,7 +284,7 @@ class ConsumerSystem:
         # Where the group is empty nobody looks at the clock; it may still run for one that was not, if that comes back.
         clock = {False, self.config.interval} if self.coordinator.is_unassigned(group.hard) else {group.blocked}
         for survive in range(len(log.open) + 1):
-            hard = log.open[survive - 1].hard if survive else log.replicated
+            hard = surviving(log, survive)
             for loaded in sorted({self.coordinator.load(hard, blocked) for blocked in clock}):
                 writes = ((GROUP, loaded), (LOG, Log(hard)))
                 yield Outcome(("CoordinatorFailsOver", str(survive)), writes, (*self._deliver(answers), FAULT))

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any, Final, TypeAlias
 
 from ...explore.interface import Invariant, Label, LeadsTo, Settles, StepInvariant
+from ..durable import Durable, follows
 from .client import RUNNING
 from .closed import GROUP, LOG, ConsumerSystem
 from .state import AWAY, NO_PARTITIONS, Beat, Client, Group, Hard, Lane, Log, Member, Partitions, Reply, names
@@ -311,7 +312,18 @@ def every_wait_ends(system: ConsumerSystem) -> Iterable[Part]:
         yield LeadsTo("EveryWaitEnds", (view,), lambda client: client.waiting, lambda client: not client.waiting)
 
 
+def keeps_its_log(system: ConsumerSystem) -> Iterable[Part]:
+    """The log is one as ``Durable`` has it."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        logs = (Durable(log.replicated, tuple(batch.hard for batch in log.open)) for (log,) in (before, after))
+        return follows(*logs)
+
+    yield StepInvariant("TheGroupsLogIsDurable", (LOG,), holds, changed=(LOG,))
+
+
 CATALOGUE: Final[dict[str, Property]] = {
+    "TheGroupsLogIsDurable": keeps_its_log,
     # INV-KIP-01
     "NoPartitionHasTwoHolders": _of_hard("NoPartitionHasTwoHolders", _two_holders),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
