@@ -64,7 +64,7 @@ class TestBeforeTheGroup:
         assert scene.commit({}) == {}
 
     def test_who_does_not_serve_says_so_at_the_rest(self) -> None:
-        """O-COMMIT-05, O-COMMIT-06."""
+        """O-COMMIT-05, O-COMMIT-06, O-COMMIT-07: as does a group that refuses."""
         scene = OffsetScene()
         scene.feed(Unload(0, leader_epoch=None))
         assert scene.commit({**ONE, ("x", 0): 1}) == {
@@ -262,6 +262,23 @@ class TestConsumerGroups:
         assert set(answer.values()) == {ErrorCode.STALE_MEMBER_EPOCH}
         assert scene.stored() == before
         assert set(scene.commit({("b", 0): 1}, old, "m1").values()) == {ErrorCode.STALE_MEMBER_EPOCH}
+
+    def test_what_is_to_be_revoked_may_be_committed(self) -> None:
+        """O-COMMIT-42."""
+        scene = OffsetScene()
+        scene.come("m1", "a")
+        scene.pass_time(LATER)
+        scene.come("m2", "a")
+        scene.pass_time(LATER)
+        scene.ok("m1", scene.who("m1").member_epoch, None, {A: range(4)})
+        member = scene.who("m1")
+        (going,) = member.pending_revocation
+        number, epoch = going.partitions[0], member.member_epoch
+        since = (going.assignment_epochs or (0,))[0]
+        assert since <= epoch
+        for tried, error in ((epoch, NONE), (since, NONE), (since - 1, ErrorCode.STALE_MEMBER_EPOCH)):
+            assert scene.commit({("a", number): 1}, tried, "m1") == {("a", number): error}
+        assert scene.commit({("a", number): 1}, epoch + 1, "m1") == {("a", number): ErrorCode.STALE_MEMBER_EPOCH}
 
     def test_before_4_3_it_is_good_for_nothing(self) -> None:
         """O-COMMIT-36 (4.0–4.2)."""

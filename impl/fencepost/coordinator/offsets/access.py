@@ -19,8 +19,8 @@ def begin_simple_group(step: Step, group_id: str) -> None:
 
 
 def write(step: Step, records: Sequence[Record]) -> None:
-    """Append records of offsets and apply them (F-RT-04). Offsets of a group that there is not make a simple group
-    (O-COMMIT-20, F-REPLAY-04)."""
+    """Append records of offsets and apply them (F-RT-04). Offsets of a group that there is not make a simple group,
+    which is gone again if the append fails (O-COMMIT-20, O-COMMIT-40, F-REPLAY-04)."""
     if not records:
         return
     draft, end = OffsetDraft(step.offsets.now), step.log.end

@@ -37,8 +37,8 @@ NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class OffsetsWritten(AppendCallback):
-    """The records of a commit: if they are not in the log, those partitions tell it that were not refused
-    (O-COMMIT-11)."""
+    """The records of a commit (F-ORD-12): if they are not in the log, or not in time, those partitions tell it that
+    were not refused (O-COMMIT-11, O-COMMIT-12)."""
 
     admitted: Admitted
 
@@ -104,8 +104,8 @@ def taken(
     expires: int = NEVER,
     producer: Producer | None = None,
 ) -> tuple[list[Results], list[Record]]:
-    """What comes of each partition, and the records of those that are accepted (O-COMMIT-08, O-COMMIT-09). Raises
-    ``Refused`` if the whole is not (O-COMMIT-32)."""
+    """What comes of each partition, and the records of those that are accepted (O-COMMIT-08, O-COMMIT-09, O-TXN-14).
+    Raises ``Refused`` if the whole is not (O-COMMIT-32)."""
     results, records = [], []
     for topic in admitted.topics:
         rows: Results = []

@@ -75,7 +75,8 @@ def _expire(step: Step, name: str, group: Group) -> bool:
 
 
 def _condition(step: Step, group: Group) -> Callable[[OffsetCommitValue], bool] | None:
-    """Which offsets of a group are too old; None if none is whatever its age (O-EXP-01…06)."""
+    """Which offsets of a group are too old; None if none is whatever its age (O-EXP-01…06). A consumer group that
+    became empty has no clock of its own (O-EXP-14)."""
     since: int | None = None
     if isinstance(group, ClassicGroup) and group.protocol_type is not None:
         if group.state is GroupState.EMPTY:

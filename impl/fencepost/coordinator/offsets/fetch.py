@@ -72,7 +72,7 @@ class StableRead(AppendCallback):
 
 def fetch(step: Step, request: Request, body: OffsetFetchRequest) -> None:
     """Tells what is committed: of the last replicated state at once (O-FETCH-07), or of the newest one, then behind all
-    earlier writes (O-FETCH-08)."""
+    earlier writes (O-FETCH-08). Nobody counts as heard of by it (O-FETCH-12)."""
     read = tuple(_group(step, request, each, body.require_stable) for each in body.groups)
     reply = OffsetFetchResponse(tuple(each.answer for each in read))
     if any(each.waits for each in read):

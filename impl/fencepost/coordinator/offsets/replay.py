@@ -58,5 +58,5 @@ def settled(replay: Replay) -> OffsetStore:
 
 
 def simple_group(name: str, incarnation: int) -> ClassicGroup:
-    """A group that only holds offsets (G-VOC-01)."""
+    """A group that only holds offsets, of which no record of its own tells (G-VOC-01, O-COMMIT-37)."""
     return ClassicGroup(name, incarnation)

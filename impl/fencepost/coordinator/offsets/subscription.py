@@ -23,8 +23,8 @@ NOTHING: Container[str] = frozenset()
 
 
 def topics_of(group: Group) -> Container[str]:
-    """The topics that a group subscribes to. Of a classic group of consumers that cannot be known all are, of another
-    classic group none (O-DEL-07)."""
+    """The topics that a group subscribes to; none if it is empty (O-DEL-08). Of a classic group of consumers that
+    cannot be known all are, of another classic group none (O-DEL-07)."""
     if isinstance(group, ConsumerGroup):
         return group.by_topic.counts
     assert isinstance(group, ClassicGroup)

@@ -65,7 +65,7 @@ class MarkerWritten(AppendCallback):
 
 
 def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
-    """Stores offsets that count when the transaction of their producer is committed (O-TXN-01…07)."""
+    """Stores offsets that count when the transaction of their producer is committed (O-TXN-01…07, O-TXN-16)."""
     if body.transactional_id in request.denied_transactional_ids:
         step.reply(request.id, refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         return

@@ -44,7 +44,7 @@ class Older(NamedTuple):
     epoch: int
 
     def check(self, topic_id: bytes, partition: int) -> None:
-        """The member must have had the partition at that epoch, and ever since. Raises ``Refused``."""
+        """The member must have had the partition at that epoch, and ever since (O-COMMIT-41). Raises ``Refused``."""
         since = self.member.assigned.get(topic_id, {}).get(partition)
         if since is None:
             since = self.member.revoking.get(topic_id, {}).get(partition)
@@ -53,8 +53,9 @@ class Older(NamedTuple):
 
 
 def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older | None:
-    """Whether this may commit to a group that there is (O-COMMIT-23…33). A classic member is watched for another
-    session. The answer is None unless partitions are to be looked at each. Raises ``Refused``."""
+    """Whether this may commit to a group that there is (O-COMMIT-23…33): who is no member only if nobody is
+    (O-COMMIT-38), a classic member also while others join (O-COMMIT-35), and it is watched for another session. The
+    answer is None unless partitions are to be looked at each. Raises ``Refused``."""
     if isinstance(group, ConsumerGroup):
         return _member_may_commit(step, group, who, version)
     assert isinstance(group, ClassicGroup)
