@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from fencepost.coordinator import CoordinatorState, consumer_view, initial_state, step, view
+from fencepost.coordinator import CoordinatorState, consumer_view, initial_state, offsets_view, step, view
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as o
 from fencepost.protocol.choices import Choices, Functions
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import IllegalEvent, MisuseError
@@ -41,6 +42,7 @@ from fencepost.protocol.events import (
     Unload,
 )
 from fencepost.protocol.misuse import expect_methods
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
@@ -106,6 +108,16 @@ class _Stop:
 
 _Answer = TypeVar("_Answer")
 _Item: TypeAlias = _Ask | _Alarm | _Task | _News | _Stop
+
+
+#: The last version of OffsetCommit and OffsetFetch that names topics by their names.
+_BY_NAME = 9
+
+
+def _version_by(topics: Iterable[o.OffsetCommitRequestTopic | o.OffsetFetchRequestTopic]) -> int | None:
+    """The newest version, unless a topic is named by its name, or none is named, as in a fetch of all."""
+    named = list(topics)
+    return _BY_NAME if not named or any(topic.name for topic in named) else None
 
 
 def wall_clock_ms() -> int:
@@ -240,13 +252,28 @@ class GroupCoordinator:
         """What consumer groups are like, by member: its assignment, and its target."""
         return await self._ask(c.ConsumerGroupDescribeResponse, body)
 
+    async def commit_offsets(self, body: o.OffsetCommitRequest) -> o.OffsetCommitResponse:
+        """Stores positions, with a code for each partition; answers when they are in the log. Topics are named by their
+        names, or all by their ids; they are those of ``set_topics`` (O-COMMIT-02)."""
+        return await self._ask(o.OffsetCommitResponse, body, version=_version_by(body.topics))
+
+    async def fetch_offsets(self, body: o.OffsetFetchRequest) -> o.OffsetFetchResponse:
+        """What is committed for partitions of groups, or for all of them; topics as in ``commit_offsets``."""
+        topics = [topic for group in body.groups for topic in group.topics or ()]
+        return await self._ask(o.OffsetFetchResponse, body, version=_version_by(topics))
+
     async def _ask(
-        self, kind: type[_Answer], body: m.RequestBody, client_id: str = "", client_host: str = ""
+        self,
+        kind: type[_Answer],
+        body: m.RequestBody,
+        client_id: str = "",
+        client_host: str = "",
+        version: int | None = None,
     ) -> _Answer:
         asked = kind.__name__.removesuffix("Response") + "Request"
         if type(body).__name__ != asked:
             raise IllegalEvent(f"this call takes a {asked}, not a {type(body).__name__}; request() takes any")
-        answer = await self.request(body, client_id=client_id, client_host=client_host)
+        answer = await self.request(body, version=version, client_id=client_id, client_host=client_host)
         assert isinstance(answer, kind)
         return answer
 
@@ -277,6 +304,10 @@ class GroupCoordinator:
     def consumer_view(self, group_id: str) -> ConsumerGroupView | None:
         """What the coordinator holds of a consumer group at this moment."""
         return consumer_view(self._state, group_id)
+
+    def offsets_view(self) -> OffsetsView:
+        """What the coordinator holds of offsets at this moment."""
+        return offsets_view(self._state)
 
     async def _run(self) -> None:
         try:

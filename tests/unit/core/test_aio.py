@@ -14,7 +14,9 @@ import pytest
 
 from fencepost.aio import GroupCoordinator, Stopped
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
@@ -271,3 +273,25 @@ def test_the_example_runs() -> None:
         shares.setdefault(generation, []).extend(json.loads(share.partition("[")[1] + share.partition("[")[2]))
     assert all(len(taken) == len(set(taken)) for taken in shares.values())  # nobody shares a partition
     assert ran.stdout.endswith("ada works on [0, 1, 2, 3, 4, 5]\n")
+
+
+def test_offsets_are_committed_and_fetched() -> None:
+    """By name or by id; of a fetch for all the names come."""
+    topic_id = bytes(15) + b"\x01"
+
+    async def scene(groups: GroupCoordinator) -> None:
+        groups.set_topics((Topic("t", topic_id, 2),))
+        for number, named in enumerate(({"name": "t"}, {"topic_id": topic_id})):
+            parts = (o.OffsetCommitRequestPartition(number, committed_offset=7),)
+            topics = (o.OffsetCommitRequestTopic(partitions=parts, **named),)  # type: ignore[arg-type]
+            answer = await groups.commit_offsets(o.OffsetCommitRequest("g", topics=topics))
+            assert answer.topics[0].partitions[0].error_code is ErrorCode.NONE
+            wanted = (o.OffsetFetchRequestTopic(partition_indexes=(number,), **named),)  # type: ignore[arg-type]
+            asked = o.OffsetFetchRequestGroup("g", topics=wanted)
+            fetched = await groups.fetch_offsets(o.OffsetFetchRequest((asked,), require_stable=True))
+            assert fetched.groups[0].topics[0].partitions[0].committed_offset == 7
+        everything = await groups.fetch_offsets(o.OffsetFetchRequest((o.OffsetFetchRequestGroup("g"),)))
+        assert [(each.name, len(each.partitions)) for each in everything.groups[0].topics] == [("t", 2)]
+        assert [row.offset for row in groups.offsets_view().committed] == [7, 7]
+
+    play(scene)
