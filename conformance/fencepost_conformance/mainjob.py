@@ -29,8 +29,12 @@ from .listing import Listing
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
 
-#: of either protocol: quick graphs, a large one, and ones that must break; ``check --engine tlc`` has them all
-GRAPHS = ("EagerQuiet", "EagerFaults", "KafkaTwoOwners", "ConsumerQuiet", "ConsumerAlone", "LostLeave")
+#: of either protocol, of log and offsets: quick graphs, a large one, and ones that must break; ``check --engine tlc``
+#: has them all
+GRAPHS = (
+    *("EagerQuiet", "EagerFaults", "KafkaTwoOwners", "ConsumerQuiet", "ConsumerAlone", "LostLeave"),
+    *("LogThreeBrokers", "LogTombstoneUnseen", "OffsetsQuiet", "OffsetsToldUnstable"),
+)
 
 
 @dataclass(frozen=True, slots=True)
