@@ -313,7 +313,7 @@ PLANTED = {
 def test_a_planted_fault_is_found(name, monkeypatch):
     PLANTED[name](monkeypatch)
 
-    @chosen(150, 50, database=None, phases=[Phase.generate])
+    @chosen(600, 50, database=None, phases=[Phase.generate])
     @given(st.data())
     def run(data):
         play(data, "mixed", INTENDED)
