@@ -80,6 +80,7 @@ class _Ask:
     client_host: str
     denied: frozenset[str]
     denied_topics: frozenset[str]
+    denied_transactional_ids: frozenset[str]
     answer: asyncio.Future[m.ResponseBody]
 
 
@@ -193,6 +194,7 @@ class GroupCoordinator:
         client_host: str = "",
         denied: frozenset[str] = frozenset(),
         denied_topics: frozenset[str] = frozenset(),
+        denied_transactional_ids: frozenset[str] = frozenset(),
     ) -> m.ResponseBody:
         """Submit a request and await its answer; JoinGroup and SyncGroup may take as long as a rebalance.
 
@@ -207,7 +209,16 @@ class GroupCoordinator:
         newest = m.VERSIONS[type(body)][1]
         answer: asyncio.Future[m.ResponseBody] = asyncio.get_running_loop().create_future()
         self._inbox.put_nowait(
-            _Ask(body, newest if version is None else version, client_id, client_host, denied, denied_topics, answer)
+            _Ask(
+                body,
+                newest if version is None else version,
+                client_id,
+                client_host,
+                denied,
+                denied_topics,
+                denied_transactional_ids,
+                answer,
+            )
         )
         return await answer
 
@@ -362,6 +373,7 @@ class GroupCoordinator:
             body=item.body,
             denied=item.denied,
             denied_topics=item.denied_topics,
+            denied_transactional_ids=item.denied_transactional_ids,
         )
 
     async def _append(self, outcome: Outcome) -> None:

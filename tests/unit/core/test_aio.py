@@ -290,6 +290,12 @@ def test_offsets_are_committed_and_fetched() -> None:
             asked = o.OffsetFetchRequestGroup("g", topics=wanted)
             fetched = await groups.fetch_offsets(o.OffsetFetchRequest((asked,), require_stable=True))
             assert fetched.groups[0].topics[0].partitions[0].committed_offset == 7
+        transaction = o.TxnOffsetCommitRequest(
+            "g", transactional_id="tx", producer_id=1, producer_epoch=0, topics=topics
+        )
+        refused = await groups.request(transaction, denied_transactional_ids=frozenset({"tx"}))
+        assert isinstance(refused, o.TxnOffsetCommitResponse)
+        assert refused.topics[0].partitions[0].error_code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         everything = await groups.fetch_offsets(o.OffsetFetchRequest((o.OffsetFetchRequestGroup("g"),)))
         assert [(each.name, len(each.partitions)) for each in everything.groups[0].topics] == [("t", 2)]
         assert [row.offset for row in groups.offsets_view().committed] == [7, 7]
