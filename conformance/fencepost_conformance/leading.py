@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fencepost.protocol import events as ev
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey
 from fencepost.protocol.records import Record
 
 
@@ -46,6 +47,9 @@ class Leading:
 
     def loaded(self, records: Sequence[Record], *, groups: bool) -> None:
         """Told after a load that was one, and whether there are groups now: if there are none though the records hold
-        some, it has failed (F-REPLAY-13)."""
-        last = {record.key: record.value for record in records}
+        some, it has failed (F-REPLAY-13). Offsets and ends of transactions tell nothing: whether they make a group is
+        another matter (F-REPLAY-04), and they fail no load by themselves."""
+        last = {
+            record.key: record.value for record in records if not isinstance(record.key, OffsetCommitKey | ControlKey)
+        }
         self.owned = groups or all(value is None for value in last.values())

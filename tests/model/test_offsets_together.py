@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from offset_moves import offset_trace
 
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.errors import ErrorCode
@@ -26,6 +25,7 @@ from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.records import Record
 from fencepost_conformance.generate.generator import Generated
+from fencepost_conformance.generate.offset_moves import offset_trace
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic import work as classic_work

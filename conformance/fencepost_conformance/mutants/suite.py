@@ -4,9 +4,9 @@ Eight checks, most of them over seeds. The *product* takes every transition of a
 on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
 such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
-their properties for random groups. *Offsets* are held against a book that is kept beside them. What is run depends on
-the side that is faulty; groups of each protocol have traces, scenes and logs of their own. The program without a fault
-must pass all of it.
+their properties for random groups. *Offsets* are held against a book that is kept beside them, and the model follows
+traces that have them. What is run depends on the side that is faulty; groups of each protocol have traces, scenes and
+logs of their own. The program without a fault must pass all of it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from fencepost.protocol.settings import Settings
 
 from ..compare.model import follow
 from ..generate.generator import generate
+from ..generate.offset_moves import offset_trace
 from ..generate.plan import GroupProtocol
 from ..jvm.serde.kept import wrongs
 from ..processes import worker_processes
@@ -53,6 +54,7 @@ SIMULATIONS = 20
 WALKS, WALK_STEPS = 250, 40
 GROUPS = 150
 OFFSETS = 120
+OFFSET_TRACES = 180
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before a new one takes its place, since their traces leave memory behind
 TASKS_EACH = 8
@@ -124,6 +126,23 @@ def traces(protocol: GroupProtocol = GroupProtocol.CLASSIC) -> Iterator[Kill]:
             yield Kill("model", "an internal error", steps, seed, generated.failure)
             continue
         followed = follow(generated.settings, generated.profile, generated.events, generated.observations)
+        if followed.refused is not None:
+            yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+
+
+def offset_traces() -> Iterator[Kill]:
+    """Traces with offsets in them, of each protocol in turn, with everything that is stored in view."""
+    protocols = (*GroupProtocol,)
+    for seed in range(OFFSET_TRACES):
+        try:
+            made = offset_trace(INTENDED, protocols[seed % len(protocols)], seed, TRACE_STEPS)
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("model", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+            continue
+        if made.failure is not None:
+            yield Kill("model", "an internal error", len(made.observations), seed, made.failure)
+            continue
+        followed = follow(made.settings, made.profile, made.events, made.observations)
         if followed.refused is not None:
             yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
 
@@ -284,7 +303,7 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.CONSUMER_MEMBER: (consumer_walks, consumer_simulations),
     Side.ASSIGNOR: (groups,),
     Side.CODEC: (kept_bytes,),
-    Side.OFFSETS: (offsets,),
+    Side.OFFSETS: (offsets, offset_traces),
 }
 ALL_CHECKS: tuple[Check, ...] = (
     product,
@@ -295,7 +314,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     walks,
     groups,
     kept_bytes,
-    offsets,
+    *CHECKS[Side.OFFSETS],
     *CHECKS[Side.CONSUMER_GROUP],
     *CHECKS[Side.MIXED_GROUP],
     *CHECKS[Side.CONSUMER_MEMBER],

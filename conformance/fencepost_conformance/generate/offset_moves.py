@@ -22,12 +22,13 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.generate.java_order import JavaOrder
-from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.generate.world import Session, World
-from fencepost_conformance.targets.core import CoreSession
-from fencepost_conformance.targets.ids import MemberIds
+
+from ..targets.core import CoreSession
+from ..targets.ids import MemberIds
+from .generator import Generated, generate
+from .java_order import JavaOrder
+from .plan import GroupProtocol
+from .world import Session, World
 
 _NAMES = ("orders", "payments", "clicks", "t1", "t2", "ghost")
 _PRODUCERS = (1000, 1001, 1002)
@@ -68,7 +69,7 @@ class OffsetMoves:
         if self.images and not self.topics and self.rng.random() < 0.5:
             self._change(world)
         while self.rng.random() < self.rate:
-            if self.images and self.rng.random() < 0.02:
+            if self.images and self.rng.random() < (0.02 if world.owned else 0.3):  # nobody cleans up while it is away
                 self._change(world)
             else:
                 self._request(world)
@@ -121,7 +122,8 @@ class OffsetMoves:
         names = sorted({*world.groups, *world.consumer_groups})
         if names and self.rng.random() < 0.7:
             return self.rng.choice(names)
-        return self.rng.choice(("simple", "other", "", *(client.plan.group_id for client in world.clients)))
+        of_clients: list[str] = [client.plan.group_id for client in world.clients]
+        return self.rng.choice(["simple", "other", "", *of_clients])
 
     def _member(self, world: World, group_id: str) -> tuple[int, str, str | None]:
         """An epoch, a member id and an instance id."""
