@@ -13,6 +13,7 @@ from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionVa
 from fencepost.protocol.records import Record
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm.serde import KafkaSerde, client, compare, kept
+from fencepost_conformance.jvm.serde.loading import KafkaLoader, damaged_logs, differences, taken
 from fencepost_conformance.mutants import codec_faults
 from fencepost_conformance.mutants.mutant import Mutant, planted
 
@@ -96,6 +97,37 @@ def test_a_fault_in_the_codec_is_seen(newest: Pair, fault: Mutant) -> None:
         found = [compare.writing(kafka, codec, "seen", 400), compare.reading(kafka, codec, "seen", 2_500)]
         found.append(compare.markers(kafka, codec, "seen", 200))
         assert any(next(each, None) for each in found)
+
+
+LOGS = 60
+
+
+@pytest.fixture(scope="module", params=["kafka-4.4", pytest.param("kafka-4.3", marks=pytest.mark.all)])
+def loader(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaLoader, Codec]]:
+    """Of earlier releases the loader is elsewhere, and not asked."""
+    try:
+        kafka = KafkaLoader(kept.RELEASES[request.param])
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    try:
+        yield kafka, Codec(LAYOUTS[request.param])
+    finally:
+        kafka.close()
+
+
+def test_a_load_takes_what_kafkas_own_loader_takes(loader: tuple[KafkaLoader, Codec], seed: str) -> None:
+    """From logs on disk, with records of unknown types, torn ones and control batches (F-LOAD-02, F-REC-26)."""
+    assert list(differences(*loader, seed, LOGS)) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", ["unknown-type-is-torn", "unknown-version-read", "commit-and-abort-taken-alike"])
+def test_a_fault_in_loading_is_seen(loader: tuple[KafkaLoader, Codec], name: str) -> None:
+    fault = next(fault for fault in codec_faults.FAULTS if fault.name == name)
+    kafka, codec = loader
+    logs = damaged_logs(codec, "seen", LOGS)
+    with planted(fault):
+        ours = [taken(codec, log) for log in logs]
+    assert [taken(codec, log) for log in logs] == kafka.ask(logs) != ours
 
 
 def test_a_layout_of_another_release_is_seen(pair: Pair) -> None:

@@ -157,6 +157,16 @@ FAULTS = (
         ),
     ),
     Mutant(
+        "commit-and-abort-taken-alike", B, ("F-REC-26",), "",
+        "every end of a transaction is read as a commit",
+        (
+            Replacement(
+                MARKERS, "read_marker_key",
+                "ControlKey(kind == _COMMIT)", "ControlKey(True)",
+            ),
+        ),
+    ),
+    Mutant(
         "unknown-type-is-torn", B, ("F-LOAD-02",), "",
         "a record of an unknown type is refused as if it were torn, and so fails a load",
         (Replacement(RECORDS, "Codec.decode", "raise UnknownType(number)", 'raise TornRecord("no such type")'),),

@@ -94,10 +94,27 @@ class Codec:
         except ENDS_EARLY:
             raise TornRecord(f"ends within a number, after {len(reader.data)} bytes") from None
 
-    def decode_marker(self, key: bytes, value: bytes | None, producer: Producer | None = None) -> Record | None:
+    def loaded(
+        self, key: bytes | None, value: bytes | None, producer: Producer | None = None, *, control: bool = False
+    ) -> Record | None:
+        """What a load takes from one record of a log; None: it is passed over, being of an unknown type, or of a share
+        or a streams group, or a control record that ends no transaction (F-LOAD-02, F-REC-09, F-REC-26).
+
+        ``control``: it stands in a control batch. Raises ``UnknownVersion`` or ``TornRecord`` for what fails a load."""
+        if control:
+            return self.decode_marker(key, value, producer)
+        try:
+            told = self.decode(key, value, producer)
+        except UnknownType:
+            return None
+        return None if isinstance(told, Opaque) else told
+
+    def decode_marker(self, key: bytes | None, value: bytes | None, producer: Producer | None = None) -> Record | None:
         """The end of a transaction, from a record of a control batch (F-REC-26); None for one of another kind, which a
         load passes over. Nobody looks at the value on a load: it is None if it cannot be read. Raises ``TornRecord``
         for a key that cannot."""
+        if key is None:
+            raise TornRecord("a record without a key")
         reader = Reader(key, self.layout)
         try:
             told = read_marker_key(reader)

@@ -279,3 +279,19 @@ def test_a_text_may_be_malformed_and_a_surrogate_alone() -> None:
     assert written == b"\0\1\0\3a?b\0\1t\0\0\0\0"
     read = CODEC.decode(written.replace(b"a?b", b"a\xffb"), None)
     assert read == Record(replace(key, group="a\ufffdb"), None)
+
+
+def test_a_load_passes_over_what_it_does_not_know_and_fails_on_what_is_torn() -> None:
+    """F-LOAD-02, F-REC-26."""
+    key, value = CODEC.encode(COMMIT)
+    end = CODEC.encode(Record(ControlKey(True), ControlValue(4)))
+    assert CODEC.loaded(key, value, PRODUCER) == replace(COMMIT, producer=PRODUCER)
+    assert CODEC.loaded(*end, PRODUCER, control=True) == Record(ControlKey(True), ControlValue(4), PRODUCER)
+    assert CODEC.loaded(b"\0\x63", None) is None
+    assert CODEC.loaded(b"\0\x0b", None) is None
+    assert CODEC.loaded(b"\0\0\0\2", None, control=True) is None
+    for torn, control in ((None, False), (None, True), (b"\0", False), (b"\0", True), (b"\xff\xff\0\1", True)):
+        with pytest.raises(TornRecord):
+            CODEC.loaded(torn, value, control=control)
+    with pytest.raises(UnknownVersion):
+        CODEC.loaded(key, b"\0\5")
