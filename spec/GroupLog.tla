@@ -59,7 +59,7 @@ VARIABLE memory     \* the state that a coordinator has, and where it has read t
 TypeMemory == \A b \in Brokers : /\ IsState(memory[b].state)
                                  /\ memory[b].next \in 0..end[b]
 
-VARIABLE waiting    \* writes whose clients wait for an answer, coordinator by coordinator
+VARIABLE waiting    \* writes whose clients wait for an answer, by coordinator
 TypeWaiting == waiting \in [Brokers -> SUBSET Record]
 
 \* Of each key the last write that is replicated, if its client was told so.
@@ -150,7 +150,8 @@ CoordinatorLoads(b) ==
          r == Earliest(R)
      IN memory' = [memory EXCEPT ![b] =
           IF R = {} THEN [@ EXCEPT !.next = end[b]]
-          ELSE [state |-> [@.state EXCEPT ![r.key] = r.value], next |-> r.offset + 1]]
+          ELSE [state |-> [@.state EXCEPT ![r.key] = r.value],
+                next  |-> r.offset + 1]]
   /\ UNCHANGED <<copies, cluster, clients>>
 
 LastOfEach(R) == {r \in R : \A q \in OfKey(R, r.key) : q.offset <= r.offset}
@@ -159,7 +160,7 @@ LastOfEach(R) == {r \in R : \A q \in OfKey(R, r.key) : q.offset <= r.offset}
 StillLast(told, R) == told \cap LastOfEach(told \cup R)
 
 \* WHO the leader. WHEN all that must have them have more records than it knew.
-\* DOES raise its high watermark; the answers that waited are released (F-RT-04, 14).
+\* DOES raise its high watermark; answers that waited are released (F-RT-04, 14).
 HighWatermarkRises(b) ==
   /\ MayReplicate(b)
   /\ HeldByAll(b) > mark[b]

@@ -47,7 +47,8 @@ Everything ==
 \* F-RT-09: a write of which the client was told nothing is replicated in the end.
 NoWriteSurvivesItsTimeOut ==
   \A r \in Before(log[Leader], mark[Leader]) :
-    r \in acknowledged \/ \E q \in log[Leader] : q.key = r.key /\ q.offset > r.offset
+    \/ r \in acknowledged
+    \/ \E q \in log[Leader] : q.key = r.key /\ q.offset > r.offset
 
 \* F-CONS-07: two brokers have loaded, and both would answer.
 OneCoordinatorAnswers ==

@@ -23,7 +23,7 @@ TwoParts == {"p1", "p2"}
 (* Decisions. With one partition: one has it, the other, or nobody.        *)
 (***************************************************************************)
 AllToOne == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}]}
-OrNobody == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}], [h1 |-> {}, h2 |-> {}]}
+OrNobody == AllToOne \cup {[h1 |-> {}, h2 |-> {}]}
 Alone    == {[h1 |-> {"p1"}]}
 Spread   == {[h1 |-> {"p1", "p2"}, h2 |-> {}], [h1 |-> {"p1"}, h2 |-> {"p2"}]}
 

@@ -36,7 +36,8 @@ Accepted(r) ==
   /\ Len(unreplicated') > Len(unreplicated)
 
 OnlyAnOwnerCommits ==
-  [][\A r \in requests \ requests' : Accepted(r) => Group!MayCommit(r.from, r.part)]_vars
+  [][\A r \in requests \ requests' :
+       Accepted(r) => Group!MayCommit(r.from, r.part)]_vars
 
 (***************************************************************************)
 (* Nothing acknowledged is lost (INV-COMMIT-03): what a member was told is *)

@@ -112,7 +112,8 @@ Init ==
 Max(n, m) == IF n >= m THEN n ELSE m
 
 \* What the coordinator has in memory.
-Newest == IF unreplicated = << >> THEN log ELSE unreplicated[Len(unreplicated)].store
+Newest == IF unreplicated = << >> THEN log
+          ELSE unreplicated[Len(unreplicated)].store
 
 Reply(r, error, e) ==
   [api |-> r.api, to |-> r.from, part |-> r.part, error |-> error, entry |-> e]
@@ -130,8 +131,8 @@ Highest(S) == CHOOSE n \in S : \A m \in S : n >= m
 \* What is promised of t once these answers are out: the highest that was told.
 PromisedWith(answers, t) ==
   Highest({promised[t]} \cup
-          {y.entry.offset : y \in {z \in answers : /\ z.api = "Commit" /\ z.error = "NONE"
-                                                 /\ z.part = t}})
+          {y.entry.offset : y \in {z \in answers :
+             /\ z.api = "Commit" /\ z.error = "NONE" /\ z.part = t}})
 
 \* A batch is written. The answers wait until it is replicated (F-RT-04).
 Writes(batch) ==
@@ -193,7 +194,7 @@ Fault(name) ==
   /\ faultsLeft > 0
   /\ faultsLeft' = faultsLeft - 1
 
-\* A member that can do something: it waits for nothing, and has to clear up nothing.
+\* A member that can do something: it waits for nothing, has to clear up nothing.
 Ready(h) == ~member[h].waiting /\ member[h].begun # "failed"
 
 -----------------------------------------------------------------------------
@@ -249,9 +250,11 @@ MemberCommitsInTransaction(h, t) ==
      /\ t \in member[h].dirty
      /\ begins => txn[h].state = "none" /\ n <= Transactions
      /\ member' = [member EXCEPT ![h].waiting = TRUE, ![h].begun = "open"]
-     /\ txn' = IF begins THEN [txn EXCEPT ![h].number = n, ![h].state = "open"] ELSE txn
-     /\ Sends([api |-> "TxnCommit", from |-> h, heard |-> TRUE, epoch |-> lease[h].epoch,
-               part |-> t, offset |-> member[h].position[t], number |-> n])
+     /\ txn' = IF begins THEN [txn EXCEPT ![h].number = n, ![h].state = "open"]
+               ELSE txn
+     /\ Sends([api |-> "TxnCommit", from |-> h, heard |-> TRUE,
+               epoch |-> lease[h].epoch, part |-> t,
+               offset |-> member[h].position[t], number |-> n])
      /\ UNCHANGED <<decided, lease, stored, replies, promised, faultsLeft>>
 
 \* WHO a producer. WHEN all that it wrote is answered, and nobody has ended its
@@ -351,7 +354,7 @@ CoordinatorGetsFetch ==
 MarkerIsOut(h) == \E i \in 1..Len(unreplicated) : h \in unreplicated[i].ends
 
 \* WHO the coordinator of transactions. WHEN one is decided, and its marker is not
-\* known to be written. DOES have it written (O-TXN-08); it asks until it is told so.
+\* known to be written. DOES have it written (O-TXN-08); asks until it is told so.
 MarkerIsWritten(h) ==
   /\ txn[h].state \in {"committing", "aborting"}
   /\ ~MarkerIsOut(h)
