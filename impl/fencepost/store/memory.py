@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fencepost import log
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
@@ -11,18 +12,26 @@ from .base import AppendError
 
 
 class MemoryStore:
-    """``records`` is the log. While ``failing`` is set, every append fails with it."""
+    """Keeps what is needed of the records (``fencepost.log``): as many as there are keys, and about as many again that
+    are to be compacted. While ``failing`` is set, every append fails with it."""
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
-        self.records = list(records)
+        self._log = log.of_records(records)
         self.failing: ErrorCode | None = None
 
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What the log holds now, in log order."""
+        return self._log.records
+
     async def load(self) -> Sequence[Record]:
-        """All that was appended."""
-        return tuple(self.records)
+        """All that is left of what was appended; the same state as all of it (F-REPLAY-18)."""
+        return self._log.records
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Keeps the records, unless it is to fail."""
+        """Keeps the records, unless it is to fail. Who loads is handed the log at once, so no reader is under way."""
         if self.failing is not None:
             raise AppendError(self.failing)
-        self.records.extend(records)
+        longer = log.append(self._log, records, self._log.leader_epoch)
+        longer = log.replicated(longer, longer.end)
+        self._log = log.compact(longer, 0, readers=()) if log.due(longer) else longer
