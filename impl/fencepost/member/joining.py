@@ -14,7 +14,7 @@ from fencepost.protocol.errors import ErrorCode
 from . import completing, leading, lookup, requests
 from .completing import Progress
 from .events import MemberTimer, RequestMetadata
-from .state import HeartbeatThread, JoinDone, JoinFailed, JoinOpen, MemberState, Retry
+from .state import HeartbeatThread, JoinDone, JoinFailed, JoinOpen, Member, MemberState, Retry
 from .turn import Turn
 
 
@@ -101,15 +101,24 @@ def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
             case JoinDone(assignment):
                 if turn.member.generation.reset or turn.member.state is not MemberState.STABLE:
                     # K-ST-16: the heartbeat thread reset the member before this poll could adopt the assignment
-                    turn.reset(
-                        "rebalance failed since the generation/state was modified by heartbeat thread", keep_id=False
-                    )
+                    turn.reset(_overtaken(turn.member), keep_id=False)
                     turn.member = turn.member._replace(join=None)
                     continue
                 if completing.complete(turn, assignment) is not Progress.OVER:
                     return
                 join_done(turn)
     turn.returns()
+
+
+def _overtaken(member: Member) -> str:
+    """Kafka's words for it, which the next JoinGroup gives as reason (K-ERR-17)."""
+    generation = member.generation
+    name = "null" if generation.protocol_name is None else generation.protocol_name
+    return (
+        "rebalance failed since the generation/state was modified by heartbeat thread to "
+        f"Generation{{generationId={generation.generation_id}, memberId='{generation.member_id}', protocol='{name}'}}/"
+        f"{member.state.name} before the rebalance callback triggered"
+    )
 
 
 def join_done(turn: Turn) -> None:

@@ -1,0 +1,127 @@
+"""What a classic member did at one event, in the words in which the JVM tells it of Kafka's."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from fencepost.member.answers import exception_name
+from fencepost.member.consumer_protocol import decode_assignment, decode_subscription
+from fencepost.member.events import (
+    Command,
+    Failure,
+    FailureKind,
+    FindCoordinator,
+    Listener,
+    Returned,
+    Send,
+)
+from fencepost.member.state import Member
+from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+
+Outcome = dict[str, Any]
+
+#: Kafka's names of the states; the others are the same.
+_STATES = {
+    "Unjoined": "UNJOINED",
+    "PreparingRebalance": "PREPARING_REBALANCE",
+    "CompletingRebalance": "COMPLETING_REBALANCE",
+    "Stable": "STABLE",
+}
+
+
+def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcome:
+    """Of the member after the event ``first`` and what its listener did, with all commands of these steps."""
+    returned = [each for each in commands if isinstance(each, Returned)]
+    return {
+        "event": first,
+        "sends": [told for each in commands if (told := _told(each)) is not None],
+        "calls": [
+            [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
+            for each in commands
+            if isinstance(each, Listener)
+        ],
+        "thrown": next((_thrown(each.failure) for each in returned if each.failure is not None), None),
+        "state": _STATES[member.state.value],
+        "generation": member.generation.generation_id,
+        "member": member.generation.member_id,
+        "protocol": member.generation.protocol_name,
+        "known": member.coordinator.node is not None,
+        "owned": sorted(f"{each.topic}-{each.partition}" for each in member.assignment),
+    }
+
+
+def _thrown(failure: Failure) -> str:
+    if failure.kind is FailureKind.ANSWER and failure.error is not None:
+        return exception_name(failure.error)
+    return {FailureKind.LISTENER: "listener", FailureKind.UNEXPECTED: "KafkaException"}.get(
+        failure.kind, failure.kind.value
+    )
+
+
+def _told(command: Command) -> Outcome | None:
+    if isinstance(command, FindCoordinator):
+        return {"kind": "find"}
+    if not isinstance(command, Send):
+        return None
+    body = command.body
+    told: Outcome = {"group": body.group_id, "timeout": command.timeout_ms}  # type: ignore[union-attr]
+    match body:
+        case JoinGroupRequest():
+            return told | {
+                "kind": "join",
+                "session": body.session_timeout_ms,
+                "rebalance": body.rebalance_timeout_ms,
+                "member": body.member_id,
+                "instance": body.group_instance_id,
+                "type": body.protocol_type,
+                "reason": body.reason,
+                "protocols": [[each.name, _subscription(each.metadata)] for each in body.protocols],
+            }
+        case SyncGroupRequest():
+            return told | {
+                "kind": "sync",
+                "generation": body.generation_id,
+                "member": body.member_id,
+                "instance": body.group_instance_id,
+                "type": body.protocol_type,
+                "protocol": body.protocol_name,
+                "assignments": sorted([each.member_id, _assignment(each.assignment)] for each in body.assignments),
+            }
+        case HeartbeatRequest():
+            return told | {
+                "kind": "heartbeat",
+                "generation": body.generation_id,
+                "member": body.member_id,
+                "instance": body.group_instance_id,
+            }
+        case LeaveGroupRequest():
+            return told | {
+                "kind": "leave",
+                "members": [[each.member_id, each.group_instance_id, each.reason] for each in body.members],
+            }
+        case _:
+            raise AssertionError(body)
+
+
+def _subscription(data: bytes) -> list[Any]:
+    read = decode_subscription(data)
+    owned = sorted(f"{each.topic}-{each.partition}" for each in read.owned_partitions)
+    user = None if read.user_data is None else read.user_data.hex()
+    return [sorted(read.topics), user, owned, read.generation_id, read.rack_id]
+
+
+def _assignment(data: bytes) -> list[str]:
+    return sorted(f"{each.topic}-{each.partition}" for each in decode_assignment(data).partitions)
+
+
+def of_kafka(told: Outcome) -> Outcome:
+    """The same of what the JVM told: embedded bytes decoded."""
+    for send in told["sends"]:
+        if send["kind"] == "join":
+            send["protocols"] = [[name, _subscription(base64.b64decode(data))] for name, data in send["protocols"]]
+        elif send["kind"] == "sync":
+            send["assignments"] = sorted(
+                [name, _assignment(base64.b64decode(data))] for name, data in send["assignments"]
+            )
+    return told

@@ -1,0 +1,249 @@
+"""Random schedules of a classic member: what its application does, and what becomes of its requests.
+
+A schedule is made while the core takes it, since only who has sent something can be answered; Kafka's member then takes
+the whole of it. A poll waits for nothing: one that comes during a back-off is not part of a schedule, because the Java
+consumer sleeps through it inside of ``poll``.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.assignors.sticky import CooperativeStickyAssignor
+from fencepost.member.consumer_protocol import Assignment, encode_assignment
+from fencepost.member.events import (
+    Answered,
+    Command,
+    CoordinatorFound,
+    EnforceRebalance,
+    Listener,
+    ListenerDone,
+    LookupFailed,
+    MemberEvent,
+    MemberTimer,
+    MemberTimerFired,
+    MetadataChanged,
+    Poll,
+    RequestLost,
+    RequestMetadata,
+    Send,
+    Subscribe,
+    Unsubscribe,
+)
+from fencepost.member.partitions import TopicPartition
+from fencepost.member.settings import MemberSettings
+from fencepost.member.state import Member, SentKind
+from fencepost.member.step import step
+from fencepost.member.turn import armed
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import (
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    ResponseBody,
+    SyncGroupResponse,
+)
+from fencepost.protocol.profile import Profile
+
+from .outcomes import Outcome, outcome
+
+TOPICS = {"a": 3, "b": 2}
+_CLUSTER = tuple(Topic(name, bytes([index + 1] * 16), count) for index, (name, count) in enumerate(TOPICS.items()))
+_ASSIGNORS = {"range": RangeAssignor, "cooperative-sticky": CooperativeStickyAssignor}
+_GROUP = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.INVALID_SESSION_TIMEOUT, ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNKNOWN_SERVER_ERROR,
+)  # fmt: skip
+_LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+
+@dataclass
+class Schedule:
+    """``events`` and ``settings`` as the JVM reads them; ``outcomes``: the core's, one a event that is no listener's."""
+
+    settings: dict[str, Any]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"settings": self.settings, "topics": TOPICS, "events": self.events}
+
+
+class _Maker:
+    def __init__(self, seed: int, profile: Profile) -> None:
+        self.dice = random.Random(seed)
+        names = self.dice.choice((["range"], ["cooperative-sticky"], ["range", "cooperative-sticky"]))
+        told = {
+            "group_id": "g",
+            "group_instance_id": self.dice.choice((None, None, "i")),
+            "session_timeout_ms": self.dice.choice((6_000, 45_000)),
+            "heartbeat_interval_ms": self.dice.choice((1_000, 3_000)),
+            "max_poll_interval_ms": self.dice.choice((4_000, 300_000)),
+            "request_timeout_ms": 30_000,
+            "retry_backoff_ms": 100,
+            "retry_backoff_max_ms": 1_000,
+        }
+        self.made = Schedule({**told, "assignors": names})
+        settings = MemberSettings(**told, assignors=tuple(_ASSIGNORS[name]() for name in names), profile=profile)
+        self.now = 1_000_000
+        self.member = Member(settings)
+        self.numbers: dict[int, int] = {}  # request ids, to the order in which they left
+        self.bodies: dict[int, Any] = {}
+        self.commands: list[Command] = []
+
+    def make(self, length: int) -> Schedule:
+        self._do(MetadataChanged(self.now, _CLUSTER), {"kind": "metadata"})
+        while len(self.made.events) < length:
+            self._one()
+        return self.made
+
+    def _step(self, event: MemberEvent, told: dict[str, Any]) -> bool:
+        self.made.events.append({**told, "at": self.now})
+        self.member, commands = step(self.member, event)
+        self.commands.extend(commands)
+        for each in commands:
+            if isinstance(each, Send):
+                self.bodies[each.request_id] = each.body
+                self.numbers[each.request_id] = len(self.numbers)
+        return any(isinstance(each, Listener) for each in commands)
+
+    def _do(self, event: MemberEvent, told: dict[str, Any]) -> None:
+        first = len(self.made.events)
+        self.commands = []
+        listening = self._step(event, told)
+        while listening:
+            if self.dice.random() < 0.1:  # a listener that takes long
+                self.now += self.dice.choice((10, 500))
+            error = "oops" if self.dice.random() < 0.1 else None
+            listening = self._step(ListenerDone(self.now, error), {"kind": "listener", "error": error})
+        asked = sum(isinstance(each, RequestMetadata) for each in self.commands)
+        while asked:  # metadata is answered at once, so that who waits for it goes on in this event
+            before = len(self.commands)
+            self._step(MetadataChanged(self.now, _CLUSTER), {"kind": "within"})
+            asked = sum(isinstance(each, RequestMetadata) for each in self.commands[before:])
+        self.made.outcomes.append(outcome(first, self.member, tuple(self.commands)))
+
+    def _one(self) -> None:
+        member, dice = self.member, self.dice
+        self.now += dice.choice((0, 0, 1, 50))
+        due = [each for each, at in armed(member).items() if at <= self.now]
+        if due:
+            for timer in due:
+                if armed(self.member).get(timer, self.now + 1) <= self.now:
+                    self._do(MemberTimerFired(self.now, timer), {"kind": "timer"})
+            return
+        if member.coordinator.looking_up and dice.random() < 0.7:
+            self._look_up()
+        elif member.sent and dice.random() < 0.7:
+            self._network(dice.choice(member.sent).request_id)
+        elif dice.random() < 0.1 and armed(member):
+            self.now = min(armed(member).values())
+        else:
+            self._application()
+
+    def _look_up(self) -> None:
+        if self.dice.random() < 0.8:
+            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
+        else:
+            error = self.dice.choice(_LOOKUP)
+            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
+
+    def _application(self) -> None:
+        dice = self.dice
+        chance = dice.random()
+        subscribed = self.member.subscription.subscribed
+        if not subscribed and chance < 0.2:
+            self._do(Poll(self.now), {"kind": "poll"})
+        elif not subscribed or chance < 0.06:
+            topics = dice.choice((["a"], ["b"], ["a", "b"]))
+            self._do(
+                Subscribe(self.now, frozenset(topics)), {"kind": "subscribe", "topics": topics}
+            )
+        elif chance < 0.1:
+            self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
+        elif chance < 0.16:
+            self._do(EnforceRebalance(self.now, "asked"), {"kind": "enforce", "reason": "asked"})
+        else:
+            waits = [at for each, at in self.member.deadlines.items() if each in (MemberTimer.RETRY, MemberTimer.LOOKUP)]
+            self.now = max([self.now, *waits])
+            if any(at <= self.now for at in armed(self.member).values()):
+                return
+            self._do(Poll(self.now), {"kind": "poll"})
+
+    def _network(self, request_id: int) -> None:
+        dice = self.dice
+        sent = next(each for each in self.member.sent if each.request_id == request_id)
+        if dice.random() < 0.05:
+            self._do(RequestLost(self.now, request_id=request_id), {"kind": "lost"})
+            return
+        error = ErrorCode.NONE if dice.random() < 0.75 else dice.choice(_GROUP)
+        told: dict[str, Any] = {"kind": "answer", "request": self.numbers[request_id], "error": int(error.value)}
+        body: ResponseBody
+        match sent.kind:
+            case SentKind.JOIN:
+                body = self._joined(self.bodies[request_id], error)
+                told |= {
+                    "error": int(body.error_code.value), "generation": body.generation_id, "protocol_type": body.protocol_type,
+                    "protocol": body.protocol_name, "leader": body.leader, "member": body.member_id,
+                    "members": [[each.member_id, _text(each.metadata)] for each in body.members],
+                }  # fmt: skip
+            case SentKind.SYNC:
+                body = self._synced(error)
+                told |= {"protocol_type": body.protocol_type, "protocol": body.protocol_name}
+                told["assignment"] = _text(body.assignment)
+            case SentKind.HEARTBEAT:
+                body = HeartbeatResponse(error)
+            case SentKind.LEAVE:
+                body = LeaveGroupResponse(error)
+        self._do(Answered(self.now, request_id=request_id, body=body), told)
+
+    def _joined(self, asked: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+        dice = self.dice
+        member_id = asked.member_id or f"m-{dice.randrange(100)}"
+        if not asked.member_id and asked.group_instance_id is None and dice.random() < 0.5:
+            return JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        if error is not ErrorCode.NONE:
+            return JoinGroupResponse(error)
+        chosen = dice.choice(asked.protocols)
+        leads = dice.random() < 0.4
+        rows = (JoinGroupMember(member_id, group_instance_id=asked.group_instance_id, metadata=chosen.metadata),)
+        return JoinGroupResponse(
+            ErrorCode.NONE,
+            generation_id=dice.randrange(1, 9),
+            protocol_type="consumer",
+            protocol_name=chosen.name,
+            leader=member_id if leads else "other",
+            member_id=member_id,
+            members=rows if leads else (),
+        )
+
+    def _synced(self, error: ErrorCode) -> SyncGroupResponse:
+        if error is not ErrorCode.NONE:
+            return SyncGroupResponse(error)
+        topics = sorted(self.member.subscription.topics) or ["a"]
+        every = [TopicPartition(name, index) for name in topics for index in range(TOPICS[name])]
+        given = tuple(each for each in every if self.dice.random() < 0.6)
+        return SyncGroupResponse(
+            error,
+            protocol_type="consumer",
+            protocol_name=self.member.generation.protocol_name,
+            assignment=encode_assignment(Assignment(given)),
+        )
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def schedule(seed: int, length: int, profile: Profile) -> Schedule:
+    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    return _Maker(seed, profile).make(length)

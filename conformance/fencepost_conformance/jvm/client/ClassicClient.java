@@ -1,0 +1,301 @@
+package org.apache.kafka.clients.consumer.internals;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.kafka.clients.GroupRebalanceConfig;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
+import org.apache.kafka.clients.consumer.RangeAssignor;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.internals.ClusterResourceListeners;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.MetadataResponse;
+import org.apache.kafka.common.message.MetadataResponseData;
+import org.apache.kafka.common.utils.LogContext;
+
+/** Kafka's own classic member, with its real heartbeat thread, on one thread: a line for a trace, a line of outcomes. */
+public final class ClassicClient {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    /** What the application throws out of its listener. */
+    static final class Thrown extends RuntimeException {
+        Thrown(String text) {
+            super(text);
+        }
+    }
+
+    private final HandTime time = new HandTime();
+    private final Wire wire = new Wire(time);
+    private final SubscriptionState subscriptions;
+    private final ConsumerMetadata metadata;
+    private final ConsumerNetworkClient network;
+    private final ConsumerCoordinator coordinator;
+    private final Constructor<?> maker;
+    private final JsonNode events;
+    private final JsonNode cluster;
+    private int at;
+    private ArrayNode calls;
+
+    private ClassicClient(JsonNode trace) throws Exception {
+        events = trace.get("events");
+        JsonNode settings = trace.get("settings");
+        LogContext log = new LogContext();
+        subscriptions = new SubscriptionState(log, AutoOffsetResetStrategy.NONE);
+        metadata = new ConsumerMetadata(100, 1000, Long.MAX_VALUE / 2, false, false, subscriptions, log,
+            new ClusterResourceListeners());
+        int backoff = settings.get("retry_backoff_ms").asInt();
+        network = new ConsumerNetworkClient(log, wire.client(), metadata, time, backoff,
+            settings.get("request_timeout_ms").asInt(), Integer.MAX_VALUE);
+        GroupRebalanceConfig config = new GroupRebalanceConfig(settings.get("session_timeout_ms").asInt(),
+            settings.get("max_poll_interval_ms").asInt(), settings.get("heartbeat_interval_ms").asInt(),
+            settings.get("group_id").asText(), Optional.ofNullable(settings.get("group_instance_id").textValue()), null,
+            backoff, settings.get("retry_backoff_max_ms").asLong());
+        List<ConsumerPartitionAssignor> assignors = new ArrayList<>();
+        for (JsonNode name : settings.get("assignors"))
+            assignors.add(name.asText().equals("range") ? new RangeAssignor() : new CooperativeStickyAssignor());
+        coordinator = new ConsumerCoordinator(config, log, network, assignors, metadata, subscriptions, new Metrics(),
+            "client", time, false, 5000, new ConsumerInterceptors<>(List.of(), new Metrics()), false, Optional.empty());
+        steady(coordinator.retryBackoff);
+        steady(field(Heartbeat.class, "retryBackoff").get(coordinator.heartbeat()));
+        Class<?> kind = Class.forName(AbstractCoordinator.class.getName() + "$HeartbeatThread");
+        maker = kind.getDeclaredConstructor(AbstractCoordinator.class);
+        maker.setAccessible(true);
+        cluster = trace.get("topics");
+        wire.waits = () -> update(cluster);
+        update(cluster);
+    }
+
+    /** Back-offs without jitter: the factor is 1. */
+    private static void steady(Object backoff) throws Exception {
+        field(backoff.getClass(), "jitter").set(backoff, 0.0);
+    }
+
+    static Field field(Class<?> of, String name) throws Exception {
+        Field found = of.getDeclaredField(name);
+        found.setAccessible(true);
+        return found;
+    }
+
+    private void update(JsonNode topics) {
+        MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
+        data.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(0).setHost("h").setPort(1));
+        topics.fields().forEachRemaining(each -> {
+            MetadataResponseData.MetadataResponseTopic topic =
+                new MetadataResponseData.MetadataResponseTopic().setName(each.getKey());
+            for (int index = 0; index < each.getValue().asInt(); index++)
+                topic.partitions().add(new MetadataResponseData.MetadataResponsePartition().setPartitionIndex(index)
+                    .setLeaderId(0).setLeaderEpoch(0).setReplicaNodes(List.of(0)).setIsrNodes(List.of(0)));
+            data.topics().add(topic);
+        });
+        metadata.updateWithCurrentRequestVersion(new MetadataResponse(data, (short) 12), false, time.milliseconds());
+    }
+
+    private final ConsumerRebalanceListener listener = new ConsumerRebalanceListener() {
+        @Override
+        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+            called("revoked", partitions);
+        }
+
+        @Override
+        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+            called("assigned", partitions);
+        }
+
+        @Override
+        public void onPartitionsLost(Collection<TopicPartition> partitions) {
+            called("lost", partitions);
+        }
+    };
+
+    private void called(String name, Collection<TopicPartition> partitions) {
+        ArrayNode call = calls.addArray().add(name);
+        partitions.forEach(each -> call.add(each.toString()));
+        JsonNode next = at + 1 < events.size() ? events.get(at + 1) : null;
+        if (next == null || !next.get("kind").asText().equals("listener"))
+            throw new IllegalStateException("a listener that nobody expected: " + name);
+        at++;
+        time.now = next.get("at").asLong();
+        if (!next.get("error").isNull())
+            throw new Thrown(next.get("error").asText());
+    }
+
+    private ArrayNode run() throws Exception {
+        ArrayNode outcomes = JSON.createArrayNode();
+        for (; at < events.size(); at++) {
+            calls = JSON.createArrayNode();
+            int first = at;
+            JsonNode event = events.get(at);
+            time.now = event.get("at").asLong();
+            boolean known = !coordinator.coordinatorUnknown();
+            String thrown = null;
+            try {
+                handle(event);
+            } catch (RuntimeException error) {
+                thrown = name(error);
+            }
+            network.pollNoWakeup();
+            network.pollNoWakeup();
+            String kind = event.get("kind").asText();
+            if (kind.equals("timer") || kind.equals("found") || known && coordinator.coordinatorUnknown()) {
+                if (stale())
+                    turn(); // which only forgets the look-up that is over
+                turn();
+            }
+            network.pollNoWakeup();
+            for (; at + 1 < events.size() && events.get(at + 1).get("kind").asText().equals("within"); at++) {
+                update(cluster);
+                network.pollNoWakeup();
+                network.pollNoWakeup();
+            }
+            outcomes.add(outcome(thrown).put("event", first));
+        }
+        return outcomes;
+    }
+
+    private static String name(Throwable error) {
+        Throwable cause = error.getCause() instanceof Thrown ? error.getCause() : error;
+        return cause instanceof Thrown ? "listener" : cause.getClass().getSimpleName();
+    }
+
+    private boolean stale() throws Exception {
+        Object lookup = field(AbstractCoordinator.class, "findCoordinatorFuture").get(coordinator);
+        return coordinator.coordinatorUnknown() && lookup != null && ((RequestFuture<?>) lookup).isDone();
+    }
+
+    /** One turn of the real heartbeat thread's loop; it ends at its second look at the flag, or where it would wait. */
+    private void turn() throws Exception {
+        AbstractCoordinator.MemberState state = coordinator.state;
+        Field running = field(AbstractCoordinator.class, "heartbeatThread");
+        BaseHeartbeatThread thread = (BaseHeartbeatThread) running.get(coordinator);
+        if (thread == null || !thread.isEnabled() || thread.isFailed())
+            return;
+        if (state.hasNotJoinedGroup()) {
+            thread.disable();
+            return;
+        }
+        AtomicBoolean closed = (AtomicBoolean) field(BaseHeartbeatThread.class, "closed").get(thread);
+        @SuppressWarnings("unchecked")
+        AtomicReference<RuntimeException> cause =
+            (AtomicReference<RuntimeException>) field(BaseHeartbeatThread.class, "failureCause").get(thread);
+        boolean[] interrupted = {false};
+        time.reading = () -> {
+            Heartbeat heartbeat = coordinator.heartbeat();
+            boolean waits = coordinator.coordinatorUnknown() || !heartbeat.sessionTimeoutExpired(time.now)
+                && !heartbeat.pollTimeoutExpired(time.now) && !heartbeat.shouldHeartbeat(time.now);
+            if (waits) {
+                interrupted[0] = true;
+                Thread.currentThread().interrupt();
+            } else {
+                closed.set(true);
+            }
+        };
+        thread.run();
+        time.reading = null;
+        Thread.interrupted();
+        closed.set(false);
+        if (interrupted[0])
+            cause.set(null);
+    }
+
+    private void handle(JsonNode event) throws Exception {
+        switch (event.get("kind").asText()) {
+            case "subscribe" -> {
+                Set<String> topics = new TreeSet<>();
+                event.get("topics").forEach(each -> topics.add(each.asText()));
+                if (subscriptions.subscribe(topics, Optional.of(listener)))
+                    metadata.requestUpdateForNewTopics();
+                update(cluster);
+            }
+            case "poll" -> {
+                Field running = field(AbstractCoordinator.class, "heartbeatThread");
+                // made here, and never started; the client would make and start it once it knows the coordinator
+                if (running.get(coordinator) == null && !coordinator.coordinatorUnknown()
+                    && subscriptions.hasAutoAssignedPartitions())
+                    running.set(coordinator, maker.newInstance(coordinator));
+                boolean again = stale();
+                coordinator.poll(time.timer(0), false);
+                if (again && coordinator.coordinatorUnknown()) // the loop in poll goes round once more
+                    coordinator.poll(time.timer(0), false);
+            }
+            case "unsubscribe" -> {
+                coordinator.onLeavePrepare();
+                coordinator.maybeLeaveGroup(
+                    org.apache.kafka.clients.consumer.CloseOptions.GroupMembershipOperation.DEFAULT,
+                    "the consumer unsubscribed from all topics");
+                subscriptions.unsubscribe();
+            }
+            case "enforce" -> coordinator.requestRejoin(event.get("reason").asText());
+            case "metadata" -> update(cluster);
+            case "found" -> wire.found(Errors.NONE);
+            case "lookup_failed" -> {
+                if (event.get("error").isNull())
+                    wire.lookupLost();
+                else
+                    wire.found(Errors.forCode(event.get("error").shortValue()));
+            }
+            case "answer" -> wire.answer(event);
+            case "lost" -> wire.lose();
+            case "timer" -> { }
+            default -> throw new IllegalArgumentException(event.toString());
+        }
+    }
+
+    private ObjectNode outcome(String thrown) {
+        ObjectNode told = JSON.createObjectNode();
+        told.set("sends", wire.sent());
+        told.set("calls", calls);
+        told.put("thrown", thrown);
+        AbstractCoordinator.Generation generation = coordinator.generation();
+        told.put("state", coordinator.state.name());
+        told.put("generation", generation.generationId);
+        told.put("member", generation.memberId);
+        told.put("protocol", generation.protocolName);
+        told.put("known", !coordinator.coordinatorUnknown());
+        ArrayNode owned = told.putArray("owned");
+        subscriptions.assignedPartitions().stream().map(TopicPartition::toString).sorted().forEach(owned::add);
+        return told;
+    }
+
+    static String text(ByteBuffer bytes) {
+        byte[] copy = new byte[bytes.remaining()];
+        bytes.duplicate().get(copy);
+        return Base64.getEncoder().encodeToString(copy);
+    }
+
+    public static void main(String[] ignored) throws Exception {
+        PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true);
+        System.setOut(System.err);
+        out.println("ready");
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            ObjectNode answer = JSON.createObjectNode();
+            try {
+                answer.set("outcomes", new ClassicClient(JSON.readTree(line)).run());
+            } catch (Exception | LinkageError fault) {
+                fault.printStackTrace();
+                answer.put("fault", fault.toString());
+            }
+            out.println(answer);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package org.apache.kafka.clients.consumer.internals;
+
+import org.apache.kafka.common.utils.Time;
+
+/** A clock moved by hand; {@code reading}, if there, is told when the heartbeat thread's loop looks at it. */
+final class HandTime implements Time {
+    private static final StackWalker STACK = StackWalker.getInstance();
+
+    long now;
+    Runnable reading;
+
+    @Override
+    public long milliseconds() {
+        if (reading != null && STACK.walk(frames -> frames.skip(1).findFirst()).get().getClassName()
+            .endsWith("$HeartbeatThread")) {
+            reading.run();
+        }
+        return now;
+    }
+
+    @Override
+    public long nanoseconds() {
+        return now * 1_000_000;
+    }
+
+    @Override
+    public void sleep(long ms) {
+        // nobody waits: the trace says when time passes
+    }
+}

@@ -1,0 +1,181 @@
+package org.apache.kafka.clients.consumer.internals;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.ClientRequest;
+import org.apache.kafka.clients.ClientResponse;
+import org.apache.kafka.clients.KafkaClient;
+import org.apache.kafka.clients.LeastLoadedNode;
+import org.apache.kafka.clients.RequestCompletionHandler;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.message.FindCoordinatorResponseData;
+import org.apache.kafka.common.message.HeartbeatResponseData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.requests.FindCoordinatorResponse;
+import org.apache.kafka.common.requests.HeartbeatRequest;
+import org.apache.kafka.common.requests.HeartbeatResponse;
+import org.apache.kafka.common.requests.JoinGroupRequest;
+import org.apache.kafka.common.requests.JoinGroupResponse;
+import org.apache.kafka.common.requests.LeaveGroupRequest;
+import org.apache.kafka.common.requests.LeaveGroupResponse;
+import org.apache.kafka.common.requests.SyncGroupRequest;
+import org.apache.kafka.common.requests.SyncGroupResponse;
+
+/** A network of one broker: keeps what is sent until the trace says what becomes of it. */
+final class Wire {
+    private final HandTime time;
+    private final Map<Integer, ClientRequest> waiting = new LinkedHashMap<>();
+    private final List<ClientResponse> ready = new ArrayList<>();
+    private ArrayNode told = ClassicClient.JSON.createArrayNode();
+    private int correlation;
+    private int numbered;
+    private ClientRequest lookup;
+    Runnable waits;
+
+    Wire(HandTime time) {
+        this.time = time;
+    }
+
+    KafkaClient client() {
+        return (KafkaClient) Proxy.newProxyInstance(KafkaClient.class.getClassLoader(),
+            new Class<?>[] {KafkaClient.class}, (proxy, method, given) -> switch (method.getName()) {
+                case "isReady", "ready", "hasReadyNodes", "active" -> true;
+                case "connectionFailed" -> false;
+                case "connectionDelay", "pollDelayMs" -> 0L;
+                case "hasInFlightRequests" -> lookup != null || !waiting.isEmpty();
+                case "inFlightRequestCount" -> waiting.size() + (lookup == null ? 0 : 1);
+                case "leastLoadedNode" -> new LeastLoadedNode(new Node(0, "h", 1), true);
+                case "send" -> send((ClientRequest) given[0]);
+                case "poll" -> poll((long) given[0]);
+                case "disconnect" -> given[0].equals("0") ? null : lose();
+                case "newClientRequest" -> new ClientRequest((String) given[0], (AbstractRequest.Builder<?>) given[1],
+                    correlation++, "client", (long) given[2], (boolean) given[3],
+                    given.length > 4 ? (int) given[4] : 30_000,
+                    given.length > 5 ? (RequestCompletionHandler) given[5] : null);
+                default -> null;
+            });
+    }
+
+    private List<ClientResponse> poll(long timeout) {
+        if (timeout > 0 && ready.isEmpty())
+            waits.run(); // a leader waits for metadata inside of the handler; nothing else may wait
+        List<ClientResponse> read = List.copyOf(ready);
+        ready.clear();
+        read.forEach(ClientResponse::onComplete);
+        return read;
+    }
+
+    private Object send(ClientRequest request) {
+        if (request.apiKey() == ApiKeys.FIND_COORDINATOR) {
+            lookup = request;
+            told.addObject().put("kind", "find");
+            return null;
+        }
+        told.add(describe(request).put("timeout", request.requestTimeoutMs()));
+        waiting.put(numbered++, request);
+        return null;
+    }
+
+    ArrayNode sent() {
+        ArrayNode all = told;
+        told = ClassicClient.JSON.createArrayNode();
+        return all;
+    }
+
+    Object lose() {
+        for (ClientRequest request : waiting.values())
+            respond(request, null);
+        waiting.clear();
+        return null;
+    }
+
+    void lookupLost() {
+        respond(lookup, null);
+        lookup = null;
+    }
+
+    void found(Errors error) {
+        FindCoordinatorResponseData.Coordinator node = new FindCoordinatorResponseData.Coordinator().setKey("g")
+            .setErrorCode(error.code()).setNodeId(0).setHost("h").setPort(1);
+        respond(lookup, new FindCoordinatorResponse(new FindCoordinatorResponseData().setCoordinators(List.of(node))));
+        lookup = null;
+    }
+
+    private void respond(ClientRequest request, AbstractResponse body) {
+        ready.add(new ClientResponse(request.makeHeader(request.apiKey().latestVersion()), request.callback(),
+            request.destination(), request.createdTimeMs(), time.now, body == null, null, null, body));
+    }
+
+    void answer(JsonNode event) {
+        ClientRequest request = waiting.remove(event.get("request").asInt());
+        if (request == null)
+            throw new IllegalStateException("no request " + event.get("request"));
+        short error = event.get("error").shortValue();
+        respond(request, switch (request.apiKey()) {
+            case HEARTBEAT -> new HeartbeatResponse(new HeartbeatResponseData().setErrorCode(error));
+            case LEAVE_GROUP -> new LeaveGroupResponse(new LeaveGroupResponseData().setErrorCode(error));
+            case SYNC_GROUP -> new SyncGroupResponse(new SyncGroupResponseData().setErrorCode(error)
+                .setProtocolType(event.get("protocol_type").textValue())
+                .setProtocolName(event.get("protocol").textValue())
+                .setAssignment(Base64.getDecoder().decode(event.get("assignment").asText())));
+            default -> join(event, error);
+        });
+    }
+
+    private static AbstractResponse join(JsonNode event, short error) {
+        JoinGroupResponseData data = new JoinGroupResponseData().setErrorCode(error)
+            .setGenerationId(event.get("generation").asInt()).setProtocolType(event.get("protocol_type").textValue())
+            .setProtocolName(event.get("protocol").textValue()).setLeader(event.get("leader").asText())
+            .setMemberId(event.get("member").asText());
+        for (JsonNode each : event.get("members"))
+            data.members().add(new JoinGroupResponseData.JoinGroupResponseMember().setMemberId(each.get(0).asText())
+                .setMetadata(Base64.getDecoder().decode(each.get(1).asText())));
+        return new JoinGroupResponse(data, ApiKeys.JOIN_GROUP.latestVersion());
+    }
+
+    private static ObjectNode describe(ClientRequest request) {
+        ObjectNode node = ClassicClient.JSON.createObjectNode();
+        AbstractRequest body = request.requestBuilder().build(request.apiKey().latestVersion());
+        if (body instanceof JoinGroupRequest join) {
+            node.put("kind", "join").put("group", join.data().groupId()).put("session", join.data().sessionTimeoutMs())
+                .put("rebalance", join.data().rebalanceTimeoutMs()).put("member", join.data().memberId())
+                .put("instance", join.data().groupInstanceId()).put("type", join.data().protocolType())
+                .put("reason", join.data().reason());
+            ArrayNode protocols = node.putArray("protocols");
+            join.data().protocols().forEach(each -> protocols.addArray().add(each.name())
+                .add(ClassicClient.text(java.nio.ByteBuffer.wrap(each.metadata()))));
+        } else if (body instanceof SyncGroupRequest sync) {
+            node.put("kind", "sync").put("group", sync.data().groupId()).put("generation", sync.data().generationId())
+                .put("member", sync.data().memberId()).put("instance", sync.data().groupInstanceId())
+                .put("type", sync.data().protocolType()).put("protocol", sync.data().protocolName());
+            ArrayNode assignments = node.putArray("assignments");
+            sync.data().assignments().forEach(each -> assignments.addArray().add(each.memberId())
+                .add(ClassicClient.text(java.nio.ByteBuffer.wrap(each.assignment()))));
+        } else if (body instanceof HeartbeatRequest beat) {
+            node.put("kind", "heartbeat").put("group", beat.data().groupId())
+                .put("generation", beat.data().generationId()).put("member", beat.data().memberId())
+                .put("instance", beat.data().groupInstanceId());
+        } else if (body instanceof LeaveGroupRequest leave) {
+            node.put("kind", "leave").put("group", leave.data().groupId());
+            ArrayNode members = node.putArray("members");
+            leave.data().members().forEach(each -> members.addArray().add(each.memberId())
+                .add(each.groupInstanceId()).add(each.reason()));
+        } else {
+            node.put("kind", request.apiKey().name);
+        }
+        return node;
+    }
+}
