@@ -68,7 +68,7 @@ _LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZAT
 
 @dataclass
 class Schedule:
-    """``events`` and ``settings`` as the JVM reads them; ``outcomes``: the core's, one a event that is no listener's."""
+    """As the JVM reads them; ``outcomes``: the core's, one an event but a listener's."""
 
     settings: dict[str, Any]
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class _Maker:
     def __init__(self, seed: int, profile: Profile) -> None:
         self.dice = random.Random(seed)
         names = self.dice.choice((["range"], ["cooperative-sticky"], ["range", "cooperative-sticky"]))
-        told = {
+        told: dict[str, Any] = {
             "group_id": "g",
             "group_instance_id": self.dice.choice((None, None, "i")),
             "session_timeout_ms": self.dice.choice((6_000, 45_000)),
@@ -165,15 +165,15 @@ class _Maker:
             self._do(Poll(self.now), {"kind": "poll"})
         elif not subscribed or chance < 0.06:
             topics = dice.choice((["a"], ["b"], ["a", "b"]))
-            self._do(
-                Subscribe(self.now, frozenset(topics)), {"kind": "subscribe", "topics": topics}
-            )
+            self._do(Subscribe(self.now, frozenset(topics)), {"kind": "subscribe", "topics": topics})
         elif chance < 0.1:
             self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
         elif chance < 0.16:
             self._do(EnforceRebalance(self.now, "asked"), {"kind": "enforce", "reason": "asked"})
         else:
-            waits = [at for each, at in self.member.deadlines.items() if each in (MemberTimer.RETRY, MemberTimer.LOOKUP)]
+            waits = [
+                at for each, at in self.member.deadlines.items() if each in (MemberTimer.RETRY, MemberTimer.LOOKUP)
+            ]
             self.now = max([self.now, *waits])
             if any(at <= self.now for at in armed(self.member).values()):
                 return
@@ -192,8 +192,9 @@ class _Maker:
             case SentKind.JOIN:
                 body = self._joined(self.bodies[request_id], error)
                 told |= {
-                    "error": int(body.error_code.value), "generation": body.generation_id, "protocol_type": body.protocol_type,
-                    "protocol": body.protocol_name, "leader": body.leader, "member": body.member_id,
+                    "error": int(body.error_code.value), "generation": body.generation_id,
+                    "protocol_type": body.protocol_type, "protocol": body.protocol_name,
+                    "leader": body.leader, "member": body.member_id,
                     "members": [[each.member_id, _text(each.metadata)] for each in body.members],
                 }  # fmt: skip
             case SentKind.SYNC:

@@ -59,7 +59,6 @@ def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
     turn.member = turn.member._replace(
         subscription=subscription,
         is_leader=False,
-        assignment_snapshot=None,  # K-JOIN-02: only a leader watches
         waiting=None,
         prepare_deadline_ms=None,
         prepare_commit=PrepareCommit.NONE,
@@ -113,6 +112,8 @@ def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
 def complete(turn: Turn, data: bytes) -> Progress:
     """A join that succeeded: the new assignment is taken over and told to the application (K-CB-05, K-CB-06, in the
     order of K-CB-13). The join counts as done when this ends with ``OVER``."""
+    if not turn.member.is_leader:
+        turn.member = turn.member._replace(assignment_snapshot=None)  # K-JOIN-02: who led before watches until here
     member = turn.member
     if leading.by_name(member.assignors, member.generation.protocol_name) is None:
         return _unusable(turn, f"the coordinator selected the unknown protocol {member.generation.protocol_name!r}")

@@ -53,6 +53,8 @@ def _coordinator_known(turn: Turn) -> bool:
     turn.member = turn.member._replace(coordinator=replace(coordinator, failure=None))
     if coordinator.failure is None:
         lookup.start(turn)
+    else:
+        turn.drop_deadline(MemberTimer.LOOKUP)  # told, so the next poll may look at once
     turn.returns(coordinator.failure)
     return False
 

@@ -47,6 +47,7 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
     coordinator = replace(turn.member.coordinator, looking_up=False)
     if error is not None and error not in RETRIABLE:
         turn.member = turn.member._replace(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
+        turn.set_deadline(MemberTimer.LOOKUP, turn.member.settings.retry_backoff_ms)  # the thread waits; a poll throws
         return
     attempts = coordinator.failed_attempts
     turn.member = turn.member._replace(

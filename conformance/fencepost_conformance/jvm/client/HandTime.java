@@ -1,5 +1,6 @@
 package org.apache.kafka.clients.consumer.internals;
 
+import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Time;
 
 /** A clock moved by hand; {@code reading}, if there, is told when the heartbeat thread's loop looks at it. */
@@ -21,6 +22,11 @@ final class HandTime implements Time {
     @Override
     public long nanoseconds() {
         return now * 1_000_000;
+    }
+
+    @Override
+    public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
+        throw new IllegalStateException("nobody waits here");
     }
 
     @Override
