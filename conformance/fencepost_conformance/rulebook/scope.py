@@ -1,7 +1,8 @@
 """Which rules the project does not realise (yet), and why. The longest matching prefix of an id decides.
 
 In scope is the coordination of groups of both protocols and of mixed groups, on the broker's and on the member's side:
-membership, rebalances, assignment, records, replay, fail-over, and what the releases do differently of it.
+membership, rebalances, assignment, offsets, records, replay, fail-over, the consumer that reads, and what the releases
+do differently of it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,8 @@ from typing import Final
 
 from fencepost.rulebook.book import Rule
 
-OFFSETS: Final = "offsets: the commit, fetch and delete APIs are not part of the project yet"
-TRANSACTIONS: Final = "transactional offset commits are not part of the project yet"
-EXPIRY: Final = "the expiry of offsets, and of groups by it, is not part of the project yet"
 SHARE: Final = "share and streams groups are not part of the project"
-FETCHING: Final = "positions and fetching belong to a client's data path, which the coordination does not need"
+FETCHING: Final = "how records come over the network and are unpacked belongs to the host of a client"
 BROKER: Final = "cluster metadata and request routing belong to the host, not to the coordination"
 CONFIG: Final = "how a broker reads and checks its configuration belongs to the host, which hands in the settings"
 RUNTIME: Final = "the broker's own batching and threading, which a host of the core replaces"
@@ -27,23 +25,9 @@ RELEASES: Final = "a comparison with another release or an older coordinator"
 
 #: reason -> ids or their beginnings
 _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
-    OFFSETS: (
-        "O-", "K-OFF-", "N-CMT-", "M-PE-08", "INV-COMMIT-", "INV-KIP-11", "INV-CL-04", "LIV-10",
-        "G-WIRE-05", "G-WIRE-06", "G-WIRE-07", "G-WIRE-08", "G-WIRE-30", "G-WIRE-31",
-        "G-DATA-40", "G-DATA-41", "G-DATA-42", "G-CFG-20", "G-CFG-21", "G-CFG-22",
-        "F-ORD-12", "F-REPLAY-02", "F-REPLAY-03", "F-REPLAY-04", "F-REPLAY-05",
-        "F-REPLAY-17", "F-RT-26", "F-LOAD-07", "F-SURV-01",
-        "V-01", "V-02", "V-03", "V-04", "V-56", "V-57", "V-99", "V-100", "V-101", "V-103",
-    ),
-    TRANSACTIONS: ("O-TXN-", "INV-TXN-"),
-    EXPIRY: ("O-EXP-", "C-ADM-11"),
     SHARE: ("C-JOIN-08", "X-JOIN-25", "V-05", "V-20"),
-    FETCHING: (
-        "K-SUB-03", "K-SUB-04", "K-SUB-05", "K-SUB-1", "K-POLL-03", "K-POLL-04", "K-POLL-05", "K-POS-", "K-FETCH-",
-        "N-CMT-05", "N-POLL-02", "INV-CL-02", "INV-CL-03", "G-CFG-44", "G-CFG-46", "G-CFG-52",
-        "V-81", "V-82", "V-83",
-    ),
-    BROKER: ("F-FIND-", "G-WIRE-09", "G-CFG-08", "G-CFG-24", "G-CFG-37"),
+    FETCHING: ("G-CFG-52",),
+    BROKER: ( "G-CFG-08", "G-CFG-24", "G-CFG-37"),
     CONFIG: ("G-CFG-40", "M-TGT-10", "G-CFG-06", "G-CFG-36", "V-06", "V-07", "V-09"),
     RUNTIME: ("G-CFG-07", "G-CFG-23", "G-CFG-32", "G-CFG-34", "G-CFG-35", "F-RT-15", "F-RT-19", "V-08", "V-13"),
     THREADS: ("V-102", "N-POLL-03"),
@@ -59,10 +43,6 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     "how to roll a group from eager to cooperative; follows from A-PROTO-02": ("A-PROTO-03",),
     "the broker does not look; there is nothing to realise": ("A-PROTO-04",),
     "follows from C-JOIN-51 and C-JOIN-55": ("C-REJ-08",),
-    "two brokers at once are two coordinators of the core; keeping one of them from writing is the log's": (
-        "F-CONS-07",
-    ),
-    "the order of steps inside another client library; only what it sends is judged": ("K-PY-",),
     "a model of applications, not of the protocol": ("K-APP-",),
 }  # fmt: skip
 
