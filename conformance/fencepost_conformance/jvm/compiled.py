@@ -25,6 +25,10 @@ SERVED = "4.0 to 4.4"
 MOVED = {
     "org.apache.kafka.common.utils.BufferSupplier": "org.apache.kafka.common.utils.internals.BufferSupplier",  # 4.4
     "org.apache.kafka.common.utils.LogContext": "org.apache.kafka.common.utils.internals.LogContext",  # 4.4
+    **{
+        f"org.apache.kafka.common.record.{name}": f"org.apache.kafka.common.record.internal.{name}"
+        for name in ("MemoryRecords", "Record", "RecordBatch")  # 4.4
+    },
 }
 _IMPORT = re.compile(r"^import (org\.apache\.kafka\.[\w.]+);$", re.MULTILINE)
 

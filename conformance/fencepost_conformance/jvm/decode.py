@@ -15,7 +15,6 @@ from fencepost.protocol.consumer_messages import (
     NamedTopicPartitions,
     TopicPartitions,
 )
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Reply, TaskKey, TaskKind, TimerKey, TimerKind
 from fencepost.protocol.messages import (
     DeletedGroup,
@@ -33,19 +32,30 @@ from fencepost.protocol.messages import (
     Protocol,
     SyncGroupResponse,
 )
+from fencepost.protocol.offset_messages import (
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkerResponse,
+)
+from fencepost.protocol.offset_records import Producer
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 
 from ..targets.base import Observation
 from .consumer_view import consumer_view
+from .error_codes import error_of as _error
+from .offset_decode import committed, fetched, offsets_view
 from .process import ProcessFault
 from .record_order import in_order
 from .text_form import text_to_bytes, text_to_id
 
-_ERRORS = {int(code): code for code in ErrorCode}
 _KINDS = {kind.value: kind for kind in TimerKind}
 _STATES = {state.value: state for state in GroupState}
 _QUIET = Observation()
+#: The key of a record that ends a transaction: version and kind (F-REC-26). Any other key has a group besides.
+CONTROL_KEY_BYTES = 4
 
 
 def observations(line: bytes, codec: Codec) -> list[Observation]:
@@ -71,8 +81,8 @@ def _told(line: bytes) -> list[Any]:
 
 
 def _observation(row: list[Any], codec: Codec) -> Observation:
-    records, replies, timers, groups, consumer_groups, tasks, error = row
-    if not (records or replies or timers or groups or consumer_groups or tasks or error):
+    records, replies, timers, groups, consumer_groups, offsets, tasks, error = row
+    if not (records or replies or timers or groups or consumer_groups or offsets or tasks or error):
         return _QUIET
     return Observation(
         tuple([_record(record, codec) for record in records]),
@@ -85,21 +95,18 @@ def _observation(row: list[Any], codec: Codec) -> Observation:
         error,
         {group: None if view is None else consumer_view(group, view) for group, view in consumer_groups},
         tuple([TaskKey(TaskKind(kind), group) for kind, group in tasks]),
+        None if offsets is None else offsets_view(offsets),
     )
 
 
-def _error(code: int) -> ErrorCode:
-    found = _ERRORS.get(code)
-    if found is None:
-        raise ProcessFault(f"Kafka answered with error code {code}, which no rule of groups names")
-    return found
-
-
-def _record(told: list[str | None], codec: Codec) -> Record:
+def _record(told: list[Any], codec: Codec) -> Record:
     """Raises ``ProcessFault`` for a record that the codec does not write as Kafka did (F-REC-20)."""
-    key, value = (None if each is None else text_to_bytes(each) for each in told)
+    key, value = (None if each is None else text_to_bytes(each) for each in told[:2])
+    producer = Producer(*told[2:4]) if len(told) > 2 else None
     try:
-        read = codec.decode(key, value)
+        if producer is not None and key is not None and len(key) == CONTROL_KEY_BYTES:
+            return _end(codec, key, value, producer)
+        read = codec.decode(key, value, producer)
     except CodecError as reason:
         raise ProcessFault(f"Kafka wrote what is no record of groups: {reason}") from None
     if isinstance(read, Opaque):
@@ -108,6 +115,13 @@ def _record(told: list[str | None], codec: Codec) -> Record:
     if again != (key, value):
         raise ProcessFault(f"Kafka wrote {read} as {key!r} {value!r}, the codec as {again[0]!r} {again[1]!r}")
     return in_order(read)
+
+
+def _end(codec: Codec, key: bytes, value: bytes | None, producer: Producer) -> Record:
+    read = codec.decode_marker(key, value, producer)
+    if read is None or codec.encode(read) != (key, value):
+        raise ProcessFault(f"Kafka ended a transaction with {key!r} {value!r}, the codec reads {read}")
+    return read
 
 
 def _join(row: list[Any]) -> JoinGroupResponse:
@@ -243,13 +257,18 @@ def _described_consumer(row: list[Any]) -> DescribedConsumerGroup:
 
 
 _REPLIES: dict[int, Callable[[list[Any]], Any]] = {
+    8: lambda row: OffsetCommitResponse(committed(row[0])),
+    9: lambda row: OffsetFetchResponse(fetched(row[0])),
     11: _join,
     12: lambda row: HeartbeatResponse(_error(row[0])),
     13: _leave,
     14: _sync,
     15: _describe,
     16: _list,
+    27: lambda row: WriteTxnMarkerResponse(_error(row[0])),
+    28: lambda row: TxnOffsetCommitResponse(committed(row[0])),
     42: _delete,
+    47: lambda row: OffsetDeleteResponse(_error(row[0]), committed(row[1])),
     68: _consumer_heartbeat,
     69: lambda row: ConsumerGroupDescribeResponse(tuple([_described_consumer(group) for group in row[0]])),
 }

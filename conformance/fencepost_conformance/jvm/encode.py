@@ -32,6 +32,16 @@ from fencepost.protocol.messages import (
     ListGroupsRequest,
     SyncGroupRequest,
 )
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkerRequest,
+)
+from fencepost.protocol.offset_records import ControlKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
@@ -40,13 +50,18 @@ from .text_form import bytes_to_text, id_to_text
 
 #: Kafka's number of each API.
 API_KEYS: dict[type, int] = {
+    OffsetCommitRequest: 8,
+    OffsetFetchRequest: 9,
     JoinGroupRequest: 11,
     HeartbeatRequest: 12,
     LeaveGroupRequest: 13,
     SyncGroupRequest: 14,
     DescribeGroupsRequest: 15,
     ListGroupsRequest: 16,
+    WriteTxnMarkerRequest: 27,
+    TxnOffsetCommitRequest: 28,
     DeleteGroupsRequest: 42,
+    OffsetDeleteRequest: 47,
     ConsumerGroupHeartbeatRequest: 68,
     ConsumerGroupDescribeRequest: 69,
 }
@@ -108,8 +123,10 @@ def _request(event: Request) -> list[Any]:
         sorted(event.denied),
         _BODIES[kind](body),
     ]
-    if event.denied_topics:
+    if event.denied_topics or event.denied_transactional_ids:
         told.append(sorted(event.denied_topics))
+    if event.denied_transactional_ids:
+        told.append(sorted(event.denied_transactional_ids))
     return told
 
 
@@ -136,9 +153,14 @@ def _timer(event: TimerFired) -> list[Any]:
     return ["t", event.at_ms, key.kind.value, key.group_id, key.member_id, key.operation]
 
 
-def _record(record: Record, codec: Codec) -> list[str | None]:
+def _record(record: Record, codec: Codec) -> list[str | int | None]:
     key, value = codec.encode(record)
-    return [bytes_to_text(key), None if value is None else bytes_to_text(value)]
+    told: list[str | int | None] = [bytes_to_text(key), None if value is None else bytes_to_text(value)]
+    if record.producer is not None:
+        told += (record.producer.producer_id, record.producer.producer_epoch)
+    if isinstance(record.key, ControlKey):
+        told.append(int(record.key.committed))
+    return told
 
 
 def _join(body: JoinGroupRequest) -> list[Any]:
@@ -195,6 +217,66 @@ def _consumer_heartbeat(body: ConsumerGroupHeartbeatRequest) -> list[Any]:
     ]
 
 
+def _commits(topics: tuple[OffsetCommitRequestTopic, ...]) -> list[Any]:
+    return [
+        [
+            topic.name,
+            id_to_text(topic.topic_id),
+            [
+                [row.partition_index, row.committed_offset, row.committed_leader_epoch, row.committed_metadata]
+                for row in topic.partitions
+            ],
+        ]
+        for topic in topics
+    ]
+
+
+def _commit(body: OffsetCommitRequest) -> list[Any]:
+    return [
+        body.group_id,
+        body.generation_id_or_member_epoch,
+        body.member_id,
+        body.group_instance_id,
+        body.retention_time_ms,
+        _commits(body.topics),
+    ]
+
+
+def _txn_commit(body: TxnOffsetCommitRequest) -> list[Any]:
+    return [
+        body.group_id,
+        body.generation_id,
+        body.member_id,
+        body.group_instance_id,
+        body.transactional_id,
+        body.producer_id,
+        body.producer_epoch,
+        _commits(body.topics),
+    ]
+
+
+def _fetch(body: OffsetFetchRequest) -> list[Any]:
+    return [int(body.require_stable), [_fetch_group(group) for group in body.groups]]
+
+
+def _fetch_group(group: OffsetFetchRequestGroup) -> list[Any]:
+    topics = group.topics
+    if topics is None:
+        return [group.group_id, group.member_id, group.member_epoch, None]
+    rows = [[topic.name, id_to_text(topic.topic_id), topic.partition_indexes] for topic in topics]
+    return [group.group_id, group.member_id, group.member_epoch, rows]
+
+
+def _marker(body: WriteTxnMarkerRequest) -> list[Any]:
+    return [
+        body.producer_id,
+        body.producer_epoch,
+        body.coordinator_epoch,
+        int(body.committed),
+        body.transaction_version,
+    ]
+
+
 _BODIES: dict[type, Callable[[Any], list[Any]]] = {
     JoinGroupRequest: _join,
     SyncGroupRequest: _sync,
@@ -205,6 +287,14 @@ _BODIES: dict[type, Callable[[Any], list[Any]]] = {
     DeleteGroupsRequest: lambda body: [body.groups_names],
     ConsumerGroupHeartbeatRequest: _consumer_heartbeat,
     ConsumerGroupDescribeRequest: lambda body: [body.group_ids],
+    OffsetCommitRequest: _commit,
+    OffsetFetchRequest: _fetch,
+    OffsetDeleteRequest: lambda body: [
+        body.group_id,
+        [[topic.name, topic.partition_indexes] for topic in body.topics],
+    ],
+    TxnOffsetCommitRequest: _txn_commit,
+    WriteTxnMarkerRequest: _marker,
 }
 _EVENTS: dict[type, Callable[[Any], list[Any]]] = {
     Request: _request,

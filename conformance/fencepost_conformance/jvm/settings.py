@@ -25,6 +25,13 @@ BROKER_NAMES = {
     "group_consumer_max_assignment_interval_ms": "group.consumer.max.assignment.interval.ms",
     "group_consumer_regex_refresh_interval_ms": "group.consumer.regex.refresh.interval.ms",
 }
+#: those of offsets, of which no recording tells
+OFFSET_NAMES = {
+    "offset_metadata_max_bytes": "offset.metadata.max.bytes",
+    "offsets_retention_check_interval_ms": "offsets.retention.check.interval.ms",
+}
+_RETENTION = "offsets.retention.minutes"
+_MINUTE_MS = 60_000
 #: what Kafka has as constants
 _FIXED = ("new_member_join_timeout_ms", "regex_min_refresh_interval_ms", "metadata_refresh_interval_ms")
 
@@ -39,4 +46,11 @@ def kafka_config(settings: Settings) -> dict[str, str | int]:
     for field, name in BROKER_NAMES.items():
         value = getattr(settings, field)
         config[name] = ",".join(value) if isinstance(value, tuple) else value
+    for field, name in OFFSET_NAMES.items():
+        config[name] = getattr(settings, field)
+    config[_RETENTION], rest = divmod(settings.offsets_retention_ms, _MINUTE_MS)
+    if rest:
+        raise ValueError(
+            f"offsets_retention_ms is in minutes in Kafka (G-CFG-21), and {settings.offsets_retention_ms} is not"
+        )
     return config

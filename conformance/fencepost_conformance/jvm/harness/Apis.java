@@ -49,17 +49,23 @@ final class Apis {
     private final Hosts hosts;
     private final TopicRights rights;
     private final boolean consumerProtocol;
+    private final OffsetApis offsets;
     private final Answers answers;
 
-    Apis(GroupCoordinatorService service, Hosts hosts, TopicRights rights, boolean consumerProtocol, Answers answers) {
+    Apis(GroupCoordinatorService service, OffsetApis offsets, Hosts hosts, TopicRights rights, boolean consumerProtocol,
+            Answers answers) {
         this.service = service;
+        this.offsets = offsets;
         this.hosts = hosts;
         this.rights = rights;
         this.consumerProtocol = consumerProtocol;
         this.answers = answers;
     }
 
-    /** A request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body, denied topics]. */
+    /**
+     * A request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body, denied topics,
+     * denied transactional ids].
+     */
     void handle(JsonNode event) {
         int id = event.get(2).intValue();
         short api = event.get(3).shortValue();
@@ -80,6 +86,12 @@ final class Apis {
             case LIST_GROUPS -> list(context, Requests.list(body), denied);
             case DELETE_GROUPS -> delete(context, Requests.delete(body).groupsNames(), denied);
             case CONSUMER_GROUP_HEARTBEAT -> consumerHeartbeat(context, Requests.consumerHeartbeat(body), version, denied);
+            case OFFSET_COMMIT -> offsets.commit(context, body, version, denied);
+            case OFFSET_FETCH -> offsets.fetch(context, body, version, denied);
+            case OFFSET_DELETE -> offsets.delete(context, body, denied);
+            case TXN_OFFSET_COMMIT -> offsets.txnCommit(context, body, version, denied,
+                event.has(10) ? new LinkedHashSet<>(Requests.texts(event.get(10))) : Set.of());
+            case WRITE_TXN_MARKERS -> offsets.complete(body);
             case CONSUMER_GROUP_DESCRIBE -> consumerDescribe(context, Requests.consumerDescribe(body), version, denied);
             default -> throw new IllegalArgumentException("no group API: " + api);
         };

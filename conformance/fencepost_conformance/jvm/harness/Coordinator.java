@@ -44,6 +44,7 @@ final class Coordinator {
     private static final Map<String, Config> CONFIGS = new HashMap<>();
     private static final Field CONTEXTS = Reflect.field(CoordinatorRuntime.class, "coordinators");
     private static final Field MANAGER = Reflect.field(GroupCoordinatorShard.class, "groupMetadataManager");
+    private static final Field OFFSETS = Reflect.field(GroupCoordinatorShard.class, "offsetMetadataManager");
     private static final Field GROUPS = Reflect.field(GroupMetadataManager.class, "groups");
     private static Field state;
     private static Field timer;
@@ -58,10 +59,14 @@ final class Coordinator {
 
     final GroupCoordinatorService service;
     final CoordinatorRuntime<?, ?> runtime;
+    /** How long a write may wait to be replicated. */
+    final Duration timeout;
     private final Map<?, ?> contexts;
     private final String settings;
 
-    private Coordinator(GroupCoordinatorService service, CoordinatorRuntime<?, ?> runtime, String settings) {
+    private Coordinator(GroupCoordinatorService service, CoordinatorRuntime<?, ?> runtime, Duration timeout,
+            String settings) {
+        this.timeout = timeout;
         this.service = service;
         this.runtime = runtime;
         this.settings = settings;
@@ -104,7 +109,7 @@ final class Coordinator {
         GroupCoordinatorService service = (GroupCoordinatorService) Reflect.construct(GroupCoordinatorService.class,
             LOG, config.group(), runtime, METRICS, config.groups(), time, Optional.empty());
         service.startup(() -> 1);
-        Coordinator built = new Coordinator(service, runtime, named);
+        Coordinator built = new Coordinator(service, runtime, timeout, named);
         tasks.lookIn(built::tasks);
         return built;
     }
@@ -185,14 +190,25 @@ final class Coordinator {
     }
 
     Map<?, ?> groupsById() {
+        Object shard = shard();
+        return shard == null ? Map.of() : (Map<?, ?>) Reflect.get(GROUPS, Reflect.get(MANAGER, shard));
+    }
+
+    /** What keeps the offsets, in the newest state; null while the partition is not owned. */
+    Object offsets() {
+        Object shard = shard();
+        return shard == null ? null : Reflect.get(OFFSETS, shard);
+    }
+
+    private Object shard() {
         Object context = context();
         Object snapshottable = context == null ? null : Reflect.get(coordinator, context);
         if (snapshottable == null) {
-            return Map.of();
+            return null;
         }
         if (shard == null) {
             shard = Reflect.field(snapshottable.getClass(), "coordinator");
         }
-        return (Map<?, ?>) Reflect.get(GROUPS, Reflect.get(MANAGER, Reflect.get(shard, snapshottable)));
+        return Reflect.get(shard, snapshottable);
     }
 }

@@ -2,13 +2,19 @@ package fencepost;
 
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.Record;
+import org.apache.kafka.common.record.RecordBatch;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
@@ -19,8 +25,13 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
  */
 final class MemoryLog implements InvocationHandler {
     private static final LogConfig CONFIG = new LogConfig(new Properties());
-    private static Method recordsOf;
+    /**
+     * What was appended together. {@code producer}: whose transaction it is part of, -1 if of none. A record that ends
+     * one has {@code key} and {@code value}, which no serializer of the coordinator's wrote.
+     */
+    record Batch(int count, long producer, short epoch, byte[] key, byte[] value) { }
 
+    private final List<Batch> batches = new ArrayList<>();
     private PartitionWriter.Listener listener;
     private TopicPartition partition;
     private final Set<Long> ends = new HashSet<>(Set.of(0L));
@@ -63,6 +74,13 @@ final class MemoryLog implements InvocationHandler {
         return taken;
     }
 
+    /** What was appended since the last call, or was to be and failed. */
+    List<Batch> takeBatches() {
+        List<Batch> taken = List.copyOf(batches);
+        batches.clear();
+        return taken;
+    }
+
     /** Whether an append failed since the last call. */
     boolean takeFailed() {
         boolean taken = failed;
@@ -100,25 +118,40 @@ final class MemoryLog implements InvocationHandler {
     }
 
     private long append(Object records) {
+        int count = note((MemoryRecords) records);
         if (failure != null) {
             failed = true;
             throw failure.exception();
         }
-        int count = count(records);
         endOffset += count;
         ends.add(endOffset);
         appended += count;
         return endOffset;
     }
 
-    private static int count(Object memoryRecords) {
-        if (recordsOf == null) {
-            recordsOf = Reflect.method(memoryRecords.getClass(), "records");
+    private int note(MemoryRecords records) {
+        int all = 0;
+        for (RecordBatch batch : records.batches()) {
+            int count = 0;
+            byte[] key = null;
+            byte[] value = null;
+            for (Record record : batch) {
+                count++;
+                if (batch.isControlBatch()) {
+                    key = bytes(record.key());
+                    value = bytes(record.value());
+                }
+            }
+            boolean within = batch.isTransactional();
+            batches.add(new Batch(count, within ? batch.producerId() : -1L, within ? batch.producerEpoch() : -1, key, value));
+            all += count;
         }
-        int count = 0;
-        for (Object record : (Iterable<?>) Reflect.call(recordsOf, memoryRecords)) {
-            count++;
-        }
-        return count;
+        return all;
+    }
+
+    private static byte[] bytes(ByteBuffer buffer) {
+        byte[] copied = new byte[buffer.remaining()];
+        buffer.duplicate().get(copied);
+        return copied;
     }
 }

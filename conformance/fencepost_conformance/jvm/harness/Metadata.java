@@ -1,6 +1,7 @@
 package fencepost;
 
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.PartitionChangeRecord;
 import org.apache.kafka.common.metadata.PartitionRecord;
@@ -16,6 +18,7 @@ import org.apache.kafka.common.metadata.RegisterBrokerRecord;
 import org.apache.kafka.common.metadata.RemoveTopicRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
+import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
 import org.apache.kafka.image.MetadataProvenance;
@@ -23,11 +26,16 @@ import org.apache.kafka.image.MetadataProvenance;
 /**
  * The metadata image that the coordinator sees: the topics of the trace, made with the records that a controller
  * writes. Each rack is one broker; a partition is on the brokers of its racks, or on one without a rack. It goes to the
- * runtime and not to the service, which would wait here for the offsets of deleted topics to be deleted; there are none.
+ * runtime and not to the service, which would wait here for the offsets of deleted topics to be deleted; that is asked of
+ * the runtime as the service does it, without waiting (O-EXP-23).
  */
 final class Metadata {
     private static final int NO_RACK = 0;
     private static final Method UPDATE = update();
+    private static final Method WRITE_ALL = Reflect.named(CoordinatorRuntime.class, "scheduleWriteAllOperation");
+    private static final Class<?> DELETED = Reflect.find("org.apache.kafka.coordinator.group.GroupCoordinatorShard$DeletedTopic");
+    private static final Method ON_DELETED =
+        Reflect.named(GroupCoordinatorShard.class, DELETED == null ? "onPartitionsDeleted" : "onTopicsDeleted");
 
     private record Topic(Uuid id, List<List<Integer>> replicas) { }
 
@@ -36,7 +44,8 @@ final class Metadata {
     private MetadataImage image = MetadataImage.EMPTY;
 
     /** Makes the topics of ["m", at, version, [[name, id, partitions, racks]...]] those of the coordinator. */
-    void become(JsonNode event, CoordinatorRuntime<?, ?> runtime) {
+    void become(JsonNode event, CoordinatorRuntime<?, ?> runtime, Duration timeout) {
+        List<Object> deleted = new ArrayList<>();
         MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
         if (brokers.isEmpty()) {
             register(delta, "", null);
@@ -52,6 +61,13 @@ final class Metadata {
         topics.forEach((name, old) -> {
             if (!now.containsKey(name) || !now.get(name).id().equals(old.id())) {
                 delta.replay(new RemoveTopicRecord().setTopicId(old.id()));
+                if (DELETED != null) {
+                    deleted.add(Reflect.construct(DELETED, old.id(), name));
+                } else {
+                    for (int i = 0; i < old.replicas().size(); i++) {
+                        deleted.add(new TopicPartition(name, i));
+                    }
+                }
             }
         });
         now.forEach((name, topic) -> change(delta, name, topics.get(name), topic));
@@ -61,7 +77,24 @@ final class Metadata {
         for (int i = 0; i < 2; i++) {
             arguments[i] = argument(UPDATE.getParameterTypes()[i], delta, image);
         }
+        if (DELETED == null) { // up to 4.2 the offsets go before the coordinator hears of the new image
+            delete(runtime, timeout, deleted);
+        }
         Reflect.call(UPDATE, runtime, arguments);
+        if (DELETED != null) {
+            delete(runtime, timeout, deleted);
+        }
+    }
+
+    private static void delete(CoordinatorRuntime<?, ?> runtime, Duration timeout, List<Object> deleted) {
+        if (deleted.isEmpty()) {
+            return;
+        }
+        Object write = Reflect.implement(CoordinatorRuntime.CoordinatorWriteOperation.class,
+            (proxy, method, arguments) -> Reflect.call(ON_DELETED, arguments[0], deleted));
+        Object[] arguments = WRITE_ALL.getParameterCount() == 2
+            ? new Object[] {"on-topics-deleted", write} : new Object[] {"on-partition-deleted", timeout, write};
+        Reflect.call(WRITE_ALL, runtime, arguments);
     }
 
     /** Image and delta come in either order, and in 4.2 as the coordinator's own kinds of them. */
@@ -112,6 +145,27 @@ final class Metadata {
         brokers.put(name, id);
         delta.replay(new RegisterBrokerRecord().setBrokerId(id).setIncarnationId(new Uuid(1, id + 1)).setRack(rack)
             .setFenced(false));
+    }
+
+    /** The id of the topic; null if there is none. */
+    Uuid idOf(String name) {
+        Topic topic = topics.get(name);
+        return topic == null ? null : topic.id();
+    }
+
+    /** The name of the topic; null if there is none. */
+    String nameOf(Uuid id) {
+        for (Map.Entry<String, Topic> each : topics.entrySet()) {
+            if (each.getValue().id().equals(id)) {
+                return each.getKey();
+            }
+        }
+        return null;
+    }
+
+    boolean has(String name, int partition) {
+        Topic topic = topics.get(name);
+        return topic != null && partition >= 0 && partition < topic.replicas().size();
     }
 
     private static Method update() {

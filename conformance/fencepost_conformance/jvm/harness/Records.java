@@ -9,6 +9,7 @@ import java.util.function.UnaryOperator;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.Serializer;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
@@ -16,8 +17,14 @@ import org.apache.kafka.coordinator.group.generated.ConsumerGroupMemberMetadataV
 import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
-/** Records as Kafka's own serde writes and reads them: [key, value], both bytes, the value null for a tombstone. */
+/**
+ * Records as Kafka's own serde writes and reads them: [key, value], both bytes, the value null for a tombstone. Behind
+ * that stand producer and epoch of one that is part of a transaction. What ends a transaction is a record like these.
+ */
 final class Records implements Serializer<CoordinatorRecord> {
+    /** A record of a log that is loaded; {@code ends}: what it does to the transaction of its producer, if it does. */
+    record Logged(CoordinatorRecord record, long producer, short epoch, TransactionResult ends) { }
+
     private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
     private final Hosts hosts;
     private final List<byte[]> keys = new ArrayList<>();
@@ -51,31 +58,55 @@ final class Records implements Serializer<CoordinatorRecord> {
         values.subList(count, values.size()).clear();
     }
 
-    /** Writes what was serialized since the last call. */
-    void take(Json out) {
+    /** Writes what was serialized since the last call, and what ended transactions: the batches tell whose it was. */
+    void take(Json out, List<MemoryLog.Batch> batches) {
         out.open();
-        for (int i = 0; i < keys.size(); i++) {
-            out.open().bytes(keys.get(i));
-            if (values.get(i) == null) {
-                out.none();
+        int at = 0;
+        for (MemoryLog.Batch batch : batches) {
+            if (batch.key() != null) {
+                out.open().bytes(batch.key()).bytes(batch.value()).number(batch.producer()).number(batch.epoch()).close();
             } else {
-                out.bytes(told(keys.get(i), values.get(i)));
+                for (int end = Math.min(at + batch.count(), keys.size()); at < end; at++) {
+                    write(out, at, batch);
+                }
             }
-            out.close();
+        }
+        for (; at < keys.size(); at++) {
+            write(out, at, null);
         }
         out.close();
         dropAfter(0);
     }
 
+    private void write(Json out, int at, MemoryLog.Batch batch) {
+        out.open().bytes(keys.get(at));
+        if (values.get(at) == null) {
+            out.none();
+        } else {
+            out.bytes(told(keys.get(at), values.get(at)));
+        }
+        if (batch != null && batch.producer() >= 0) {
+            out.number(batch.producer()).number(batch.epoch());
+        }
+        out.close();
+    }
+
     /** The records of a Load, as Kafka's deserializer makes them from the bytes of a log. */
-    List<CoordinatorRecord> read(JsonNode records) {
-        List<CoordinatorRecord> result = new ArrayList<>();
+    List<Logged> read(JsonNode records) {
+        List<Logged> result = new ArrayList<>();
         for (JsonNode record : records) {
+            long producer = record.has(2) ? record.get(2).longValue() : -1L;
+            short epoch = record.has(3) ? record.get(3).shortValue() : -1;
+            if (record.has(4)) {
+                TransactionResult ends = record.get(4).intValue() != 0 ? TransactionResult.COMMIT : TransactionResult.ABORT;
+                result.add(new Logged(null, producer, epoch, ends));
+                continue;
+            }
             CoordinatorRecord read = serde.deserialize(buffer(record.get(0)), buffer(record.get(1)));
             if (read.value() != null) {
                 rename(read.value().message(), host -> hosts.address(host).toString());
             }
-            result.add(read);
+            result.add(new Logged(read, producer, epoch, null));
         }
         return result;
     }

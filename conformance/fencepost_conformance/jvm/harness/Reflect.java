@@ -45,6 +45,17 @@ final class Reflect {
         }
     }
 
+    /** The one public method of that name, whatever it takes. */
+    static Method named(Class<?> type, String name) {
+        for (Method method : type.getMethods()) {
+            if (method.getName().equals(name)) {
+                method.setAccessible(true);
+                return method;
+            }
+        }
+        throw new IllegalStateException("Kafka's " + type.getName() + " has no method " + name);
+    }
+
     /** The one public method of that name with so many parameters; null if this release has none. */
     static Method methodWith(Class<?> type, String name, int parameters) {
         for (Method method : type.getMethods()) {
@@ -81,6 +92,14 @@ final class Reflect {
             }
         }
         throw new IllegalStateException("no constructor of " + type.getName() + " takes the parts that are known");
+    }
+
+    static Object made(Constructor<?> constructor, Object... arguments) {
+        try {
+            return constructor.newInstance(arguments);
+        } catch (ReflectiveOperationException failed) {
+            throw new IllegalStateException(constructor + " failed", failed);
+        }
     }
 
     private static Object[] pick(Class<?>[] types, Object[] parts) {

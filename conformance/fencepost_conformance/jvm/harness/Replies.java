@@ -9,8 +9,14 @@ import org.apache.kafka.common.message.DescribeGroupsResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
 import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.ListGroupsResponseData;
+import org.apache.kafka.common.message.OffsetCommitResponseData;
+import org.apache.kafka.common.message.OffsetDeleteResponseData;
+import org.apache.kafka.common.message.OffsetFetchResponseData;
 import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.message.TxnOffsetCommitResponseData;
+import org.apache.kafka.common.message.WriteTxnMarkersResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
@@ -24,7 +30,8 @@ final class Replies {
         this.hosts = hosts;
     }
 
-    void write(Json out, int request, short api, short version, ApiMessage answer) {
+    /** {@code group}: the one that a fetch asked for, where its answer does not say. */
+    void write(Json out, int request, short api, short version, ApiMessage answer, String group) {
         ByteBufferAccessor wire = wire(answer, version);
         out.open().number(request).number(api);
         switch (ApiKeys.forId(api)) {
@@ -36,6 +43,12 @@ final class Replies {
             case LIST_GROUPS -> write(out, new ListGroupsResponseData(wire, version));
             case DELETE_GROUPS -> write(out, new DeleteGroupsResponseData(wire, version));
             case CONSUMER_GROUP_HEARTBEAT -> write(out, new ConsumerGroupHeartbeatResponseData(wire, version));
+            case OFFSET_COMMIT -> write(out, new OffsetCommitResponseData(wire, version));
+            case TXN_OFFSET_COMMIT -> write(out, new TxnOffsetCommitResponseData(wire, version));
+            case OFFSET_FETCH -> write(out, new OffsetFetchResponseData(wire, version), version < 8 ? group : null);
+            case OFFSET_DELETE -> write(out, new OffsetDeleteResponseData(wire, version));
+            case WRITE_TXN_MARKERS -> out.number(new WriteTxnMarkersResponseData(wire, version).markers().get(0)
+                .topics().get(0).partitions().get(0).errorCode());
             case CONSUMER_GROUP_DESCRIBE -> write(out, new ConsumerGroupDescribeResponseData(wire, version));
             default -> throw new IllegalArgumentException("no group API: " + api);
         }
@@ -130,6 +143,66 @@ final class Replies {
             out.close().close();
         });
         out.close();
+    }
+
+    private void write(Json out, OffsetCommitResponseData data) {
+        out.open();
+        data.topics().forEach(topic -> {
+            out.open().text(topic.name()).text(TopicIds.of(topic).toString()).open();
+            topic.partitions().forEach(row -> out.open().number(row.partitionIndex()).number(row.errorCode()).close());
+            out.close().close();
+        });
+        out.close();
+    }
+
+    private void write(Json out, TxnOffsetCommitResponseData data) {
+        out.open();
+        data.topics().forEach(topic -> {
+            out.open().text(topic.name()).text(TopicIds.of(topic).toString()).open();
+            topic.partitions().forEach(row -> out.open().number(row.partitionIndex()).number(row.errorCode()).close());
+            out.close().close();
+        });
+        out.close();
+    }
+
+    private void write(Json out, OffsetDeleteResponseData data) {
+        out.number(data.errorCode()).open();
+        data.topics().forEach(topic -> {
+            out.open().text(topic.name()).text(Uuid.ZERO_UUID.toString()).open();
+            topic.partitions().forEach(row -> out.open().number(row.partitionIndex()).number(row.errorCode()).close());
+            out.close().close();
+        });
+        out.close();
+    }
+
+    /** An entry for each group; an answer of the versions for one group alone is its entry. */
+    private void write(Json out, OffsetFetchResponseData data, String only) {
+        out.open();
+        if (only != null) {
+            out.open().text(only).number(data.errorCode()).open();
+            data.topics().forEach(topic -> {
+                out.open().text(topic.name()).text(Uuid.ZERO_UUID.toString()).open();
+                topic.partitions().forEach(row -> write(out, row.partitionIndex(), row.committedOffset(),
+                    row.committedLeaderEpoch(), row.metadata(), row.errorCode()));
+                out.close().close();
+            });
+            out.close().close();
+        }
+        for (OffsetFetchResponseData.OffsetFetchResponseGroup group : data.groups()) {
+            out.open().text(group.groupId()).number(group.errorCode()).open();
+            group.topics().forEach(topic -> {
+                out.open().text(topic.name()).text(TopicIds.of(topic).toString()).open();
+                topic.partitions().forEach(row -> write(out, row.partitionIndex(), row.committedOffset(),
+                    row.committedLeaderEpoch(), row.metadata(), row.errorCode()));
+                out.close().close();
+            });
+            out.close().close();
+        }
+        out.close();
+    }
+
+    private static void write(Json out, int partition, long offset, int epoch, String metadata, short error) {
+        out.open().number(partition).number(offset).number(epoch).text(metadata).number(error).close();
     }
 
     private void write(Json out, ListGroupsResponseData data) {

@@ -153,7 +153,9 @@ final class Requests {
     /** The groups that a request names: the ones whose timers it can touch. */
     static void groups(short api, JsonNode body, Set<String> into) {
         ApiKeys key = ApiKeys.forId(api);
-        if (key != ApiKeys.CONSUMER_GROUP_DESCRIBE && key != ApiKeys.LIST_GROUPS && key != ApiKeys.DESCRIBE_GROUPS && key != ApiKeys.DELETE_GROUPS) {
+        if (key == ApiKeys.OFFSET_FETCH) {
+            body.get(1).forEach(group -> into.add(group.get(0).textValue()));
+        } else if (key != ApiKeys.WRITE_TXN_MARKERS && key != ApiKeys.CONSUMER_GROUP_DESCRIBE && key != ApiKeys.LIST_GROUPS && key != ApiKeys.DESCRIBE_GROUPS && key != ApiKeys.DELETE_GROUPS) {
             into.add(body.get(0).textValue());
         }
     }

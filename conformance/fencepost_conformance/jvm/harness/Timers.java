@@ -21,13 +21,16 @@ import org.apache.kafka.server.util.timer.TimerTask;
  * "join-GROUP", "sync-GROUP" of classic groups; "session-timeout-GROUP-MEMBER", "rebalance-timeout-GROUP-MEMBER",
  * "join-GROUP-MEMBER", "sync-GROUP-MEMBER" of consumer groups. Groups and members may contain the hyphen themselves, so
  * the groups of the trace tell where to cut, and where several do, what the task was made with: a key may pass from one
- * group to another (M-TMR-01). Timers that serve no group (offset expiry, metrics) are left out.
+ * group to another (M-TMR-01). The one that looks for old offsets has no group; those that count things are left out.
  */
 final class Timers {
     /** Kafka's prefix of each kind of timer of a member; those without a member are apart. */
     private static final Map<String, String> OF_MEMBERS = new TreeMap<>(Map.of(
         "heartbeat", "heartbeat-", "consumer-session", "session-timeout-", "consumer-rebalance", "rebalance-timeout-",
         "consumer-join", "join-", "consumer-sync", "sync-"));
+
+    private static final String EXPIRY = "expire-group-metadata";
+    private static final Key OF_EXPIRY = new Key("expiry", "", "");
 
     private record Key(String kind, String group, String member) { }
 
@@ -60,7 +63,7 @@ final class Timers {
         }
         String ofMember = OF_MEMBERS.get(kind);
         String group = event.get(3).textValue();
-        String key = ofMember == null ? kind + "-" + group : ofMember + group + "-" + event.get(4).textValue();
+        String key = kind.equals(OF_EXPIRY.kind()) ? EXPIRY : ofMember == null ? kind + "-" + group : ofMember + group + "-" + event.get(4).textValue();
         TimerTask task = coordinator.timers().get(key);
         Long deadline = task == null ? null : time.deadline(task);
         return deadline == null || deadline > time.milliseconds() ? null : task;
@@ -75,7 +78,7 @@ final class Timers {
         }
         Set<Key> gone = last.isEmpty() ? Set.of() : new HashSet<>(last.keySet());
         for (Map.Entry<String, TimerTask> entry : coordinator.timers().entrySet()) {
-            Key key = owner(readings.computeIfAbsent(entry.getKey(), this::parse), entry.getValue());
+            Key key = entry.getKey().equals(EXPIRY) ? OF_EXPIRY : owner(readings.computeIfAbsent(entry.getKey(), this::parse), entry.getValue());
             if (key != null) {
                 Long deadline = time.deadline(entry.getValue());
                 if (!gone.isEmpty()) {

@@ -1,6 +1,7 @@
 package fencepost;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.OptionalInt;
 import java.util.Properties;
 import java.util.Set;
@@ -34,6 +35,8 @@ final class Trace {
     private final Timers timers;
     private final Coordinator coordinator;
     private final Apis apis;
+    private final OffsetApis offsets;
+    private final OffsetViews offsetViews = new OffsetViews();
     private final boolean withViews;
     private final boolean merged;
     private final Json answers = new Json();
@@ -51,9 +54,10 @@ final class Trace {
         coordinator = Coordinator.build(
             trace.get(0), merged ? 0 : ManualTime.LINGER_MS, time, queue, log, loader, records, tasks, rights);
         timers = new Timers(time, coordinator, groups);
-        apis = new Apis(coordinator.service, hosts, rights, trace.get(1).intValue() != 0,
+        offsets = new OffsetApis(coordinator.service, metadata, rights, coordinator.timeout);
+        apis = new Apis(coordinator.service, offsets, hosts, rights, trace.get(1).intValue() != 0,
             (request, api, version, answer) -> {
-                replies.write(answers, request, api, version, answer);
+                replies.write(answers, request, api, version, answer, offsets.groupOf(request));
                 given++;
             });
     }
@@ -105,7 +109,7 @@ final class Trace {
             case "t" -> fire(event);
             case "a" -> replicate(event.get(2).longValue());
             case "f" -> fail(event);
-            case "m" -> metadata.become(event, coordinator.runtime);
+            case "m" -> metadata.become(event, coordinator.runtime, coordinator.timeout);
             case "k" -> finish(event);
             case "g" -> configure(event);
             case "s" -> coordinator.service.onElection(0, event.get(2).intValue());
@@ -190,7 +194,11 @@ final class Trace {
             return;
         }
         JsonNode loaded = event.get(3);
-        loaded.forEach(record -> groups.add(Records.group(record)));
+        loaded.forEach(record -> {
+            if (!record.has(4)) {
+                groups.add(Records.group(record));
+            }
+        });
         log.startAt(loaded.size());
         RuntimeException broken = loader.finish(records.read(loaded));
         if (broken != null) {
@@ -214,14 +222,15 @@ final class Trace {
     }
 
     private void observe(Json out) {
-        int appended = log.takeAppended();
+        List<MemoryLog.Batch> batches = log.takeBatches();
+        int appended = log.takeAppended() - (int) batches.stream().filter(batch -> batch.key() != null).count();
         if (failsNext || records.serialized() == appended) {
             appended = records.serialized();
         }
         records.dropAfter(appended);
         String failure = queue.takeFailure();
         out.open();
-        records.take(out);
+        records.take(out, batches);
         out.open();
         if (given > 0) {
             out.raw(answers.take());
@@ -232,8 +241,9 @@ final class Trace {
         if (withViews) {
             views.take(out, coordinator.groups());
             consumerViews.take(out, coordinator.groups());
+            offsetViews.take(out, coordinator.offsets());
         } else {
-            out.open().close().open().close();
+            out.open().close().open().close().none();
         }
         tasks.take(out);
         out.text(refusal == null ? failure : refusal).close();

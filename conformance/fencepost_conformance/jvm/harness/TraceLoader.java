@@ -25,13 +25,18 @@ final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
     }
 
     /** Replays the records as if all of them were replicated (F-LOAD-01); what failed, or null. */
-    RuntimeException finish(List<CoordinatorRecord> records) {
+    RuntimeException finish(List<Records.Logged> records) {
         CompletableFuture<LoadSummary> loading = pending;
         pending = null;
         try {
             long offset = 0;
-            for (CoordinatorRecord record : records) {
-                playback.replay(offset++, -1L, (short) -1, record);
+            for (Records.Logged each : records) {
+                if (each.ends() == null) {
+                    playback.replay(offset++, each.producer(), each.epoch(), each.record());
+                } else {
+                    playback.replayEndTransactionMarker(each.producer(), each.epoch(), each.ends());
+                    offset++;
+                }
             }
             if (offset > 0) {
                 playback.updateLastWrittenOffset(offset);
