@@ -24,8 +24,8 @@ from fencepost.protocol.offset_records import ControlKey, OffsetCommitValue
 from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.records import Record
-from fencepost_conformance.generate.generator import Generated
-from fencepost_conformance.generate.offset_moves import offset_trace
+from fencepost_conformance.generate.generator import Generated, generate
+from fencepost_conformance.generate.offset_moves import OffsetMoves
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic import work as classic_work
@@ -42,7 +42,8 @@ SEEDS = range(4_100, 4_103)
 
 
 def _trace(profile: str, protocol: GroupProtocol, seed: int, steps: int = 110) -> Generated:
-    made = offset_trace(PROFILES[profile], protocol, seed, steps)
+    moves = OffsetMoves(Random(f"together {seed}"), PROFILES[profile], images=protocol is GroupProtocol.CLASSIC)
+    made = generate(seed, PROFILES[profile], steps, protocol, between=moves)
     assert made.failure is None, made.failure
     return made
 

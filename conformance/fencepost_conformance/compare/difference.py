@@ -39,6 +39,7 @@ def compare_step(index: int, left: Observation, right: Observation) -> Differenc
         ("records", one.records, other.records),
         ("groups", one.groups, other.groups),
         ("consumer_groups", one.consumer_groups, other.consumer_groups),
+        ("offsets", one.offsets, other.offsets),
         ("timers", one.timers, other.timers),
         ("tasks", one.tasks, other.tasks),
     ):
@@ -49,7 +50,7 @@ def compare_step(index: int, left: Observation, right: Observation) -> Differenc
 
 
 def _compared(seen: Observation) -> tuple[Any, ...]:
-    return seen.replies, seen.records, seen.timers, seen.groups, seen.consumer_groups, seen.tasks
+    return seen.replies, seen.records, seen.timers, seen.groups, seen.consumer_groups, seen.tasks, seen.offsets
 
 
 def _first(path: str, left: Any, right: Any) -> tuple[str, str, str] | None:

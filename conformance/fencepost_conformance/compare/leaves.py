@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fencepost.protocol import consumer_messages as cm
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as om
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.records import Record
@@ -56,6 +57,11 @@ _API_OF_RESPONSE: Final = {
     m.DeleteGroupsResponse: "DeleteGroups",
     cm.ConsumerGroupHeartbeatResponse: "ConsumerGroupHeartbeat",
     cm.ConsumerGroupDescribeResponse: "ConsumerGroupDescribe",
+    om.OffsetCommitResponse: "OffsetCommit",
+    om.OffsetFetchResponse: "OffsetFetch",
+    om.OffsetDeleteResponse: "OffsetDelete",
+    om.TxnOffsetCommitResponse: "TxnOffsetCommit",
+    om.WriteTxnMarkerResponse: "WriteTxnMarker",
 }
 
 
@@ -93,7 +99,7 @@ class Leaf:
 
 
 _PRESENCE: Final = ("missing", "extra")
-_RANKS: Final = {"records": 1, "groups": 4, "consumer_groups": 5, "timers": 6, "tasks": 7}
+_RANKS: Final = {"records": 1, "groups": 4, "consumer_groups": 5, "offsets": 6, "timers": 7, "tasks": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,7 @@ def leaves(left: Seen, right: Seen) -> list[Leaf]:
         views, others = getattr(one, name), getattr(other, name)
         for group in sorted({*views, *others}):
             found += differing(group, name, views.get(group), others.get(group), bases=_bases(left, right, group))
+    found += differing(left.about, "offsets", one.offsets, other.offsets, bases=(0, 0))
     found += _timers(left, right, one, other)
     for key in sorted({*one.tasks} ^ {*other.tasks}, key=lambda key: key.group_id):
         change = "missing" if key in one.tasks else "extra"
@@ -174,7 +181,8 @@ def _replies(left: Seen, right: Seen, one: Observation, other: Observation) -> I
 
 def _rows_of(body: m.ResponseBody) -> dict[str, Any] | None:
     """The rows of an answer about several groups, by group."""
-    if isinstance(body, m.DescribeGroupsResponse | m.ListGroupsResponse | cm.ConsumerGroupDescribeResponse):
+    several = m.DescribeGroupsResponse | m.ListGroupsResponse | cm.ConsumerGroupDescribeResponse
+    if isinstance(body, several | om.OffsetFetchResponse):
         return {row.group_id: row for row in body.groups}
     if isinstance(body, m.DeleteGroupsResponse):
         return {row.group_id: row for row in body.results}

@@ -3,7 +3,7 @@
 Kafka shows members and groups in the order of hash maps, and answers parked requests in that order (NOT-10), so rows
 are sorted by id and answers by request. The order of records is kept, but for the tombstones of one deletion
 (C-ADM-09), for records of one kind that stand for the members or regular expressions of a group (F-ORD-06), and for the
-members that are fenced together. Topics within an encoded assignment are in the order of a hash map too, where Kafka
+members that are fenced together, and for the offsets of a group that go at once (O-EXP-12). Topics within an encoded assignment are in the order of a hash map too, where Kafka
 encodes it (X-SYNC-06, X-DOWN-04).
 """
 
@@ -25,6 +25,8 @@ from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKe
 from fencepost.protocol.embedded import SchemaError, decode_assignment, encode_assignment, version_of
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Reply
+from fencepost.protocol.offset_messages import OffsetFetchResponse, OffsetFetchResponseGroup
+from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -49,7 +51,18 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
     if isinstance(body, ConsumerGroupDescribeResponse):
         rows = sorted(body.groups, key=lambda row: row.group_id)
         return ConsumerGroupDescribeResponse(tuple(_described_consumer(row) for row in rows))
+    if isinstance(body, OffsetFetchResponse):
+        return OffsetFetchResponse(tuple(_fetched(group) for group in body.groups))
     return body
+
+
+def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+    """All that there is comes in the order of a hash map; so nothing is made of the order of what was asked for."""
+    rows = [
+        replace(topic, partitions=tuple(sorted(topic.partitions, key=lambda row: row.partition_index)))
+        for topic in group.topics
+    ]
+    return replace(group, topics=tuple(sorted(rows, key=lambda topic: (topic.name, topic.topic_id))))
 
 
 @lru_cache(maxsize=4_096)
@@ -104,7 +117,15 @@ def normal(seen: Observation) -> Observation:
             records = tuple(sorted(records, key=lambda record: record.key.group))
         records = _rows_in_order(records)
     groups = {name: None if view is None else _view(view) for name, view in seen.groups.items()}
-    return Observation(records, replies, seen.timers, groups, consumer_groups=seen.consumer_groups, tasks=seen.tasks)
+    return Observation(
+        records,
+        replies,
+        seen.timers,
+        groups,
+        consumer_groups=seen.consumer_groups,
+        tasks=seen.tasks,
+        offsets=seen.offsets,
+    )
 
 
 def _view(group: GroupView) -> GroupView:
@@ -125,6 +146,8 @@ def _table(record: Record) -> object:
     key, removed = record.key, record.value is None
     if isinstance(key, ConsumerGroupRegularExpressionKey):
         return key.group, type(key), removed
+    if removed and isinstance(key, OffsetCommitKey):
+        return key.group, type(key), removed
     if removed and hasattr(key, "member_id"):
         return key.group, removed  # Current, Target and MemberMetadata of one member, then of the next (M-LEAVE-03)
     return (key.group, type(key)) if hasattr(key, "member_id") else None  # rows of targets, of an upgrade (X-UP-10)
@@ -132,4 +155,6 @@ def _table(record: Record) -> object:
 
 def _row(record: Record) -> Any:
     key: Any = record.key
+    if isinstance(key, OffsetCommitKey):
+        return key.topic, key.partition
     return key.regular_expression if isinstance(key, ConsumerGroupRegularExpressionKey) else key.member_id

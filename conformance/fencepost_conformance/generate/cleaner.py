@@ -85,6 +85,11 @@ def readings(log: Log, rng: Random) -> dict[Reading, tuple[Record, ...]]:
     }
 
 
+def compacted(records: Sequence[Record], *, tombstones: bool) -> tuple[Record, ...]:
+    """The whole log, rewritten; with or without its tombstones."""
+    return _cleaned(records, 0, len(records), len(records), tombstones=tombstones)
+
+
 def while_read(records: Sequence[Record], place: int, head: int) -> tuple[Record, ...]:
     """What is found by a reader that was at ``place`` when the cleaner, having gone over the ``head``, passed it."""
     return _cleaned(records, place, head, head)
@@ -94,9 +99,18 @@ def _cleaned(
     records: Sequence[Record], first: int, end: int, head: int, *, tombstones: bool = True
 ) -> tuple[Record, ...]:
     """The records with those from ``first`` to ``end`` rewritten by a cleaner that knows the ``head``."""
-    last = {record.key: place for place, record in enumerate(records[:head])}
+    last = {record.key: place for place, record in enumerate(records[:head]) if not of_transaction(record)}
+    held = {record.key for record in records if of_transaction(record)}
     return tuple(
         record
         for place, record in enumerate(records)
-        if not first <= place < end or (last[record.key] == place and (tombstones or record.value is not None))
+        if not first <= place < end
+        or of_transaction(record)
+        or (last[record.key] == place and (tombstones or record.value is not None or record.key in held))
     )
+
+
+def of_transaction(record: Record) -> bool:
+    """Whether it was written within a transaction, or ended one. A cleaner may leave all of those as they are, and then
+    the tombstones of their keys with them; what it takes away of them is not drawn."""
+    return record.producer is not None

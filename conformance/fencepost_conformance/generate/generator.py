@@ -8,7 +8,7 @@ unsorted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from fencepost.protocol.events import Event
@@ -18,6 +18,7 @@ from fencepost.protocol.settings import Settings
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
+from . import offset_moves
 from .classic_steps import ClassicSteps
 from .clients import Client
 from .consumer_clients import ConsumerClient
@@ -74,12 +75,22 @@ def generate(
         rng = Random(f"{protocol} {seed}")
         plan = draw_consumer_plan(rng, mixed=mixed)
     plan = widened(plan, Random(f"wide {protocol} {seed}"))
+    about_offsets = Random(f"offsets {protocol} {seed}")
+    images = protocol is GroupProtocol.CLASSIC
+    offsets, settings = offset_moves.drawn(about_offsets, profile, plan.settings, images=images)
+    plan = replace(plan, settings=settings)
     classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
     failure = None
+    called = [each for each in (offsets, between) if each is not None]
+
+    def all_between(world: World) -> None:
+        for each in called:
+            each(world)
+
     try:
-        _steps(world, rng, classic, consumers, protocol).run(steps, between)
+        _steps(world, rng, classic, consumers, protocol).run(steps, all_between if called else None)
     except CoreRaised as raised:
         failure = str(raised)
     return Generated(seed, plan.settings, profile, tuple(world.events), tuple(world.observations), failure)

@@ -23,37 +23,35 @@ from fencepost.protocol.offset_messages import (
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
-from ..targets.core import CoreSession
-from ..targets.ids import MemberIds
-from .generator import Generated, generate
-from .java_order import JavaOrder
-from .plan import GroupProtocol
-from .world import Session, World
+from .world import World
 
 _NAMES = ("orders", "payments", "clicks", "t1", "t2", "ghost")
 _PRODUCERS = (1000, 1001, 1002)
+#: How likely a request about offsets follows a step; half of the traces have none.
+_RATES = (0.0, 0.0, 0.15, 0.4)
 
 
-def offset_trace(profile: Profile, protocol: GroupProtocol, seed: int, steps: int = 110) -> Generated:
-    """A generated trace with offsets in it; every other one with a short retention, so that offsets grow too old."""
-
-    def soon(settings: Settings) -> Settings:
-        return replace(settings, offsets_retention_ms=4_000, offsets_retention_check_interval_ms=3_000)
-
-    def session(settings: Settings, profile: Profile) -> Session:
-        choices = JavaOrder(MemberIds())
-        return CoreSession(soon(settings) if seed % 2 else settings, profile, choices, unseen=frozenset())
-
-    moves = OffsetMoves(seed, profile, images=protocol is GroupProtocol.CLASSIC)
-    made = generate(seed, profile, steps, protocol, session=session, between=moves)
-    return replace(made, settings=soon(made.settings)) if seed % 2 else made
+def drawn(rng: Random, profile: Profile, settings: Settings, *, images: bool) -> tuple[OffsetMoves | None, Settings]:
+    """The offsets of a trace, and the settings that they need; None for a trace without. ``images``: nobody else
+    tells of topics."""
+    rate = rng.choice(_RATES)
+    if not rate:
+        return None, settings
+    settings = replace(
+        settings,
+        offsets_retention_ms=rng.choice((604_800_000, 60_000, 60_000, 120_000)),  # Kafka has minutes (G-CFG-21)
+        offsets_retention_check_interval_ms=rng.choice((600_000, 600_000, 3_000, 45_000)),
+        offset_metadata_max_bytes=rng.choice((4_096, 4_096, 1, 0, -1)),
+    )
+    return OffsetMoves(rng, profile, rate, images=images), settings
 
 
 class OffsetMoves:
-    """To be called between the steps of a generated trace; ``rate`` is how likely one is followed by a request."""
+    """To be called between the steps of a generated trace; ``rate`` is how likely one is followed by a request.
+    ``images``: nobody else tells of topics."""
 
-    def __init__(self, seed: int, profile: Profile, rate: float = 0.5, *, images: bool = True) -> None:
-        self.rng = Random(f"offsets {seed}")
+    def __init__(self, rng: Random, profile: Profile, rate: float = 0.5, *, images: bool = True) -> None:
+        self.rng = rng
         self.newest = not profile.old_transactions_without_topic_ids
         self.with_ids = not profile.old_no_topic_ids
         self.rate = rate
@@ -61,6 +59,7 @@ class OffsetMoves:
         self.next_id = 1_000_000
         self.topics: dict[str, Topic] = {}
         self.version = 0
+        self._looked = 0
 
     def __call__(self, world: World) -> None:
         self._look(world)
@@ -76,11 +75,11 @@ class OffsetMoves:
 
     def _look(self, world: World) -> None:
         """Topics as the trace itself changes them."""
-        for event in reversed(world.events):
+        for event in world.events[self._looked :]:
             if isinstance(event, TopicsChanged):
                 self.topics = {topic.name: topic for topic in event.topics}
                 self.version = max(self.version, event.version)
-                break
+        self._looked = len(world.events)
 
     def _change(self, world: World) -> None:
         rng = self.rng
@@ -122,8 +121,8 @@ class OffsetMoves:
         names = sorted({*world.groups, *world.consumer_groups})
         if names and self.rng.random() < 0.7:
             return self.rng.choice(names)
-        of_clients: list[str] = [client.plan.group_id for client in world.clients]
-        return self.rng.choice(["simple", "other", "", *of_clients])
+        ours: list[str] = [client.plan.group_id for client in world.clients]
+        return self.rng.choice(("simple", "other", "", *ours))
 
     def _member(self, world: World, group_id: str) -> tuple[int, str, str | None]:
         """An epoch, a member id and an instance id."""
@@ -174,10 +173,7 @@ class OffsetMoves:
         version = self.rng.choice((2, 4, 5, 8, 9, 9, 10 if self.with_ids else 9))
         topics = self._topics(version >= 10)
         if version < 6:
-            topics = tuple(
-                replace(t, partitions=tuple(replace(p, committed_leader_epoch=-1) for p in t.partitions))
-                for t in topics
-            )
+            topics = _without_epochs(topics)
         return version, OffsetCommitRequest(
             group_id,
             generation_id_or_member_epoch=epoch,
@@ -194,6 +190,9 @@ class OffsetMoves:
         version = rng.choice((0, 1, 2, 3, 4, 5, 6 if self.newest else 5))
         if version < 3:
             epoch, member_id, instance = -1, "", None
+        topics = self._topics(version >= 6)
+        if version < 2:
+            topics = _without_epochs(topics)
         return version, TxnOffsetCommitRequest(
             group_id,
             transactional_id=rng.choice(("tx", "ty")),
@@ -202,7 +201,7 @@ class OffsetMoves:
             generation_id=epoch,
             member_id=member_id,
             group_instance_id=instance,
-            topics=self._topics(version >= 6),
+            topics=topics,
         )
 
     def _end(self, world: World) -> tuple[int, RequestBody]:
@@ -248,3 +247,11 @@ class OffsetMoves:
                 for each in self._topics(False)
             ),
         )
+
+
+def _without_epochs(topics: tuple[OffsetCommitRequestTopic, ...]) -> tuple[OffsetCommitRequestTopic, ...]:
+    """As a version has them that carries no leader epoch."""
+    return tuple(
+        replace(topic, partitions=tuple(replace(each, committed_leader_epoch=-1) for each in topic.partitions))
+        for topic in topics
+    )

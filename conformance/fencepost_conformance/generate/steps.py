@@ -10,7 +10,7 @@ from random import Random
 from fencepost.protocol.events import AppendFailed, Load, TimerFired
 from fencepost.protocol.records import Record
 
-from .cleaner import Log, Reading, readings
+from .cleaner import Log, Reading, compacted, readings
 from .world import World
 
 #: more than any timeout and interval of a usual group; a day, and what a 32-bit number of ms holds (G-CFG-27)
@@ -169,13 +169,7 @@ class Steps(ABC):
             return self._cleaned()
         log = world.log[: self._some_end(world.replicated)] if rng.random() < 0.5 else list(world.log)
         if rng.random() < 0.5:
-            last = {record.key: n for n, record in enumerate(log)}
-            keep_tombstones = rng.random() < 0.5
-            log = [
-                record
-                for n, record in enumerate(log)
-                if last[record.key] == n and (keep_tombstones or record.value is not None)
-            ]
+            log = list(compacted(log, tombstones=rng.random() < 0.5))
         return log, None
 
     def _cleaned(self) -> tuple[Sequence[Record], Log]:

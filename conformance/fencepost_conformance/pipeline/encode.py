@@ -11,11 +11,11 @@ from kio.index import load_request_schema
 
 from fencepost.protocol.messages import LeaveGroupRequest, RequestBody
 
-from ..trace.lines import API_OF_TYPE, GROUP_APIS
+from ..trace.lines import API_OF_TYPE, EVENT_APIS
 
 
 def api_key(body: RequestBody) -> int:
-    return GROUP_APIS[API_OF_TYPE[type(body)]][0]
+    return EVENT_APIS[API_OF_TYPE[type(body)]][0]
 
 
 def to_entity(body: RequestBody, version: int) -> Any:

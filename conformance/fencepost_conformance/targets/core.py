@@ -13,7 +13,8 @@ from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import IllegalEvent
-from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey, TimerKind
+from fencepost.protocol.events import Event, Reply, Request, SetTimer, TimerFired, TimerKey
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
@@ -24,8 +25,6 @@ from .ids import MemberIds
 from .wire_form import wire_form
 
 _FUNCTIONS = KafkaFunctions()
-#: Timers that neither the generator lets fire nor the harness in the JVM tells of.
-_UNSEEN = frozenset({TimerKind.EXPIRY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,13 @@ class _Mark:
     armed: dict[TimerKey, int]
     groups: dict[str, GroupView]
     consumer_groups: dict[str, ConsumerGroupView]
+    offsets: OffsetsView
 
 
 class CoreSession:
     """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
 
-    ``unseen``: kinds of timers that it does not tell of. ``armed`` holds the timers that are set, key to absolute
-    deadline in ms; ``groups`` and ``consumer_groups`` the
+    ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` and ``consumer_groups`` the
     views after the last event.
     """
 
@@ -52,16 +51,14 @@ class CoreSession:
         settings: Settings,
         profile: Profile,
         choices: Choices,
-        *,
-        unseen: frozenset[TimerKind] = _UNSEEN,
     ) -> None:
-        self._unseen = unseen
         self._state = coordinator.initial_state(settings, profile, functions=_FUNCTIONS)
         self._choices = WithoutHyphens(choices) if profile.draws_no_hyphens else choices
         self._versions: dict[int, int] = {}
         self.armed: dict[TimerKey, int] = {}
         self.groups: dict[str, GroupView] = {}
         self.consumer_groups: dict[str, ConsumerGroupView] = {}
+        self.offsets = OffsetsView()
 
     def feed(self, event: Event) -> Observation:
         """Handle the event and tell what it did. Raises what the core raises, ``IllegalEvent`` among it."""
@@ -88,18 +85,31 @@ class CoreSession:
             groups,
             consumer_groups=consumer_groups,
             tasks=outcome.tasks,
-            offsets=None if self._state.offsets is old.offsets else coordinator.offsets_view(self._state),
+            offsets=None if self._state.offsets is old.offsets else self._changed_offsets(),
         )
+
+    def _changed_offsets(self) -> OffsetsView | None:
+        """All offsets, None if they are as they were."""
+        before, self.offsets = self.offsets, coordinator.offsets_view(self._state)
+        return None if self.offsets == before else self.offsets
 
     def mark(self) -> _Mark:
         """Where the session is now; ``back_to`` goes there again. The choices are not part of it."""
-        return _Mark(self._state, dict(self._versions), dict(self.armed), dict(self.groups), dict(self.consumer_groups))
+        return _Mark(
+            self._state,
+            dict(self._versions),
+            dict(self.armed),
+            dict(self.groups),
+            dict(self.consumer_groups),
+            self.offsets,
+        )
 
     def back_to(self, mark: _Mark) -> None:
         """As if nothing had been fed since; a mark can be gone back to again and again."""
         self._state, self._versions = mark.state, dict(mark.versions)
         self.armed = dict(mark.armed)
         self.groups, self.consumer_groups = dict(mark.groups), dict(mark.consumer_groups)
+        self.offsets = mark.offsets
 
     def offer(self, event: Event) -> Observation:
         """Likewise, but an event that the core refuses is an observation too, of nothing else than that ``error``."""
@@ -115,8 +125,6 @@ class CoreSession:
             before[event.key] = armed.pop(event.key, None)
         for command in commands:
             key: TimerKey = command.key  # type: ignore[attr-defined]
-            if key.kind in self._unseen:
-                continue
             if key not in before:
                 before[key] = armed.get(key)
             if isinstance(command, SetTimer):

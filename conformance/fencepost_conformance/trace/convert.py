@@ -136,6 +136,7 @@ def line_of_observation(seen: Observation) -> ln.ObservedLine:
         consumer_groups=dict(sorted(seen.consumer_groups.items())),
         tasks=seen.tasks,
         error=seen.error,
+        offsets=seen.offsets,
     )
 
 
@@ -148,6 +149,7 @@ def observation_of_line(line: ln.ObservedLine) -> Observation:
         error=line.error,
         consumer_groups=dict(line.consumer_groups),
         tasks=line.tasks,
+        offsets=line.offsets,
     )
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
 
-from fencepost.protocol import consumer_messages, messages
+from fencepost.protocol import consumer_messages, messages, offset_messages
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, TaskKey, TimerKey, Topic
+from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -41,7 +42,16 @@ GROUP_APIS: dict[str, tuple[int, type, type]] = {
         consumer_messages.ConsumerGroupDescribeResponse,
     ),
 }
-API_OF_TYPE: dict[type, str] = {kind: name for name, (_, *kinds) in GROUP_APIS.items() for kind in kinds}
+#: Likewise those of offsets. Traces of events have their bodies typed; on the wire they stay as they come.
+OFFSET_APIS: dict[str, tuple[int, type, type]] = {
+    "OffsetCommit": (8, offset_messages.OffsetCommitRequest, offset_messages.OffsetCommitResponse),
+    "OffsetFetch": (9, offset_messages.OffsetFetchRequest, offset_messages.OffsetFetchResponse),
+    "WriteTxnMarker": (27, offset_messages.WriteTxnMarkerRequest, offset_messages.WriteTxnMarkerResponse),
+    "TxnOffsetCommit": (28, offset_messages.TxnOffsetCommitRequest, offset_messages.TxnOffsetCommitResponse),
+    "OffsetDelete": (47, offset_messages.OffsetDeleteRequest, offset_messages.OffsetDeleteResponse),
+}
+EVENT_APIS: dict[str, tuple[int, type, type]] = {**GROUP_APIS, **OFFSET_APIS}
+API_OF_TYPE: dict[type, str] = {kind: name for name, (_, *kinds) in EVENT_APIS.items() for kind in kinds}
 API_OF_KEY: dict[int, str] = {key: name for name, (key, *_) in GROUP_APIS.items()}
 
 
@@ -169,7 +179,7 @@ class _ReplyPart(Line):
 def _per_api(base: type[Line], position: int) -> dict[str, Any]:
     """A model for each API: ``base`` with ``api`` fixed and ``body`` of the request (1) or response (2) type."""
     made: dict[str, Any] = {}
-    for name, types in GROUP_APIS.items():
+    for name, types in EVENT_APIS.items():
         own: dict[str, Any] = {"api": (Literal[name], name), "body": (types[position], ...)}
         made[name] = create_model(f"{name}{base.__name__.strip('_')}", __base__=base, **own)
     return made
@@ -219,6 +229,7 @@ class ObservedLine(Line):
     consumer_groups: dict[str, ConsumerGroupView | None] = {}
     tasks: tuple[TaskKey, ...] = ()
     error: str | None = None
+    offsets: OffsetsView | None = None
 
 
 class ConnectedLine(Line):
