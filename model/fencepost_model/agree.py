@@ -39,6 +39,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.offset_messages import (
+    ZERO_ID,
     OffsetCommitResponse,
     OffsetCommitResponseTopic,
     OffsetDeleteResponse,
@@ -46,7 +47,7 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseTopic,
     TxnOffsetCommitResponse,
 )
-from fencepost.protocol.offset_records import OffsetCommitKey
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.view import GroupView
@@ -263,6 +264,8 @@ def _within(record: Record) -> str:
 
 def _plain_record(record: Record) -> Record:
     value = record.value
+    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1:
+        return replace(record, value=replace(value, topic_id=ZERO_ID))  # the log has no place for it (F-REC-11)
     if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
         return Record(record.key, replace(value, topic_partitions=_ascending(value.topic_partitions)))
     if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):

@@ -17,6 +17,7 @@ from fencepost.protocol.messages import (
     ResponseBody,
     SyncGroupResponse,
 )
+from fencepost.protocol.offset_messages import OffsetFetchResponse, OffsetFetchResponseGroup
 
 
 def carried(body: ResponseBody, version: int) -> ResponseBody:
@@ -47,6 +48,8 @@ def carried(body: ResponseBody, version: int) -> ResponseBody:
                 for group in body.groups
             )
         )
+    if isinstance(body, OffsetFetchResponse) and version < 5:
+        return OffsetFetchResponse(tuple([_without_epochs(group) for group in body.groups]))
     if isinstance(body, ConsumerGroupDescribeResponse) and version < 1:
         described = (
             replace(group, members=tuple(replace(row, member_type=-1) for row in group.members))
@@ -57,3 +60,12 @@ def carried(body: ResponseBody, version: int) -> ResponseBody:
         rows = (replace(row, group_type="") for row in body.groups)
         return replace(body, groups=tuple(rows if version >= 4 else (replace(row, group_state="") for row in rows)))
     return body
+
+
+def _without_epochs(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+    """Offsets without the leader epochs that they were committed with."""
+    rows = [
+        replace(topic, partitions=tuple([replace(row, committed_leader_epoch=-1) for row in topic.partitions]))
+        for topic in group.topics
+    ]
+    return replace(group, topics=tuple(rows))

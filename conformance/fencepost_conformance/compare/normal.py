@@ -2,9 +2,9 @@
 
 Kafka shows members and groups in the order of hash maps, and answers parked requests in that order (NOT-10), so rows
 are sorted by id and answers by request. The order of records is kept, but for the tombstones of one deletion
-(C-ADM-09), for records of one kind that stand for the members or regular expressions of a group (F-ORD-06), and for the
-members that are fenced together, and for the offsets of a group that go at once (O-EXP-12). Topics within an encoded assignment are in the order of a hash map too, where Kafka
-encodes it (X-SYNC-06, X-DOWN-04).
+(C-ADM-09), for records of one kind that stand for the members or regular expressions of a group (F-ORD-06), for the
+members that are fenced together, and for the offsets of a group that go at once (O-EXP-12). Topics within an encoded
+assignment are in the order of a hash map too, where Kafka encodes it (X-SYNC-06, X-DOWN-04).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from fencepost.protocol.view import GroupView
 from ..generate.java_order import JavaOrder, WithoutHyphens
 from .base import Observation
 from .ids import MemberIds
-from .wire_form import wire_form
+from .wire_form import record_form, wire_form
 
 _FUNCTIONS = KafkaFunctions()
 
@@ -79,7 +79,7 @@ class CoreSession:
             groups = _changes(touched, self.groups, partial(coordinator.view, self._state))
             consumer_groups = _changes(touched, self.consumer_groups, partial(coordinator.consumer_view, self._state))
         return Observation(
-            outcome.records,
+            tuple([record_form(record) for record in outcome.records]),
             replies,
             timers,
             groups,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.protocol import messages as m
+from fencepost.protocol.offset_messages import ZERO_ID, OffsetFetchResponse, OffsetFetchResponseGroup
+from fencepost.protocol.offset_records import OffsetCommitValue
+from fencepost.protocol.records import Record
 
 
 def wire_form(body: m.ResponseBody, version: int) -> m.ResponseBody:
@@ -17,7 +20,26 @@ def wire_form(body: m.ResponseBody, version: int) -> m.ResponseBody:
         return body if version >= 6 else replace(body, groups=tuple(_described(row, version) for row in body.groups))
     if isinstance(body, m.ListGroupsResponse):
         return body if version >= 5 else replace(body, groups=tuple(_listed(row, version) for row in body.groups))
+    if isinstance(body, OffsetFetchResponse) and version < 5:
+        return replace(body, groups=tuple(_fetched(group) for group in body.groups))
     return body
+
+
+def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+    """Without leader epochs (O-FETCH-11)."""
+    rows = tuple(
+        replace(topic, partitions=tuple(replace(row, committed_leader_epoch=-1) for row in topic.partitions))
+        for topic in group.topics
+    )
+    return replace(group, topics=rows)
+
+
+def record_form(record: Record) -> Record:
+    """The record as the log has it: beside a time to expire it has no place for a topic's id (F-REC-11, F-REC-20)."""
+    value = record.value
+    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1 and value.topic_id != ZERO_ID:
+        return replace(record, value=replace(value, topic_id=ZERO_ID, leader_epoch=-1))
+    return record
 
 
 def _join(body: m.JoinGroupResponse, version: int) -> m.JoinGroupResponse:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Request, Topic
+from fencepost.protocol.events import Request
 from fencepost.protocol.offset_messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
@@ -208,11 +208,13 @@ def run_expiry(work: Work, operation: int) -> None:
 
 
 def topics_deleted(work: Work, before: Image, after: Image, operation: int) -> None:
-    """O-EXP-23: offsets of topics that are no more go. Its failure is only logged."""
+    """O-EXP-23: offsets of topics that are no more go. Its failure is only logged. A write that finds nothing waits for
+    earlier ones all the same (F-RT-16)."""
     kept = {topic.topic_id for topic in after.topics}
-    gone: Iterable[Topic] = [topic for topic in before.topics if topic.topic_id not in kept]
+    gone = [topic for topic in before.topics if topic.topic_id not in kept]
     records = with_topics(work.profile, work.offsets, gone)
     if records:
         work.rules.append("O-EXP-23")
         work.written = Written(len(records), operation)
+    if gone:
         work.submit(Operation(operation, "", None, 0), records)

@@ -165,25 +165,32 @@ final class OffsetApis {
             OffsetFetchRequestGroup request = new OffsetFetchRequestGroup().setGroupId(group.get(0).textValue())
                 .setMemberId(group.get(1).textValue()).setMemberEpoch(group.get(2).intValue());
             if (denied.contains(request.groupId())) {
-                answers.add(CompletableFuture.completedFuture(groupError(request.groupId(), group.get(3), version)));
-            } else if (group.get(3).isNull()) {
-                answers.add(fetchAll(context, request.setTopics(null), stable, version));
-            } else {
-                answers.add(fetchSome(context, request, group.get(3), stable, version));
+                answers.add(CompletableFuture.completedFuture(
+                    groupError(request.groupId(), group.get(3), version, Errors.GROUP_AUTHORIZATION_FAILED)));
+                continue;
             }
+            CompletableFuture<OffsetFetchResponseGroup> told = group.get(3).isNull()
+                ? fetchAll(context, request.setTopics(null), stable, version)
+                : fetchSome(context, request, group.get(3), stable, version);
+            answers.add(told.handle((answer, thrown) -> thrown == null ? answer
+                : groupError(request.groupId(), group.get(3), version, Errors.forException(cause(thrown)))));
         }
         return CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0])).thenApply(done ->
             shaped(answers.stream().map(CompletableFuture::join).toList(), version));
     }
 
-    private OffsetFetchResponseGroup groupError(String group, JsonNode topics, short version) {
+    private static OffsetFetchResponseGroup groupError(String group, JsonNode topics, short version, Errors error) {
         OffsetFetchResponseGroup answer = new OffsetFetchResponseGroup().setGroupId(group);
         if (version > 1) {
-            return answer.setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code());
+            return answer.setErrorCode(error.code());
         }
         topics.forEach(topic -> topic.get(2).forEach(partition -> missing(answer, topic.get(0).textValue(),
-            Uuid.ZERO_UUID, partition.intValue(), Errors.GROUP_AUTHORIZATION_FAILED)));
+            Uuid.ZERO_UUID, partition.intValue(), error)));
         return answer;
+    }
+
+    private static Throwable cause(Throwable thrown) {
+        return thrown instanceof CompletionException ? thrown.getCause() : thrown;
     }
 
     private CompletableFuture<OffsetFetchResponseGroup> fetchAll(RequestContext context,
@@ -297,9 +304,6 @@ final class OffsetApis {
                 request.topics().add(made);
             }
         }
-        if (request.topics().isEmpty()) {
-            return CompletableFuture.completedFuture(answer.build().data());
-        }
         return service.deleteOffsets(context, request, BufferSupplier.NO_CACHING)
             .thenApply(told -> answer.merge(told).build().data());
     }
@@ -315,8 +319,7 @@ final class OffsetApis {
         }
         CompletableFuture<?> done = (CompletableFuture<?>) Reflect.call(COMPLETE, service, arguments.toArray());
         return done.handle((nothing, thrown) -> {
-            Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
-            Errors error = cause == null ? Errors.NONE : Errors.forException(cause);
+            Errors error = thrown == null ? Errors.NONE : Errors.forException(cause(thrown));
             boolean elsewhere = error == Errors.COORDINATOR_NOT_AVAILABLE || error == Errors.NOT_COORDINATOR
                 || error == Errors.COORDINATOR_LOAD_IN_PROGRESS;
             return new WriteTxnMarkersResponseData().setMarkers(List.of(new WritableTxnMarkerResult()

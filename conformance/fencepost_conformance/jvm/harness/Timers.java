@@ -49,24 +49,25 @@ final class Timers {
         this.groups = groups;
     }
 
-    /** The task of ["t", at, kind, group, member, operation], if it is armed and due. */
-    TimerTask due(JsonNode event) {
+    /**
+     * The tasks of ["t", at, kind, group, member, operation] that are armed and due. A request may be several operations,
+     * which were begun at once and end at once: a fetch of stable offsets of several groups.
+     */
+    List<TimerTask> due(JsonNode event) {
         String kind = event.get(2).textValue();
         if (kind.equals("operation")) {
             long operation = event.get(5).longValue();
-            for (ManualTime.Waiting waiting : time.operations()) {
-                if (waiting.operation() == operation && waiting.deadline() <= time.milliseconds()) {
-                    return waiting.task();
-                }
-            }
-            return null;
+            return time.operations().stream()
+                .filter(waiting -> waiting.operation() == operation && waiting.deadline() <= time.milliseconds())
+                .map(ManualTime.Waiting::task).toList();
         }
         String ofMember = OF_MEMBERS.get(kind);
         String group = event.get(3).textValue();
-        String key = kind.equals(OF_EXPIRY.kind()) ? EXPIRY : ofMember == null ? kind + "-" + group : ofMember + group + "-" + event.get(4).textValue();
+        String key = kind.equals(OF_EXPIRY.kind()) ? EXPIRY
+            : ofMember == null ? kind + "-" + group : ofMember + group + "-" + event.get(4).textValue();
         TimerTask task = coordinator.timers().get(key);
         Long deadline = task == null ? null : time.deadline(task);
-        return deadline == null || deadline > time.milliseconds() ? null : task;
+        return deadline == null || deadline > time.milliseconds() ? List.of() : List.of(task);
     }
 
     /** Writes what changed since the last call: [kind, group, member, operation, deadline or null]. */

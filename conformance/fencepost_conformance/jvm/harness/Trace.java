@@ -128,12 +128,11 @@ final class Trace {
     }
 
     private void fire(JsonNode event) {
-        TimerTask task = timers.due(event);
-        if (task == null) {
+        List<TimerTask> due = timers.due(event);
+        if (due.isEmpty()) {
             refusal = "NoSuchTimer";
-        } else {
-            task.run();
         }
+        due.forEach(TimerTask::run);
     }
 
     /** A background task ends: ["k", at, kind, group, failed]. */
