@@ -25,7 +25,12 @@ from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKe
 from fencepost.protocol.embedded import SchemaError, decode_assignment, encode_assignment, version_of
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Reply
-from fencepost.protocol.offset_messages import OffsetFetchResponse, OffsetFetchResponseGroup
+from fencepost.protocol.offset_messages import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
 from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
@@ -57,12 +62,18 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
 
 
 def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """All that there is comes in the order of a hash map; so nothing is made of the order of what was asked for."""
-    rows = [
-        replace(topic, partitions=tuple(sorted(topic.partitions, key=lambda row: row.partition_index)))
-        for topic in group.topics
-    ]
-    return replace(group, topics=tuple(sorted(rows, key=lambda topic: (topic.name, topic.topic_id))))
+    """All that there is comes in the order of a hash map; so nothing is made of the order of what was asked for. After a
+    failed append Kafka may tell the same row several times (O-FETCH-15), which is told once here."""
+    topics: dict[tuple[str, bytes], dict[OffsetFetchResponsePartition, None]] = {}
+    for topic in group.topics:
+        topics.setdefault((topic.name, topic.topic_id), {}).update(dict.fromkeys(topic.partitions))
+    rows = (
+        OffsetFetchResponseTopic(
+            name=name, topic_id=topic_id, partitions=tuple(sorted(told, key=lambda row: row.partition_index))
+        )
+        for (name, topic_id), told in sorted(topics.items())
+    )
+    return replace(group, topics=tuple(rows))
 
 
 @lru_cache(maxsize=4_096)

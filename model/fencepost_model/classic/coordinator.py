@@ -120,7 +120,7 @@ class CoordinatorModel:
             pass
         elif isinstance(event, TopicsChanged | GroupConfigChanged):
             changed = self._changed(state, event)
-            if not isinstance(event, TopicsChanged) or state.phase != ACTIVE or state.offsets == Offsets():
+            if not isinstance(event, TopicsChanged) or state.phase != ACTIVE:
                 return (self._only(changed, (), ()),)
             runs = every(lambda chooser: self._topics_deleted(state, changed, event, chooser))
             return tuple([self._close(changed, event, label, side) for label, side in runs])
