@@ -25,7 +25,6 @@ from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.records import Record
 from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.generate.offset_moves import OffsetMoves
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic import work as classic_work
@@ -42,8 +41,7 @@ SEEDS = range(4_100, 4_103)
 
 
 def _trace(profile: str, protocol: GroupProtocol, seed: int, steps: int = 110) -> Generated:
-    moves = OffsetMoves(Random(f"together {seed}"), PROFILES[profile], images=protocol is GroupProtocol.CLASSIC)
-    made = generate(seed, PROFILES[profile], steps, protocol, between=moves)
+    made = generate(seed, PROFILES[profile], steps, protocol, offsets=0.5)
     assert made.failure is None, made.failure
     return made
 

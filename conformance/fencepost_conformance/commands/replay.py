@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ..checker.check import check_trace
-from ..compare.lockstep import first_difference
+from ..compare.lockstep import as_far_as_told, first_difference
 from ..console import CannotRun
 from ..counting import counted
 from ..generate.plan import GroupProtocol
@@ -144,7 +144,7 @@ def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded
         return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found, small.interrupted
     if found.verdict.held and shown.recorded and None not in shown.recorded:
         recorded = [seen for seen in shown.recorded if seen is not None]
-        difference = first_difference(found.ours, recorded)
+        difference = first_difference(as_far_as_told(found.ours, recorded), recorded)
         if difference is not None:
             return shown, Examined(Verdict.DIFFERED, difference.event, difference, "", found.ours, recorded, 0), False
     return shown, found, False

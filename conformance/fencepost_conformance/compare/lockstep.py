@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.errors import IMPOSSIBLE
-from fencepost.protocol.events import Event
+from fencepost.protocol.events import Event, TimerKind
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
@@ -152,6 +152,23 @@ def _explained(  # noqa: PLR0917 — what a run needs
         return found is None or (found.event == last and bool(again.untold(events, last, other)))
 
     return explanation(profile, agrees)
+
+
+def as_far_as_told(seen: Sequence[Observation], told: Sequence[Observation]) -> list[Observation]:
+    """What was seen, without what another record tells nothing of at all: those of older recorders know neither the
+    timer that looks for old offsets (O-EXP-26) nor what is stored."""
+    expiry = any(key.kind is TimerKind.EXPIRY for each in told for key in each.timers)
+    offsets = any(each.offsets is not None for each in told)
+    return [
+        replace(
+            each,
+            timers=each.timers
+            if expiry
+            else {k: at for k, at in each.timers.items() if k.kind is not TimerKind.EXPIRY},
+            offsets=each.offsets if offsets else None,
+        )
+        for each in seen
+    ]
 
 
 def first_difference(left: Sequence[Observation], right: Sequence[Observation]) -> Difference | None:

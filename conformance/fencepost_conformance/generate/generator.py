@@ -62,11 +62,13 @@ def generate(
     *,
     session: Callable[[Settings, Profile], Session] = core_session,
     between: Callable[[World], None] | None = None,
+    offsets: float | None = None,
 ) -> Generated:
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
     ``session`` makes the coordinator that the trace is played against; ``between`` is called before each step that is
-    drawn, and may feed events of its own."""
+    drawn, and may feed events of its own. ``offsets``: how likely a step is followed by a request about offsets; None:
+    drawn, half of the traces have none."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
@@ -77,13 +79,13 @@ def generate(
     plan = widened(plan, Random(f"wide {protocol} {seed}"))
     about_offsets = Random(f"offsets {protocol} {seed}")
     images = protocol is GroupProtocol.CLASSIC
-    offsets, settings = offset_moves.drawn(about_offsets, profile, plan.settings, images=images)
+    moves, settings = offset_moves.drawn(about_offsets, profile, plan.settings, images=images, rate=offsets)
     plan = replace(plan, settings=settings)
     classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
     failure = None
-    called = [each for each in (offsets, between) if each is not None]
+    called = [each for each in (moves, between) if each is not None]
 
     def all_between(world: World) -> None:
         for each in called:

@@ -31,10 +31,12 @@ _PRODUCERS = (1000, 1001, 1002)
 _RATES = (0.0, 0.0, 0.15, 0.4)
 
 
-def drawn(rng: Random, profile: Profile, settings: Settings, *, images: bool) -> tuple[OffsetMoves | None, Settings]:
+def drawn(
+    rng: Random, profile: Profile, settings: Settings, *, images: bool, rate: float | None = None
+) -> tuple[OffsetMoves | None, Settings]:
     """The offsets of a trace, and the settings that they need; None for a trace without. ``images``: nobody else
-    tells of topics."""
-    rate = rng.choice(_RATES)
+    tells of topics. ``rate``: of ``OffsetMoves``; None: drawn."""
+    rate = rng.choice(_RATES) if rate is None else rate
     if not rate:
         return None, settings
     settings = replace(

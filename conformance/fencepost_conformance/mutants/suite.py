@@ -25,7 +25,6 @@ from fencepost.protocol.settings import Settings
 
 from ..compare.model import follow
 from ..generate.generator import generate
-from ..generate.offset_moves import offset_trace
 from ..generate.plan import GroupProtocol
 from ..jvm.serde.kept import wrongs
 from ..processes import worker_processes
@@ -135,7 +134,7 @@ def offset_traces() -> Iterator[Kill]:
     protocols = (*GroupProtocol,)
     for seed in range(OFFSET_TRACES):
         try:
-            made = offset_trace(INTENDED, protocols[seed % len(protocols)], seed, TRACE_STEPS)
+            made = generate(seed, INTENDED, TRACE_STEPS, protocols[seed % len(protocols)], offsets=0.5)
         except Exception as raised:  # the faulty program broke down
             yield Kill("model", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
             continue

@@ -8,7 +8,7 @@ import pytest
 
 from fencepost.rulebook.book import citations, cited_lines, read_book
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.rulebook.scope import OFFSETS, REASONS, TRANSACTIONS, out_of_scope
+from fencepost_conformance.rulebook.scope import REASONS, SHARE, out_of_scope
 from fencepost_conformance.rulebook.standing import Standing, evidence_folder, read_standings
 
 BOOK = read_book(Path(__file__).parents[3] / "docs" / "rules")
@@ -67,8 +67,8 @@ def test_scope_takes_the_longest_prefix() -> None:
     assert out_of_scope(BOOK["C-JOIN-43"]) is None
     assert out_of_scope(BOOK["C-JOIN-01"]) == "dropped from the rule book"
     assert out_of_scope(BOOK["M-PE-07"]) is None
-    assert out_of_scope(BOOK["M-PE-08"]) == OFFSETS
-    assert out_of_scope(BOOK["O-TXN-01"]) == TRANSACTIONS
+    assert out_of_scope(BOOK["C-JOIN-08"]) == SHARE
+    assert out_of_scope(BOOK["O-TXN-01"]) is None
 
 
 @pytest.mark.parametrize("prefix", REASONS)
@@ -80,7 +80,7 @@ def test_every_reason_excuses_some_rule(prefix: str) -> None:
 
 @pytest.mark.parametrize("area", ["M-", "X-", "N-", "INV-KIP-", "LIV-", "A-", "F-ORD-", "F-REPLAY-", "V-"])
 def test_both_protocols_are_in_scope(area: str) -> None:
-    """Of each area most rules must be realised; excused are offsets, share groups, a client's own matters."""
+    """Of each area most rules must be realised; excused are share groups, a client's own matters."""
     rules = [rule for rule in BOOK.values() if rule.id.startswith(area) and not rule.dropped]
     assert sum(out_of_scope(rule) is None for rule in rules) > 0.6 * len(rules)
 
@@ -90,7 +90,7 @@ def test_a_rule_in_scope_that_nothing_realises_is_missing() -> None:
     assert Standing(rule, {}, {}, None).missing
     assert not Standing(rule, {}, {"compared": 3}, None).missing
     assert not Standing(rule, {"modelled": ("a.py",)}, {}, None).missing
-    assert not Standing(rule, {}, {}, OFFSETS).missing
+    assert not Standing(rule, {}, {}, SHARE).missing
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"rules": 3}'])
