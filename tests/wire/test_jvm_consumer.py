@@ -363,7 +363,7 @@ def test_timers_of_two_groups_can_have_one_key(kafka: KafkaJvm) -> None:
     assert [one.timers[session("g", "0-x")] for one in seen[2:4]] == [45_000, None]
     assert [one.timers[session("g-0", "x")] for one in seen[3:]] == [46_000, None]
     assert [row.member_id for row in views(seen)["g"].members] == ["0-x"]
-    assert {key.kind for key in armed(seen)} == {ev.TimerKind.OPERATION}
+    assert {key.kind for key in armed(seen)} == {ev.TimerKind.OPERATION, ev.TimerKind.EXPIRY}
 
 
 def test_groups_of_both_kinds_are_listed_and_described(kafka: KafkaJvm) -> None:

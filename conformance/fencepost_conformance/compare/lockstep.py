@@ -162,9 +162,7 @@ def as_far_as_told(seen: Sequence[Observation], told: Sequence[Observation]) -> 
     return [
         replace(
             each,
-            timers=each.timers
-            if expiry
-            else {k: at for k, at in each.timers.items() if k.kind is not TimerKind.EXPIRY},
+            timers={key: at for key, at in each.timers.items() if expiry or key.kind is not TimerKind.EXPIRY},
             offsets=each.offsets if offsets else None,
         )
         for each in seen

@@ -62,8 +62,8 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
 
 
 def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """All that there is comes in the order of a hash map; so nothing is made of the order in which it was asked. After a
-    failed append Kafka may tell the same row several times (O-FETCH-15), which is told once here."""
+    """All that there is comes in the order of a hash map; so nothing is made of the order in which it was asked for.
+    After a failed append Kafka may tell the same row several times (O-FETCH-15), which is told once here."""
     topics: dict[tuple[str, bytes], dict[OffsetFetchResponsePartition, None]] = {}
     for topic in group.topics:
         topics.setdefault((topic.name, topic.topic_id), {}).update(dict.fromkeys(topic.partitions))

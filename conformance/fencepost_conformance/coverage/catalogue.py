@@ -15,6 +15,7 @@ from ..generate.plan import GroupProtocol
 from .rules import RULES, UNREACHED_RULES
 from .rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
 from .rules_of_group import MIXED_RULES, UNREACHED_MIXED_RULES
+from .rules_offsets import OFFSET_RULES
 
 _STATES = tuple(state.value for state in GroupState)
 _TRANSITIONS = {
@@ -69,6 +70,23 @@ _CONSUMER_ERRORS: dict[str, tuple[str, ...]] = {
     "ConsumerGroupDescribe": (*_COMMON, "TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "GROUP_ID_NOT_FOUND"),
     **{api: _ERRORS[api] for api in ("DescribeGroups", "ListGroups", "DeleteGroups")},
 }
+_OFFSET_ERRORS: dict[str, tuple[str, ...]] = {
+    "OffsetCommit": (
+        *_COMMON, "COORDINATOR_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_ID",
+        "UNKNOWN_TOPIC_OR_PARTITION", "OFFSET_METADATA_TOO_LARGE", "GROUP_ID_NOT_FOUND", "ILLEGAL_GENERATION",
+        "UNKNOWN_MEMBER_ID",
+    ),
+    "TxnOffsetCommit": (
+        *_COMMON, "COORDINATOR_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION",
+        "OFFSET_METADATA_TOO_LARGE", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID",
+    ),
+    "OffsetFetch": (*_COMMON, "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_ID", "UNSTABLE_OFFSET_COMMIT"),
+    "OffsetDelete": (
+        *_COMMON, "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "GROUP_ID_NOT_FOUND",
+        "NON_EMPTY_GROUP", "GROUP_SUBSCRIBED_TO_TOPIC",
+    ),
+    "WriteTxnMarker": ("NONE", "NOT_LEADER_OR_FOLLOWER"),
+}  # fmt: skip
 _EVENTS = (
     "Request", "TimerFired", "Appended", "AppendFailed", "LoadStarted", "Load", "LoadFailed", "Unload",
 )  # fmt: skip
@@ -115,6 +133,17 @@ def _classic_features() -> Iterable[str]:
     yield from _of_versions(_ERRORS)
     yield from _of_timers(_TIMERS)
     yield from (f"rule {rule}" for rule in sorted((*RULES, *UNREACHED_RULES)))
+    yield from _offset_features()
+
+
+def _offset_features() -> Iterable[str]:
+    """Which groups of every kind have beside them."""
+    yield "event TopicsChanged"
+    yield from ("record OffsetCommit", "tombstone OffsetCommit", "record Control")
+    for api, codes in _OFFSET_ERRORS.items():
+        yield from (f"error {api} {code}" for code in codes)
+    yield from (f"timer EXPIRY {what}" for what in ("set", "fired", "cancelled"))
+    yield from (f"rule {rule}" for rule in OFFSET_RULES)
 
 
 def _consumer_features() -> Iterable[str]:
@@ -128,6 +157,7 @@ def _consumer_features() -> Iterable[str]:
     yield from _of_versions(_CONSUMER_ERRORS)
     yield from _of_timers(_CONSUMER_TIMERS)
     yield from (f"rule {rule}" for rule in sorted((*CONSUMER_RULES, *UNREACHED_CONSUMER_RULES)))
+    yield from _offset_features()
 
 
 def _mixed_features() -> Iterable[str]:
@@ -182,6 +212,25 @@ _REASONS: dict[str, str] = {
 }
 #: rules of groups of one kind that the other kind is needed for
 _ONLY_MIXED = {f"rule {rule}" for rule in MIXED_RULES if not rule.startswith("X-")}
+#: rules of offsets that need a group of one kind with members
+_OF_KIND: dict[GroupProtocol, dict[str, str]] = {
+    GroupProtocol.CLASSIC: dict.fromkeys(
+        (
+            *(f"rule O-COMMIT-{number}" for number in (29, 30, 31, 32, 33)),
+            *("rule O-TXN-05", "rule O-FETCH-05", "rule O-FETCH-11"),
+        ),
+        "of consumer groups",
+    ),
+    GroupProtocol.CONSUMER: dict.fromkeys(
+        (
+            *(f"rule O-COMMIT-{number}" for number in (25, 26, 27, 28)),
+            "rule O-DEL-04",
+            "error OffsetDelete NON_EMPTY_GROUP",
+        ),
+        "of classic groups with members",
+    ),
+    GroupProtocol.MIXED: {},
+}
 #: why a feature is not reached by traces of that protocol, or need not be
 REASONS: dict[GroupProtocol, dict[str, str]] = {
     protocol: {
@@ -189,6 +238,7 @@ REASONS: dict[GroupProtocol, dict[str, str]] = {
         for name, reason in _REASONS.items()
         if name in features and not (protocol is GroupProtocol.MIXED and name in _ONLY_MIXED)
     }
+    | _OF_KIND[protocol]
     for protocol, features in OF_PROTOCOL.items()
 }
 

@@ -7,6 +7,7 @@ from typing import get_args
 
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as om
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -24,6 +25,7 @@ from .consumer_situation import ConsumerSituation
 from .open_rules import OpenRules
 from .rules import rules_of
 from .rules_of_group import consumer_rules_of
+from .rules_offsets import Groups, offset_rules_of
 from .situation import LeaderSync, Situation
 
 #: names of features by what they are about, so that none is put together step by step
@@ -49,7 +51,21 @@ _CONSUMER_STATES = {state: f"consumer-state {state.value}" for state in Consumer
 _MEMBER_STATES = {state: f"member-state {state.name}" for state in MemberState}
 _RULES = {name.removeprefix("rule "): name for name in FEATURES if name.startswith("rule ")}
 
+_OFFSET_BODIES = (
+    om.OffsetCommitRequest,
+    om.OffsetFetchRequest,
+    om.OffsetDeleteRequest,
+    om.TxnOffsetCommitRequest,
+    om.WriteTxnMarkerRequest,
+)
 _OF_CLASSIC = (m.JoinGroupRequest, m.SyncGroupRequest, m.HeartbeatRequest, m.LeaveGroupRequest)
+
+
+def _of_offsets(event: ev.Event) -> bool:
+    """Whether the event can have to do with offsets."""
+    if isinstance(event, ev.Request):
+        return isinstance(event.body, _OFFSET_BODIES)
+    return isinstance(event, ev.TopicsChanged | ev.TimerFired)
 
 
 def features_of(settings: Settings, events: Sequence[ev.Event], observations: Sequence[Observation]) -> set[str]:
@@ -139,6 +155,8 @@ class Watcher:
             for group_id, consumers in seen.consumer_groups.items():
                 names.update(consumer_transitions(self._consumer_groups.get(group_id), consumers))
             rules += self._of_consumers(event, seen, met=met)
+        if _of_offsets(event):
+            rules += offset_rules_of(event, seen, Groups(self._groups, self._consumer_groups))
         names.update([_RULES[rule] for rule in rules])
         return names
 

@@ -56,7 +56,7 @@ def test_a_few_hundred_traces_reach_most_and_nothing_that_cannot_be() -> None:
     reasons = catalogue.REASONS[GroupProtocol.MIXED]
     assert not reached() & reasons.keys()
     missing = [name for name in catalogue.FEATURES if name not in reached() and name not in reasons]
-    assert len(missing) <= 60, missing
+    assert len(missing) <= 80, missing
     assert len([name for name in missing if name.startswith("rule X-")]) <= 12, missing
 
 
@@ -102,4 +102,5 @@ def test_traces_of_consumer_groups_show_no_rule_of_the_others() -> None:
     for seed in range(60):
         trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.CONSUMER)
         found = features_of(trace.settings, trace.events, trace.observations)
-        assert not {name for name in found if re.match(r"rule (C-(JOIN|SYNC|HB|LEAVE|TMR)|X)-", name)}, seed
+        others = {name for name in found if re.match(r"rule (C-(JOIN|SYNC|HB|LEAVE|TMR)|X)-", name)}
+        assert others <= {"rule X-POL-05"}, seed  # a simple group, which only offsets made, gives way
