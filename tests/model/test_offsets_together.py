@@ -262,7 +262,7 @@ def test_a_planted_fault_breaks_its_promise(at: int, monkeypatch: pytest.MonkeyP
     promise, module, name, fault = _PLANTED[at]
     monkeypatch.setattr(module, name, fault)
     found: set[str] = set()
-    for seed in range(4_300, 4_340):
+    for seed in range(4_300, 4_460):
         protocol = list(GroupProtocol)[seed % 3]
         found |= Followed(_trace("intended", protocol, seed)).broken()
         if promise in found:

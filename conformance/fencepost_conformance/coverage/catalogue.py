@@ -231,12 +231,16 @@ _OF_KIND: dict[GroupProtocol, dict[str, str]] = {
     ),
     GroupProtocol.MIXED: {},
 }
+#: rules of groups of the other kind that a simple group shows too, which offsets alone make (O-COMMIT-20)
+_BY_SIMPLE_GROUPS = frozenset({"rule M-VAL-22"})
 #: why a feature is not reached by traces of that protocol, or need not be
 REASONS: dict[GroupProtocol, dict[str, str]] = {
     protocol: {
         name: reason
         for name, reason in _REASONS.items()
-        if name in features and not (protocol is GroupProtocol.MIXED and name in _ONLY_MIXED)
+        if name in features
+        and not (protocol is GroupProtocol.MIXED and name in _ONLY_MIXED)
+        and not (protocol is GroupProtocol.CONSUMER and name in _BY_SIMPLE_GROUPS)
     }
     | _OF_KIND[protocol]
     for protocol, features in OF_PROTOCOL.items()

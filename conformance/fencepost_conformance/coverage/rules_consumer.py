@@ -320,7 +320,7 @@ _OTHER = "follows from other rules; every record, view and timer it speaks of is
 UNREACHED_CONSUMER_RULES: dict[str, str] = {
     "M-ST-05": "a name only; nothing computes it",
     "M-VAL-03": "the component is running whenever a trace runs",
-    **dict.fromkeys(("M-VAL-23", "M-VAL-24", "M-EPOCH-05", "M-TMR-03"), _MIXED),
+    **dict.fromkeys(("M-VAL-22", "M-VAL-23", "M-VAL-24", "M-EPOCH-05", "M-TMR-03"), _MIXED),
     **dict.fromkeys(("M-HB-05", "M-HB-13", "M-TGT-03", "M-REC-16", "M-META-02", "M-META-06", "M-RX-08"), _OTHER),
     "M-VAL-27": "says what a retry comes to; the requests it consists of are compared",
     "M-STATIC-15": "one in thousands of traces; the finding `kept-from-everybody` and mixed traces hold it",
