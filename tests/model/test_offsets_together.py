@@ -24,7 +24,8 @@ from fencepost.protocol.offset_records import ControlKey, OffsetCommitValue
 from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.records import Record
-from fencepost_conformance.generate.generator import Generated, generate
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.generate.generator import Generated, core_session, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic import work as classic_work
@@ -41,7 +42,21 @@ SEEDS = range(4_100, 4_103)
 
 
 def _trace(profile: str, protocol: GroupProtocol, seed: int, steps: int = 110) -> Generated:
-    made = generate(seed, PROFILES[profile], steps, protocol, offsets=0.5)
+    def soon(settings: Settings) -> Settings:
+        """Offsets grow too old while their members are still there, in every other trace."""
+        if not seed % 2:
+            return settings
+        return replace(settings, offsets_retention_ms=4_000, offsets_retention_check_interval_ms=3_000)
+
+    made = generate(
+        seed,
+        PROFILES[profile],
+        steps,
+        protocol,
+        session=lambda settings, profile: core_session(soon(settings), profile),
+        offsets=0.5,
+    )
+    made = replace(made, settings=soon(made.settings))
     assert made.failure is None, made.failure
     return made
 
@@ -262,7 +277,7 @@ def test_a_planted_fault_breaks_its_promise(at: int, monkeypatch: pytest.MonkeyP
     promise, module, name, fault = _PLANTED[at]
     monkeypatch.setattr(module, name, fault)
     found: set[str] = set()
-    for seed in range(4_300, 4_460):
+    for seed in range(4_300, 4_340):
         protocol = list(GroupProtocol)[seed % 3]
         found |= Followed(_trace("intended", protocol, seed)).broken()
         if promise in found:
