@@ -1,0 +1,22 @@
+"""A broker that hosts many coordinators: one for each partition of the offsets topic, and each group with the one that
+its name belongs to (F-LOC-01)."""
+
+from .broker import Broker, OnPartition, Served, initial_broker, step
+from .lookup import Coordinator, Endpoint, FindCoordinatorRequest, FindCoordinatorResponse, KeyType, find_coordinator
+from .parts import merge, split
+
+__all__ = [
+    "Broker",
+    "Coordinator",
+    "Endpoint",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+    "KeyType",
+    "OnPartition",
+    "Served",
+    "find_coordinator",
+    "initial_broker",
+    "merge",
+    "split",
+    "step",
+]

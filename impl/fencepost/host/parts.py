@@ -1,0 +1,89 @@
+"""A request for many groups is taken apart by partition, and the answers are put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    RequestBody,
+    ResponseBody,
+)
+from fencepost.protocol.offset_messages import OffsetFetchRequest, OffsetFetchResponse, WriteTxnMarkerRequest
+from fencepost.sharding import partition_for
+
+_Row = TypeVar("_Row")
+
+
+def split(body: RequestBody, partitions: int) -> dict[int, RequestBody]:
+    """What each partition is asked. A request for one group goes to its own, ListGroups to all. Raises
+    ``IllegalEvent`` for WriteTxnMarkers, which names its partitions itself (O-TXN-08)."""
+    if isinstance(body, ListGroupsRequest):
+        return dict.fromkeys(range(partitions), body)
+    if isinstance(body, DescribeGroupsRequest):
+        return {place: DescribeGroupsRequest(rows) for place, rows in _by_partition(body.groups, partitions).items()}
+    if isinstance(body, ConsumerGroupDescribeRequest):
+        found = _by_partition(body.group_ids, partitions)
+        return {place: ConsumerGroupDescribeRequest(rows) for place, rows in found.items()}
+    if isinstance(body, DeleteGroupsRequest):
+        found = _by_partition(body.groups_names, partitions)
+        return {place: DeleteGroupsRequest(rows) for place, rows in found.items()}
+    if isinstance(body, OffsetFetchRequest):
+        groups: dict[int, list[int]] = {}
+        for place, group in enumerate(body.groups):
+            groups.setdefault(partition_for(group.group_id, partitions), []).append(place)
+        return {
+            partition: OffsetFetchRequest(
+                tuple(body.groups[place] for place in places), require_stable=body.require_stable
+            )
+            for partition, places in groups.items()
+        }
+    if isinstance(body, WriteTxnMarkerRequest):
+        raise IllegalEvent("a marker is of one partition: hand it in as OnPartition(partition, request)")
+    return {partition_for(body.group_id, partitions): body}
+
+
+def merge(body: RequestBody, answers: Mapping[int, ResponseBody]) -> ResponseBody:
+    """One answer of those of the partitions: rows in the order of the request, each with its own error. ListGroups
+    has no groups if one of the partitions is still being read; one that is another broker's says that it has none."""
+    found = [answers[partition] for partition in sorted(answers)]
+    if isinstance(body, ListGroupsRequest):
+        lists = [each for each in found if isinstance(each, ListGroupsResponse)]
+        wrong = next((each for each in lists if each.error_code is not ErrorCode.NONE), None)
+        return wrong or ListGroupsResponse(ErrorCode.NONE, tuple(row for each in lists for row in each.groups))
+    if isinstance(body, DescribeGroupsRequest):
+        described = [row for each in found if isinstance(each, DescribeGroupsResponse) for row in each.groups]
+        return DescribeGroupsResponse(_in_order(body.groups, described, [row.group_id for row in described]))
+    if isinstance(body, ConsumerGroupDescribeRequest):
+        rows = [row for each in found if isinstance(each, ConsumerGroupDescribeResponse) for row in each.groups]
+        return ConsumerGroupDescribeResponse(_in_order(body.group_ids, rows, [row.group_id for row in rows]))
+    if isinstance(body, DeleteGroupsRequest):
+        deleted = [row for each in found if isinstance(each, DeleteGroupsResponse) for row in each.results]
+        return DeleteGroupsResponse(_in_order(body.groups_names, deleted, [row.group_id for row in deleted]))
+    if isinstance(body, OffsetFetchRequest):
+        fetched = [row for each in found if isinstance(each, OffsetFetchResponse) for row in each.groups]
+        asked = [group.group_id for group in body.groups]
+        return OffsetFetchResponse(_in_order(asked, fetched, [row.group_id for row in fetched]))
+    return found[0]
+
+
+def _by_partition(names: Sequence[str], partitions: int) -> dict[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    for name in names:
+        found.setdefault(partition_for(name, partitions), []).append(name)
+    return {partition: tuple(rows) for partition, rows in found.items()}
+
+
+def _in_order(asked: Sequence[str], rows: Sequence[_Row], names: Sequence[str]) -> tuple[_Row, ...]:
+    """The rows by where their group was asked for first; a name that was asked for twice has its rows together."""
+    place = {name: at for at, name in reversed(list(enumerate(asked)))}
+    order = sorted(range(len(rows)), key=lambda at: place.get(names[at], len(asked)))
+    return tuple(rows[at] for at in order)
