@@ -77,13 +77,8 @@ final class Metadata {
         for (int i = 0; i < 2; i++) {
             arguments[i] = argument(UPDATE.getParameterTypes()[i], delta, image);
         }
-        if (DELETED == null) { // up to 4.2 the offsets go before the coordinator hears of the new image
-            delete(runtime, timeout, deleted);
-        }
-        Reflect.call(UPDATE, runtime, arguments);
-        if (DELETED != null) {
-            delete(runtime, timeout, deleted);
-        }
+        Reflect.call(UPDATE, runtime, arguments); // up to 4.2 the broker does it the other way round; neither sees the other
+        delete(runtime, timeout, deleted);
     }
 
     private static void delete(CoordinatorRuntime<?, ?> runtime, Duration timeout, List<Object> deleted) {
@@ -161,6 +156,13 @@ final class Metadata {
             }
         }
         return null;
+    }
+
+    /** The names of all topics, with their ids. */
+    Map<String, Uuid> ids() {
+        Map<String, Uuid> found = new HashMap<>();
+        topics.forEach((name, topic) -> found.put(name, topic.id()));
+        return found;
     }
 
     boolean has(String name, int partition) {

@@ -196,13 +196,14 @@ final class OffsetApis {
     private CompletableFuture<OffsetFetchResponseGroup> fetchAll(RequestContext context,
             OffsetFetchRequestGroup request, boolean stable, short version) {
         Set<String> closed = rights.denied(context.correlationId());
+        Map<String, Uuid> ids = metadata.ids(); // a broker looks when it answers (O-FETCH-13)
         return all(context, request, stable).thenApply(told -> {
             if (told.errorCode() != Errors.NONE.code()) {
                 return told;
             }
             List<OffsetFetchResponseTopics> seen = new ArrayList<>();
             for (OffsetFetchResponseTopics topic : told.topics()) {
-                Uuid id = metadata.idOf(topic.name());
+                Uuid id = ids.get(topic.name());
                 if (!closed.contains(topic.name()) && (version < 10 || id != null)) {
                     seen.add(version < 10 ? topic : TopicIds.set(topic, id));
                 }
