@@ -124,7 +124,8 @@ def _other_timer(seen: Observation, rng: Random) -> Observation | None:
 
 
 def _no_timers(seen: Observation, rng: Random) -> Observation | None:
-    return replace(seen, timers={}) if any(deadline is not None for deadline in seen.timers.values()) else None
+    of_groups = [key for key, deadline in seen.timers.items() if deadline is not None and key.group_id]
+    return replace(seen, timers={}) if of_groups else None
 
 
 def _other_state(seen: Observation, rng: Random) -> Observation | None:

@@ -239,7 +239,7 @@ class Stream:
 def sound(session):
     """What holds of a state under every profile: it is what the driver was told."""
     state = session._state
-    told = {armed.key: armed.due for armed in state.timers.values() if armed.key.kind is not ev.TimerKind.EXPIRY}
+    told = {armed.key: armed.due for armed in state.timers.values()}
     assert told == session.armed
     waiting = {
         number: name

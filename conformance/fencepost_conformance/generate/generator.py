@@ -62,13 +62,13 @@ def generate(
     *,
     session: Callable[[Settings, Profile], Session] = core_session,
     between: Callable[[World], None] | None = None,
-    offsets: float | None = None,
+    offsets: float | None = 0.0,
 ) -> Generated:
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
     ``session`` makes the coordinator that the trace is played against; ``between`` is called before each step that is
     drawn, and may feed events of its own. ``offsets``: how likely a step is followed by a request about offsets; None:
-    drawn, half of the traces have none."""
+    drawn (``offset_moves``), and half of the traces have none. Without any, nobody looks for old ones either."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
@@ -84,6 +84,7 @@ def generate(
     classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
+    world.expires = moves is not None
     failure = None
     called = [each for each in (moves, between) if each is not None]
 

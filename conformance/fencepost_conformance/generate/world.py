@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -78,6 +78,7 @@ class World:
         self.events: list[ev.Event] = []
         self.observations: list[Observation] = []
         self.now = 0
+        self.expires = False  #: the timer that looks for old offsets may fire
         self.log: list[Record] = []
         #: the length of the log after each step that wrote, and when it was loaded
         self.ends: list[int] = [0]
@@ -124,11 +125,15 @@ class World:
 
     def due(self) -> list[ev.TimerKey]:
         """Timers that may fire now, in an order that does not depend on hashing."""
-        return sorted((key for key, at in self.session.armed.items() if at <= self.now), key=timer_order)
+        return sorted((key for key, at in self._armed() if at <= self.now), key=timer_order)
+
+    def _armed(self) -> Iterable[tuple[ev.TimerKey, int]]:
+        armed = self.session.armed.items()
+        return armed if self.expires else [each for each in armed if each[0].kind is not ev.TimerKind.EXPIRY]
 
     def next_deadline(self) -> int | None:
         """The first deadline after now."""
-        return min((at for at in self.session.armed.values() if at > self.now), default=None)
+        return min((at for _, at in self._armed() if at > self.now), default=None)
 
     def request(
         self, version: int, body: RequestBody, client: Program | None = None, *, host: tuple[str, str] | None = None,

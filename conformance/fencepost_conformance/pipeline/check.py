@@ -76,7 +76,7 @@ class Checker:
         return rows
 
     def _rows(self, seeds: Sequence[int]) -> list[Row]:
-        traces = [generate(seed, self.profile, self._job.steps, self._job.protocol) for seed in seeds]
+        traces = [generate(seed, self.profile, self._job.steps, self._job.protocol, offsets=None) for seed in seeds]
         return [as_row(trace, found) for trace, found in zip(traces, self.examine(traces), strict=True)]
 
     def examine(self, traces: Sequence[Generated]) -> list[Examined]:

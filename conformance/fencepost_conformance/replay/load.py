@@ -29,7 +29,7 @@ def load(
 ) -> list[Loaded | WireTrace | BrokenTrace]:
     """The traces of a seed or a file. Raises ``CannotRun`` where there is none to be had."""
     if what.lstrip("-").isdigit():
-        made = generate(int(what), PROFILES[profile], steps, protocol)
+        made = generate(int(what), PROFILES[profile], steps, protocol, offsets=None)
         return [Loaded(f"seed {what}", made, ())]
     path = Path(what)
     try:

@@ -59,7 +59,7 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
             if row.group in seen or row.group in summary.accepted or len(charts) == _SHOWN:
                 continue
             seen.add(row.group)
-            whole = generate(row.seed, checker.profile, job.steps, job.protocol)
+            whole = generate(row.seed, checker.profile, job.steps, job.protocol, offsets=None)
             small = shrink(whole, lambda trace: checker.examine([trace])[0])
             shown = Loaded(f"seed {row.seed}, shrunk to {counted(len(small.trace.events), 'events')}", small.trace, ())
             charts.append(_kept(directory, row, shown, small.found, model=job.model))
@@ -75,7 +75,7 @@ def _whole_failures(directory: Path, job: Job, rows: Sequence[Row]) -> list[Char
     """As they are: whoever interrupts does not wait for shrinking, and the target may be gone."""
     charts: list[Chart] = []
     for row in rows:
-        whole = generate(row.seed, PROFILES[job.profile], job.steps, job.protocol)
+        whole = generate(row.seed, PROFILES[job.profile], job.steps, job.protocol, offsets=None)
         found = Examined(
             Verdict(row.verdict), row.steps, Difference(row.event, row.field, row.left, row.right), row.divergence,
             whole.observations, None, row.followed,

@@ -91,7 +91,8 @@ def lockstep(traces: int = TRACES) -> dict[str, Any]:
         with progress(f"Kafka {RELEASE} and the model", len(planned)) as meter:
             for start in range(0, len(planned), _CHUNK):
                 chunk = [
-                    generate(seed, KAFKA_4_3, STEPS, protocol) for protocol, seed in planned[start : start + _CHUNK]
+                    generate(seed, KAFKA_4_3, STEPS, protocol, offsets=None)
+                    for protocol, seed in planned[start : start + _CHUNK]
                 ]
                 seen = target.run_many([(trace.settings, trace.events) for trace in chunk])
                 for trace, observations in zip(chunk, seen, strict=True):

@@ -47,7 +47,7 @@ def test_reasons_are_of_features() -> None:
 def reached() -> frozenset[str]:
     found: set[str] = set()
     for seed in range(150):
-        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.MIXED)
+        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.MIXED, offsets=None)
         found |= features_of(trace.settings, trace.events, trace.observations)
     return frozenset(found)
 
@@ -78,7 +78,7 @@ def test_what_a_classic_request_does_to_a_consumer_group_is_no_rule_of_classic_g
     """The same answer is C-HB-05 where there is no group, and X-HB-01 where there is a consumer group."""
     met = 0
     for seed in range(60):
-        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.MIXED)
+        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.MIXED, offsets=None)
         groups: dict[str, ConsumerGroupView] = {}
         watcher = Watcher(trace.settings)
         for event, seen in zip(trace.events, trace.observations, strict=True):
@@ -100,7 +100,7 @@ def test_what_a_classic_request_does_to_a_consumer_group_is_no_rule_of_classic_g
 
 def test_traces_of_consumer_groups_show_no_rule_of_the_others() -> None:
     for seed in range(60):
-        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.CONSUMER)
+        trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.CONSUMER, offsets=None)
         found = features_of(trace.settings, trace.events, trace.observations)
         others = {name for name in found if re.match(r"rule (C-(JOIN|SYNC|HB|LEAVE|TMR)|X)-", name)}
         assert others <= {"rule X-POL-05", "rule C-SYNC-30"}, seed  # of simple groups, which only offsets make

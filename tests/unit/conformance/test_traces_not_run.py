@@ -29,7 +29,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 SEEDS, STEPS = range(60), 25
 RUN = ["conform", "--target", "kafka:4.3.1", "--steps", str(STEPS), "--traces", str(len(SEEDS)), "--workers", "1"]
-EVENTS = {seed: tuple(generate(seed, KAFKA_4_3, STEPS).events) for seed in SEEDS}
+EVENTS = {seed: tuple(generate(seed, KAFKA_4_3, STEPS, offsets=None).events) for seed in SEEDS}
 WORDS = "java: it ended.\nOut of memory"
 
 
