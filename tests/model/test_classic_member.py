@@ -204,6 +204,15 @@ def test_fenced_instance_id_is_thrown_once_and_then_joins_anew() -> None:
     assert member.sent(JoinGroupRequest)[1].member_id == ""
 
 
+def test_what_the_heartbeat_thread_died_of_waits_for_a_subscription() -> None:
+    """K-HB-10: a poll without one throws nothing."""
+    member = Driven(MemberConfig(instance_id="i")).stable().do(HeartbeatDue())
+    beat, _ = member.sent(HeartbeatRequest)
+    member.do(Answer(beat, HeartbeatResponse(ErrorCode.FENCED_INSTANCE_ID)), Unsubscribe(), Poll())
+    assert member.raised == []
+    assert member.do(Subscribe(frozenset({"t"})), Poll()).raised == ["FENCED_INSTANCE_ID"]
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -349,6 +358,24 @@ def test_leader_rejoins_on_new_metadata_follower_does_not() -> None:
     for leader, rejoins in (("m", 1), ("other", 0)):
         member = Driven().stable(leader=leader).do(MetadataChanged((("t", 3),)), Poll())
         assert sum(isinstance(o, Send) for o in member.outputs) == rejoins  # K-JOIN-02
+
+
+def test_who_led_watches_until_its_next_join_is_complete() -> None:
+    """K-JOIN-02: as a follower too, and what it sees makes it join once more."""
+    member = Driven().stable().do(EnforceRebalance(), Poll())
+    join, _ = member.sent(JoinGroupRequest)
+    sync = member.syncing(join, generation=2, leader="other")
+    member.do(MetadataChanged((("t", 3),)))
+    member.synced(sync, ALL)
+    join, _ = member.sent(JoinGroupRequest)
+    member.synced(member.syncing(join, generation=3, leader="other"), ALL)
+    assert member.do(MetadataChanged((("t", 4),)), Poll()).outputs == ()
+
+
+def test_topics_of_nobody_are_not_watched() -> None:
+    """K-JOIN-18: a leader joins again for the topics of its group only."""
+    member = Driven().stable()
+    assert member.do(MetadataChanged((*TOPIC, ("u", 1))), Poll()).outputs == ()
 
 
 def test_leader_that_skips_assignment_still_watches() -> None:

@@ -218,22 +218,30 @@ def simulations() -> Iterator[Kill]:
 
 def walks() -> Iterator[Kill]:
     for seed in range(WALKS):
-        rng = Random(f"walk {seed}")
-        settings = MemberSettings(
-            "g",
-            assignors=rng.choice([(RangeAssignor(),), (GradualAssignor(),)]),
-            group_instance_id=rng.choice([None, "i"]),
-            auto_commit=rng.random() < 0.3,
-        )
-        pair, steps = Pair(settings, METADATA), 0
-        try:
-            while steps < WALK_STEPS and (inputs := pair.inputs()):
-                steps += 1
-                pair = pair.after(choose(rng, inputs))
-        except Disagreement as found:
-            yield Kill("member's model", _first(found.rules), steps, seed, str(found))
-        except Exception as raised:  # the faulty program broke down
-            yield Kill("member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}")
+        found = walk(seed)
+        if found is not None:
+            yield found
+
+
+def walk(seed: int) -> Kill | None:
+    """A classic member and its model through the random inputs of this seed, until they differ."""
+    rng = Random(f"walk {seed}")
+    settings = MemberSettings(
+        "g",
+        assignors=rng.choice([(RangeAssignor(),), (GradualAssignor(),)]),
+        group_instance_id=rng.choice([None, "i"]),
+        auto_commit=rng.random() < 0.3,
+    )
+    pair, steps = Pair(settings, METADATA), 0
+    try:
+        while steps < WALK_STEPS and (inputs := pair.inputs()):
+            steps += 1
+            pair = pair.after(choose(rng, inputs))
+    except Disagreement as found:
+        return Kill("member's model", _first(found.rules), steps, seed, str(found))
+    except Exception as raised:  # the faulty program broke down
+        return Kill("member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}")
+    return None
 
 
 def consumer_walks() -> Iterator[Kill]:

@@ -132,13 +132,16 @@ def _enter(d: MemberDraft, body: JoinGroupResponse) -> None:
 
 def _lead(d: MemberDraft, rows: tuple[JoinGroupMember, ...], *, skip: bool) -> tuple[SyncGroupAssignment, ...]:
     """The leader's work: K-JOIN-10, 11. It watches the metadata from here on (K-JOIN-02)."""
+    topics = frozenset[str]().union(*(d.config.codec.topics(row.metadata) for row in rows))
+    d.set(group_topics=topics, leads=True, renewed=d.now.renewed or not topics <= d.now.topics)
+    d.look_at_metadata()
     given: tuple[tuple[str, bytes], ...] = ()
     if skip:
         d.rule("K-JOIN-11")
     else:
         d.rule("K-JOIN-10")
         given = d.config.codec.assign(d.now.generation.protocol or "", rows, d.now.metadata)
-    d.set(watched=d.now.metadata)
+    d.set(watched=d.now.snapshot)
     return tuple(SyncGroupAssignment(member_id, data) for member_id, data in given)
 
 

@@ -59,6 +59,12 @@ class MemberDraft(AnyDraft[MemberState]):
     def forget_coordinator(self) -> None:
         self.set(coordinator=False, looking=False)
 
+    def look_at_metadata(self) -> None:
+        """K-JOIN-18: new metadata counts from here on, of the topics that are this member's to watch."""
+        if self.now.renewed:
+            watched = self.now.topics | self.now.group_topics
+            self.set(renewed=False, snapshot=tuple(row for row in self.now.metadata if row[0] in watched))
+
     # ---- callbacks ----------------------------------------------------------------------------------------------
 
     def call(self, kind: str, partitions: frozenset[Partition]) -> bool:

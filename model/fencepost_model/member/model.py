@@ -77,19 +77,19 @@ class MemberModel:
         elif isinstance(step, SessionExpired | PollExpired):
             self._expired(d, step)
         elif isinstance(step, Subscribe):
-            d.set(topics=step.topics)
+            d.set(topics=step.topics, renewed=d.now.renewed or step.topics != d.now.topics)  # K-JOIN-10
         elif isinstance(step, Unsubscribe):
             d.rule("K-LEAVE-02", "K-LEAVE-04")
             d.give_up()
             d.leave("the consumer unsubscribed from all topics")
-            d.set(topics=frozenset(), joined_topics=None, watched=None)
+            d.set(topics=frozenset(), group_topics=frozenset())
         elif isinstance(step, Close):
             self._close(d, step)
         elif isinstance(step, EnforceRebalance):
             d.rule("K-JOIN-01")
             d.request_rejoin(step.reason)
         elif isinstance(step, MetadataChanged):
-            d.set(metadata=step.metadata)
+            d.set(metadata=step.metadata, renewed=True)
 
     def _heartbeat(self, d: MemberDraft) -> None:
         if not self.beats(d.now):

@@ -16,13 +16,14 @@ _AT_ONCE = tuple(error.name for error in AT_ONCE)
 
 def poll(d: MemberDraft) -> None:
     """K-POLL-01, steps 3 to 5; raises ``Thrown`` with an exception for the application."""
+    d.look_at_metadata()
+    if not d.now.topics:
+        return  # K-HB-10: what the heartbeat thread died of waits as well
     if d.now.failure:
         d.rule("K-HB-10")
         failure = d.now.failure
         d.set(failure="")
         d.fail(failure)
-    if not d.now.topics:
-        return
     if not ensure_coordinator(d):
         return
     d.set(thread=True)  # K-HB-01
@@ -57,7 +58,7 @@ def ensure_coordinator(d: MemberDraft) -> bool:
 def rejoin_needed(d: MemberDraft) -> bool:
     """K-JOIN-01…03, in the order of K-JOIN-18."""
     now = d.now
-    if now.watched is not None and now.watched != now.metadata:
+    if now.watched is not None and now.watched != now.snapshot:
         d.rule("K-JOIN-02")
         _ask(d, "cached metadata has changed")
         return True
@@ -96,7 +97,7 @@ def prepare(d: MemberDraft) -> bool:
             d.rule("K-CB-04")
             went_well = d.call("revoked", dropped)
             d.set(owned=owned - dropped)
-    d.set(watched=None)
+    d.set(leads=False, group_topics=frozenset())
     if not went_well:
         d.rule("K-CB-09")
         d.fail("KafkaException")
@@ -166,6 +167,9 @@ def ended(d: MemberDraft, joined: Joined) -> bool:
 
 def complete(d: MemberDraft, data: bytes) -> None:
     """K-CB-05, 06, 08, 13. A listener that throws leaves it undone; the next poll completes it again (K-CB-09)."""
+    if not d.now.leads and d.now.watched is not None:
+        d.rule("K-JOIN-02")  # who led before watches until here
+        d.set(watched=None)
     try:
         assigned = d.config.codec.assignment(data)
     except ValueError:

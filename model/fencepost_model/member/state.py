@@ -67,8 +67,10 @@ class MemberState(NamedTuple):
     ``joining``: a JoinGroup was sent and the join has not ended (K-ERR-15). ``joined``: it has, and the next poll deals
     with it. ``prepare``: join prepare is due before the next JoinGroup. ``commit``: the commit of join prepare, as
     ``""`` (none), ``waiting`` or ``done``. ``joined_topics``: the subscription that was sent last (K-JOIN-03).
-    ``watched``: the leader's metadata at assignment time (K-JOIN-02), None for others. ``failure`` is what the
-    heartbeat thread died of, thrown by one poll (K-HB-10).
+    ``renewed``: there is metadata that no poll has looked at. ``snapshot``: what the last one that looked saw of the
+    member's own topics and of ``group_topics``, those of its group while it ``leads`` (K-JOIN-18). ``watched``: the
+    snapshot at the last assignment that this member made, until a join is complete without its leading (K-JOIN-02).
+    ``failure`` is what the heartbeat thread died of, thrown by one poll (K-HB-10).
     """
 
     state: str = UNJOINED
@@ -85,6 +87,10 @@ class MemberState(NamedTuple):
     joined_topics: frozenset[str] | None = None
     owned: frozenset[Partition] = frozenset()
     metadata: Metadata = ()
+    renewed: bool = False
+    snapshot: Metadata = ()
+    group_topics: frozenset[str] = frozenset()
+    leads: bool = False
     watched: Metadata | None = None
     thread: bool = False
     beating: bool = False
