@@ -5,25 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, Self
 
 from fencepost.protocol.profile import Profile
 
+from ..jvm import clients
 from ..jvm.builds import Build
-from ..jvm.clients import command
 from ..jvm.process import LineProcess, ProcessFault
-from .outcomes import Outcome, of_kafka
+from . import outcomes
+from .outcomes import Outcome
 from .schedule import Schedule, schedule
+
+
+class MemberProtocol(StrEnum):
+    """What a member speaks."""
+
+    CLASSIC = "classic"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``fields``: of the outcome, to (core's, Kafka's)."""
+    """``told``: the event as both were told it; ``fields``: of the outcome, to (core's, Kafka's)."""
 
     seed: int
     event: int
     told: dict[str, Any]
     fields: dict[str, tuple[Any, Any]]
+
+    @property
+    def group(self) -> str:
+        """Differences of one cause mostly are at events of one kind, in the same fields."""
+        return f"{self.told['kind']}: {', '.join(sorted(self.fields))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +49,54 @@ class Judged:
     difference: Difference | None
 
 
-def judge(build: Build, profile: Profile, seeds: Iterable[int], length: int) -> Iterator[Judged]:
+class Judge:
+    """Kafka's own client in a JVM, until it is closed. Raises ``CannotRun`` where none can be had."""
+
+    def __init__(self, build: Build, profile: Profile, protocol: MemberProtocol, length: int) -> None:
+        self.profile = profile
+        self.protocol = protocol
+        self.length = length
+        self._process = LineProcess(clients.command(build, protocol))
+        self._process.read(1)
+
+    def judge(self, seed: int) -> Judged:
+        """The schedule of that seed through both. Raises ``ProcessFault`` when the JVM fails."""
+        made, kafkas = self.outcomes(seed)
+        return _compare(seed, made, kafkas)
+
+    def outcomes(self, seed: int) -> tuple[Schedule, list[Outcome]]:
+        """The schedule with what the core did, and what Kafka's did."""
+        made = schedule(seed, self.length, self.profile)
+        (line,) = self._process.exchange(json.dumps(made.as_json()).encode() + b"\n", 1)
+        answer = json.loads(line)
+        if "fault" in answer:
+            raise ProcessFault(f"seed {seed}: {answer['fault']}: {self._process.tail()}")
+        return made, [outcomes.of_kafka(each) for each in answer["outcomes"]]
+
+    def close(self) -> None:
+        self._process.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def judge(
+    build: Build, profile: Profile, seeds: Iterable[int], length: int, protocol: MemberProtocol = MemberProtocol.CLASSIC
+) -> Iterator[Judged]:
     """Each seed's schedule through both. Raises ``ProcessFault`` when the JVM fails."""
-    process = LineProcess(command(build))
-    try:
-        process.read(1)
-        for seed in seeds:
-            made = schedule(seed, length, profile)
-            (line,) = process.exchange(json.dumps(made.as_json()).encode() + b"\n", 1)
-            answer = json.loads(line)
-            if "fault" in answer:
-                raise ProcessFault(f"seed {seed}: {answer['fault']}: {process.tail()}")
-            yield _compare(seed, made, answer["outcomes"])
-    finally:
-        process.close()
+    with Judge(build, profile, protocol, length) as kafka:
+        yield from map(kafka.judge, seeds)
 
 
-def _compare(seed: int, made: Schedule, outcomes: list[Outcome]) -> Judged:
-    for index, (ours, theirs) in enumerate(zip(made.outcomes, outcomes, strict=False)):
-        read = of_kafka(theirs)
-        fields = {name: (ours[name], read[name]) for name in ours if ours[name] != read[name]}
+def _compare(seed: int, made: Schedule, kafkas: list[Outcome]) -> Judged:
+    for index, (ours, theirs) in enumerate(zip(made.outcomes, kafkas, strict=False)):
+        fields = {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]}
         if fields:
             first = ours["event"]
             return Judged(seed, index, Difference(seed, first, made.events[first], fields))
-    if len(made.outcomes) != len(outcomes):
-        raise ProcessFault(f"seed {seed}: {len(outcomes)} outcomes of {len(made.outcomes)}")
-    return Judged(seed, len(outcomes), None)
+    if len(made.outcomes) != len(kafkas):
+        raise ProcessFault(f"seed {seed}: {len(kafkas)} outcomes of {len(made.outcomes)}")
+    return Judged(seed, len(kafkas), None)

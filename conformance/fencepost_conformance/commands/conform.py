@@ -29,8 +29,11 @@ from ..report.terminal import WORDS, counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import absolute, parse_target, profiles_for, tell_build
 from ..wire.settings import OPTION_HELP, given
+from .conform_member import conform_member
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
+#: of a group, of which one is under test
+SIDES = ("coordinator", "member")
 #: counts that mean the same for every protocol
 _ADDED = (
     "traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "broken", "choices_followed",
@@ -47,6 +50,9 @@ def conform(  # noqa: PLR0917 — options of a command line
             help=f"{', '.join(sorted(PROFILES))}; default: the target's (core: intended and the newest Kafka's)"
         ),
     ] = None,
+    side: Annotated[
+        str, typer.Option(help="coordinator, or member: the clients' step functions against Kafka's own client")
+    ] = "coordinator",
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
@@ -72,8 +78,19 @@ def conform(  # noqa: PLR0917 — options of a command line
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run random traces against a target and compare every step."""
+    if side not in SIDES:
+        raise CannotRun(unknown("side", side, SIDES, f"known: {', '.join(SIDES)}"))
     place = place_for(engine, master, conf, workers, wait)
     named, target = parse_target(target), absolute(target)
+    if side == "member":
+        if engine != "local" or setting or rows:
+            raise CannotRun("--side member runs here, with settings that it draws: without --engine, --rows, --setting")
+        if out is not None:
+            require_folder(out)
+        accepted = {} if known is None else read_known(known)
+        seeds = range(seed, seed + traces)
+        conform_member(named, profile, protocol, seeds, steps_per_trace, workers, out, accepted, as_json=as_json)
+        return
     protocols = protocols_of(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:
         raise CannotRun("over the wire only classic clients are played; use --protocol classic, or another target")

@@ -8,9 +8,14 @@ from . import jars
 from .builds import Build
 from .compiled import classes, sources
 
+#: The program that hosts a member of each protocol.
+_PROGRAMS = {"classic": "ClassicClient"}
 
-def command(build: Build) -> list[str]:
-    """The command line. Raises ``CannotRun`` without a JDK, or if the build is none that can be served."""
+
+def command(build: Build, protocol: str) -> list[str]:
+    """The command line for a member that speaks ``protocol``.
+
+    Raises ``CannotRun`` without a JDK, or if the build is none that can be served."""
     libraries = build.libraries()
     compiled = classes("client", build, sources(__package__, "client"), libraries)
     return [
@@ -21,5 +26,5 @@ def command(build: Build) -> list[str]:
         "-XX:TieredStopAtLevel=1",
         "-cp",
         os.pathsep.join(map(str, [compiled, *libraries])),
-        "org.apache.kafka.clients.consumer.internals.ClassicClient",
+        f"org.apache.kafka.clients.consumer.internals.{_PROGRAMS[protocol]}",
     ]

@@ -1,12 +1,19 @@
 """Kafka's own classic member takes the schedules that the core's took, and does the same at every event."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from fencepost.protocol.profiles import PROFILES
+from fencepost_conformance.cli import main
 from fencepost_conformance.clientside.judge import judge
 from fencepost_conformance.clientside.schedule import schedule
 from fencepost_conformance.jvm.builds import Build
 from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.mutants.mutant import planted
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 #: Among them: who led and follows (12), a look-up that failed for good (51), a fenced instance that polls (135).
@@ -24,3 +31,42 @@ def test_a_schedule_is_made_the_same_twice() -> None:
     one, other = (schedule(7, 40, PROFILE) for _ in range(2))
     assert one.events == other.events
     assert one.outcomes == other.outcomes
+
+
+def conformed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    with pytest.raises(SystemExit) as left:
+        main(["conform", "--side", "member", "--json", "--workers", "1", *words])
+    assert isinstance(left.value.code, int)
+    return left.value.code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.jvm
+def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ("--target", f"kafka:{NEWEST}", "--traces", "8", "--protocol", "classic")
+    status, told = conformed(capsys, *words)
+    assert (status, told["held"], told["counts"]["failed"]) == (0, True, 0)
+    with planted(MUTANTS["lost-told-as-nothing"]):
+        status, told = conformed(capsys, *words, "-o", str(tmp_path))
+        assert (status, told["held"]) == (1, False)
+        groups = told["protocols"]["classic"]["groups"]
+        assert sum(each["schedules"] for each in groups) == told["counts"]["failed"] > 0
+        assert json.loads((tmp_path / "member.json").read_text()) == told
+        known = tmp_path / "known"
+        known.write_text("".join(f"{each['group']} -- planted\n" for each in groups))
+        assert conformed(capsys, *words, "--known", str(known))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--target", "core"], "--target kafka:RELEASE"),
+        (["--target", f"broker:{NEWEST}"], "--target kafka:RELEASE"),
+        (["--target", f"kafka:{NEWEST}", "--protocol", "mixed"], "no protocol 'mixed'"),
+        (["--target", f"kafka:{NEWEST}", "--engine", "spark"], "without --engine"),
+        (["--side", "members"], "did you mean member?"),
+    ],
+)
+def test_what_it_cannot_is_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, told = conformed(capsys, *words)
+    assert status == 2
+    assert says in told["error"]

@@ -1,0 +1,109 @@
+"""Many schedules, in this process or in a few of its children, and what differs gathered in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fencepost.protocol.profiles import PROFILES
+
+from ..jvm.builds import Build
+from ..processes import worker_processes
+from .judge import Difference, Judge, Judged, MemberProtocol
+
+CHUNK = 20
+#: differences of each group that are kept
+KEPT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``length``: events of a schedule, about."""
+
+    build: Build
+    profile: str
+    protocol: MemberProtocol
+    length: int
+
+    def judge(self) -> Judge:
+        """A JVM that can run schedules of this job."""
+        return Judge(self.build, PROFILES[self.profile], self.protocol, self.length)
+
+
+@dataclass(slots=True)
+class Group:
+    """Schedules that first differ alike; the first few are kept."""
+
+    schedules: int = 0
+    first: list[Difference] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Found:
+    """What came of the schedules so far. ``steps`` are events after which both were seen to be the same."""
+
+    schedules: int = 0
+    steps: int = 0
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    @property
+    def differing(self) -> int:
+        return sum(group.schedules for group in self.groups.values())
+
+    def add(self, judged: Judged) -> None:
+        self.schedules += 1
+        self.steps += judged.steps
+        if judged.difference is not None:
+            group = self.groups.setdefault(judged.difference.group, Group())
+            group.schedules += 1
+            if len(group.first) < KEPT:
+                group.first.append(judged.difference)
+
+    def ordered(self) -> list[tuple[str, Group]]:
+        """The groups, the commonest first."""
+        return sorted(self.groups.items(), key=lambda item: (-item[1].schedules, item[0]))
+
+    def as_json(self) -> dict[str, Any]:
+        """The groups with the schedules that are kept of each."""
+        return {
+            "groups": [
+                {
+                    "group": name,
+                    "schedules": group.schedules,
+                    "first": [
+                        {
+                            "seed": each.seed,
+                            "event": each.event,
+                            "told": each.told,
+                            "fields": {key: {"core": ours, "kafka": its} for key, (ours, its) in each.fields.items()},
+                        }
+                        for each in group.first
+                    ],
+                }
+                for name, group in self.ordered()
+            ]
+        }
+
+
+def run(job: Job, seeds: range, workers: int) -> Iterator[list[Judged]]:
+    """What came of a few schedules at a time, in order of seeds. Raises ``ProcessFault`` when a JVM fails."""
+    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    if workers < 2 or len(chunks) < 2:
+        with job.judge() as judge:
+            for chunk in chunks:
+                yield [judge.judge(seed) for seed in chunk]
+        return
+    with worker_processes(min(workers, len(chunks))) as pool:
+        yield from pool.map(partial(_judged, job), chunks)
+
+
+_judges: dict[Job, Judge] = {}
+
+
+def _judged(job: Job, chunk: range) -> list[Judged]:
+    """In a worker, which keeps its JVM as long as it lives."""
+    if job not in _judges:
+        _judges[job] = job.judge()
+    return [_judges[job].judge(seed) for seed in chunk]

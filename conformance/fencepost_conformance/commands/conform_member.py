@@ -1,0 +1,131 @@
+"""``fencepost conform --side member``: the members against Kafka's own client, over random schedules."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from ..clientside.judge import Difference, MemberProtocol
+from ..clientside.run import Found, Job, run
+from ..console import CannotRun, Result, finish, progress
+from ..counting import counted
+from ..interruption import interruptible
+from ..jvm import clients
+from ..jvm.process import ProcessFault, in_a_line
+from ..known import Accepted, never_met
+from ..nearest import unknown
+from ..targets.registry import TargetName, profile_for, tell_build
+
+WORDS = {"traces": "schedules", "steps": "events"}
+_REPORT = "member.json"
+
+
+def conform_member(  # noqa: PLR0917 — options of a command line
+    target: TargetName,
+    profile: str | None,
+    protocol: str,
+    seeds: range,
+    length: int,
+    workers: int,
+    out: Path | None,
+    accepted: dict[str, Accepted],
+    *,
+    as_json: bool,
+) -> None:
+    """Random schedules through the core's member and Kafka's; ``accepted``: groups of differences, by name."""
+    if target.kind != "kafka":
+        raise CannotRun("members are compared with Kafka's own client: use --target kafka:RELEASE, as kafka:4.4.0")
+    named = profile_for(target, profile)
+    tell_build(target, named)
+    protocols = _protocols(protocol)
+    for each in protocols:
+        clients.command(target.build, each)  # fetched and compiled once, before any worker starts
+    found: dict[MemberProtocol, Found] = {}
+    began = time.monotonic()
+    stopped = ""
+    with interruptible() as cut:
+        try:
+            for each in protocols:
+                found[each] = Found()
+                with progress(f"kafka:{target.release}, {named}, {each} member", total=len(seeds)) as meter:
+                    for rows in run(Job(target.build, named, each, length), seeds, workers or os.cpu_count() or 1):
+                        for row in rows:
+                            found[each].add(row)
+                        meter.advance(len(rows))
+        except ProcessFault as fault:
+            stopped = in_a_line(fault)
+    result = _result(found, accepted, time.monotonic() - began)
+    done = f"{result.counts['traces']:,} of {counted(len(seeds) * len(protocols), 'schedules')} done"
+    missing = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
+    if out is not None:
+        (out / _REPORT).write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
+    finish(result, as_json=as_json, table=None if as_json else _tables(found, accepted), incomplete=missing)
+
+
+def _protocols(name: str) -> list[MemberProtocol]:
+    if name == "all":
+        return list(MemberProtocol)
+    if name not in list(MemberProtocol):
+        known = f"a member speaks {' or '.join(MemberProtocol)}; all for each of them"
+        raise CannotRun(unknown("protocol", name, [*MemberProtocol, "all"], known))
+    return [MemberProtocol(name)]
+
+
+def _result(found: dict[MemberProtocol, Found], accepted: dict[str, Accepted], seconds: float) -> Result:
+    groups = {name for each in found.values() for name in each.groups}
+    counts: dict[str, int | float] = {
+        "traces": sum(each.schedules for each in found.values()),
+        "steps": sum(each.steps for each in found.values()),
+        "failed": sum(each.differing for each in found.values()),
+        "groups": len(groups),
+        "seconds": round(seconds, 1),
+    }
+    told: dict[str, Any] = {
+        protocol: {
+            "counts": {"traces": each.schedules, "steps": each.steps, "failed": each.differing},
+            **each.as_json(),
+        }
+        for protocol, each in found.items()
+    }
+    details: dict[str, Any] = {"side": "member", "protocols": told}
+    if accepted:
+        details["never_met"] = [key for key in accepted if key not in groups]
+    return Result("conform", groups <= accepted.keys(), counts, details, words=WORDS)
+
+
+def _tables(found: dict[MemberProtocol, Found], accepted: dict[str, Accepted]) -> RenderableType:
+    shown: list[RenderableType] = []
+    for protocol, each in found.items():
+        if each.groups:
+            shown.append(_table(protocol, each, accepted))
+    met = {name for each in found.values() for name in each.groups}
+    shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
+    return Group(*shown)
+
+
+def _table(protocol: MemberProtocol, found: Found, accepted: dict[str, Accepted]) -> Table:
+    table = Table(title=f"{protocol} member: where it first differs from Kafka's", title_justify="left")
+    for name in ("event: fields", "schedules", "seed", "core", "Kafka"):
+        table.add_column(name, overflow="fold", justify="right" if name in ("schedules", "seed") else "left")
+    for name, group in found.ordered():
+        first = group.first[0]
+        known = f" (accepted: {accepted[name].reason})" if name in accepted else ""
+        table.add_row(name + known, f"{group.schedules:,}", str(first.seed), *_sides(first))
+    return table
+
+
+def _sides(difference: Difference) -> tuple[str, str]:
+    """The first field that differs, as each has it."""
+    ours, theirs = next(iter(difference.fields.values()))
+    return _short(ours), _short(theirs)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 120 else f"{text[:119]}…"
