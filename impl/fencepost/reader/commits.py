@@ -133,23 +133,29 @@ def _send(turn: Turn, commit: Commit) -> None:
 
 
 def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitResponse | None) -> bool:
-    """Take the answer in; true if it says that this is no coordinator. ``body`` None: no answer has come."""
+    """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
+    answer has come."""
     commit = next((each for each in turn.reader.commits if each.number == sent.number), None)
-    if commit is None or commit.request_id != request_id:
-        return False
-    if body is None:
-        _finish(turn, commit, Outcome(Problem(_K.API, _E.NETWORK_EXCEPTION), retriable=True))
-        return False
-    denied = False
-    for topic in body.topics:
-        for each in topic.partitions:
-            if each.error_code is _E.TOPIC_AUTHORIZATION_FAILED:
-                denied = True
-            elif each.error_code is not _E.NONE:  # K-OFF-17: the first one decides
-                _finish(turn, commit, _outcome(turn, commit, each.error_code))
-                return each.error_code in _FORGET
-    _finish(turn, commit, Outcome(Problem(_K.API, _E.TOPIC_AUTHORIZATION_FAILED) if denied else None))
-    return False
+    if commit is not None and commit.request_id == request_id:
+        if body is None:
+            _finish(turn, commit, Outcome(Problem(_K.API, _E.NETWORK_EXCEPTION), retriable=True))
+        else:
+            _finish(turn, commit, _read(turn, commit, body))
+    return body is not None and _deciding(body) in _FORGET
+
+
+def _deciding(body: OffsetCommitResponse) -> ErrorCode:
+    """The first error decides; that a topic is denied counts if there is no other (K-OFF-17)."""
+    errors = [each.error_code for topic in body.topics for each in topic.partitions if each.error_code is not _E.NONE]
+    others = [each for each in errors if each is not _E.TOPIC_AUTHORIZATION_FAILED]
+    return next(iter(others or errors), _E.NONE)
+
+
+def _read(turn: Turn, commit: Commit, body: OffsetCommitResponse) -> Outcome:
+    error = _deciding(body)
+    if error in (_E.NONE, _E.TOPIC_AUTHORIZATION_FAILED):
+        return Outcome(None if error is _E.NONE else Problem(_K.API, error))
+    return _outcome(turn, commit, error)
 
 
 def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:

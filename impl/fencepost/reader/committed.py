@@ -51,8 +51,7 @@ def initialise(turn: Turn) -> bool:
         if found is None or state is None or state.state is not FetchState.INITIALIZING:
             continue  # K-POS-08: gone meanwhile, or the application has said where to read
         turn.saw_epoch(partition, found.leader_epoch)
-        position = Position(found.offset, found.leader_epoch, turn.leader(partition))
-        turn.change(partition, state.seek(position))
+        turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
     return True
 
 
@@ -103,19 +102,18 @@ def go_on(turn: Turn, purpose: Purpose) -> Lookup:
 
 
 def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchResponse | None) -> bool:
-    """Take the answer in; true if it says that this is no coordinator. ``body`` None: no answer has come."""
+    """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
+    answer has come."""
     lookup = turn.reader.lookups.get(sent.purpose)
-    if lookup is None or lookup.request_id != request_id:
-        return False
-    if body is None:
-        _again(turn, sent.purpose, lookup)
-        return False
-    group = body.groups[0]
-    if group.error_code is _E.NONE:
-        _read(turn, sent, lookup, group)
-    else:
-        _refused(turn, sent.purpose, lookup, group.error_code)
-    return group.error_code in _FORGET
+    group = None if body is None else body.groups[0]
+    if lookup is not None and lookup.request_id == request_id:
+        if group is None:
+            _again(turn, sent.purpose, lookup)
+        elif group.error_code is _E.NONE:
+            _read(turn, sent, lookup, group)
+        else:
+            _refused(turn, sent.purpose, lookup, group.error_code)
+    return group is not None and group.error_code in _FORGET
 
 
 def _refused(turn: Turn, purpose: Purpose, lookup: Lookup, error: ErrorCode) -> None:
@@ -191,6 +189,13 @@ def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
         return None
     _drop(turn, purpose)
     return lookup
+
+
+def forget(turn: Turn) -> None:
+    """What is looked up for a partition that was taken away does not count if it comes back (K-POS-08)."""
+    lookup = turn.reader.lookups.get(Purpose.POSITIONS)
+    if lookup is not None and not turn.reader.partitions.keys() >= set(lookup.partitions):
+        _drop(turn, Purpose.POSITIONS)
 
 
 def give_up(turn: Turn, purpose: Purpose) -> None:

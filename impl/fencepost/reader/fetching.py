@@ -6,6 +6,7 @@ from fencepost.protocol.partitions import TopicPartition
 
 from .broker import FetchFrom, FetchRequest, FetchResponse
 from .partition import Leader
+from .settings import Client
 from .state import Buffered, SentFetch
 from .turn import Turn
 
@@ -26,7 +27,9 @@ def send_fetches(turn: Turn) -> None:
             position = reader.partitions[each].position
             assert position is not None  # fetchable
             asked.append(
-                FetchFrom(
+                FetchFrom(each, offset=position.offset)
+                if turn.client is Client.KAFKA_PYTHON
+                else FetchFrom(
                     each,
                     offset=position.offset,
                     current_leader_epoch=position.leader.epoch,
@@ -37,21 +40,25 @@ def send_fetches(turn: Turn) -> None:
 
 
 def _node(turn: Turn, partition: TopicPartition) -> Leader:
-    """The replica that the leader prefers for this client, else the leader itself."""
+    """The replica that the leader prefers for this client, else the leader itself: that of the position, and in
+    kafka-python, which holds no position against a leader, that of the moment."""
     state = turn.reader.partitions[partition]
+    if turn.client is Client.KAFKA_PYTHON:
+        return turn.leader(partition)
     if state.preferred is not None:
         return Leader(state.preferred)
     return Leader() if state.position is None else state.position.leader
 
 
 def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
-    """Into the buffer with it; nothing is looked at before its turn (K-FETCH-01). ``body`` None: no answer has come."""
+    """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
+    ``body`` None: no answer has come."""
     if body is None:
         turn.want_metadata()
         return
     found = tuple(
         Buffered(each.partition, sent.offsets[each.partition], each)
         for each in body.partitions
-        if each.partition in sent.offsets
+        if each.partition in sent.offsets and each.partition in turn.reader.partitions
     )
     turn.reader = turn.reader._replace(buffer=(*turn.reader.buffer, *found))

@@ -118,7 +118,7 @@ def reset_answered(turn: Turn, sent: SentReset, body: ListOffsetsResponse | None
             if each.offset < 0 or state is None or state.state is not FetchState.AWAIT_RESET:
                 continue
             if state.reset == sent.policies[each.partition]:
-                turn.change(each.partition, state.seek(Position(each.offset, leader=turn.leader(each.partition))))
+                turn.place(each.partition, Position(each.offset, leader=turn.leader(each.partition)))
     _retry(turn, again)
     if denied:
         problem = Problem(ProblemKind.API, _DENIED, tuple(denied))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fencepost.protocol.partitions import TopicPartition
 
-from . import commits
+from . import commits, committed
 from .events import MembershipChanged, Refused, Seek
 from .partition import Partition, Position
 from .settings import Reset, ResetPolicy
@@ -63,6 +63,7 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
         return
     buffer = tuple(each for each in turn.reader.buffer if each.partition in after)
     turn.reader = turn.reader._replace(partitions=after, buffer=buffer)
+    committed.forget(turn)
     if not all(each in turn.reader.leaders for each in after):
         turn.want_metadata()
 
@@ -88,10 +89,9 @@ def seek(turn: Turn, event: Seek) -> None:
     Raises ``Refused`` for a negative offset or a partition that is not assigned."""
     if event.offset < 0:
         raise Refused(f"{event.offset} is no offset", "IllegalArgumentException")
-    state = assigned(turn, event.partition)
+    assigned(turn, event.partition)
     turn.saw_epoch(event.partition, event.leader_epoch)
-    position = Position(event.offset, event.leader_epoch, turn.leader(event.partition))
-    turn.change(event.partition, state.seek(position))
+    turn.place(event.partition, Position(event.offset, event.leader_epoch, turn.leader(event.partition)))
 
 
 def seek_to_end(turn: Turn, partitions: tuple[TopicPartition, ...], to: Reset) -> None:

@@ -12,7 +12,7 @@ from fencepost.quirks import Quirks
 
 from .broker import LeaderRequest
 from .events import CancelReaderTimer, Problem, ReaderCommand, ReaderTimer, SendToLeader, SetReaderTimer
-from .partition import Leader, Partition
+from .partition import Leader, Partition, Position
 from .settings import Client
 from .state import Reader, Sent
 
@@ -51,6 +51,13 @@ class Turn:
     def change(self, partition: TopicPartition, state: Partition) -> None:
         """Another state of an assigned partition, in its place in the order."""
         self.reader = self.reader._replace(partitions={**self.reader.partitions, partition: state})
+
+    def place(self, partition: TopicPartition, position: Position) -> None:
+        """Read an assigned partition from here, once its leader has confirmed it. kafka-python knows no epochs
+        (K-PY-02)."""
+        state = self.reader.partitions[partition]
+        python = self.client is Client.KAFKA_PYTHON
+        self.change(partition, state.seek_validated(position) if python else state.seek(position))
 
     def to_the_end(self, partition: TopicPartition) -> None:
         """A partition that was read is fetched after the others (K-SUB-14)."""

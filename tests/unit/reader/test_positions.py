@@ -438,3 +438,27 @@ def test_positions_wait_for_a_rebalance_in_a_classic_group():
     desk = Desk(Client.CONSUMER).leaders().coordinator().member(T0, settled=False)
     desk.poll()
     desk.asked(OffsetFetchRequest)
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_a_lookup_does_not_count_for_a_partition_that_was_away(client):
+    """K-POS-08: whoever had it meanwhile may have committed."""
+    desk = started(client, T0)
+    desk.member(epoch=1)
+    desk.committed({T0: 5})
+    desk.member(T0, epoch=1)
+    desk.poll()
+    assert desk.reader.position(T0) is None
+    desk.committed({T0: 8})
+    desk.poll()
+    assert desk.reader.position(T0) == 8
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_an_answer_that_nobody_waits_for_still_loses_the_coordinator(client):
+    """K-OFF-11."""
+    desk = started(client, T0)
+    desk.member(T0, T1, epoch=2)
+    desk.poll()
+    desk.committed({}, group=ErrorCode.NOT_COORDINATOR)
+    assert desk.reader.coordinator.node is None
