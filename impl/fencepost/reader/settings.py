@@ -16,7 +16,7 @@ class Client(Enum):
 
     CLASSIC = "classic"  #: ``ClassicKafkaConsumer`` (K-POLL-01)
     CONSUMER = "consumer"  #: ``AsyncKafkaConsumer``, of KIP-848 groups (N-POLL-01)
-    KAFKA_PYTHON = "kafka-python"  #: K-PY-01…05
+    KAFKA_PYTHON = "kafka-python"  #: its polls, positions and buffer (K-PY-01…04)
 
 
 class Reset(Enum):
