@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         Command,
         Commit,
         CommitFinished,
-        CommitRefused,
         CommitResult,
         CoordinatorFound,
         CoordinatorLost,
@@ -222,8 +221,6 @@ if TYPE_CHECKING:
     )
     from .protocol.settings import BadSettings, MigrationPolicy, Settings
     from .protocol.view import GroupState, GroupView, MemberView
-    from .reader import Reader, ReaderSettings
-    from .reader import step as reader_step
     from .rulebook import Rule, rules
     from .sharding import partition_for
     from .store import AppendError, MemoryStore, Store
@@ -241,8 +238,8 @@ _HOMES: Final = {
     "member.assignors.sticky": "CooperativeStickyAssignor StickyAssignor",
     "member.consumer": "ConsumerMember ConsumerSettings step:consumer_member_step",
     "member.events": """
-        Answered Call CancelMemberTimer Close CloseOption Command Commit CommitFinished CommitRefused
-        CommitResult CoordinatorFound CoordinatorLost Disconnect EnforceRebalance Failure FailureKind FindCoordinator
+        Answered Call CancelMemberTimer Close CloseOption Command Commit CommitFinished CommitResult
+        CoordinatorFound CoordinatorLost Disconnect EnforceRebalance Failure FailureKind FindCoordinator
         Listener ListenerDone LookupFailed MemberEvent MemberTimer MemberTimerFired MetadataChanged Poll
         RequestLost RequestMetadata Returned Send SetMemberTimer Subscribe SubscribePattern SubscribeRegex
         Unsubscribe
@@ -297,7 +294,6 @@ _HOMES: Final = {
     "protocol.settings": "BadSettings MigrationPolicy Settings",
     "protocol.view": "GroupState GroupView MemberView",
     "rulebook": "Rule rules",
-    "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
     "store": "AppendError MemoryStore Store",
 }
@@ -329,7 +325,6 @@ __all__ = [
     "Command",
     "Commit",
     "CommitFinished",
-    "CommitRefused",
     "CommitResult",
     "ConsumerGroupCurrentMemberAssignmentKey",
     "ConsumerGroupCurrentMemberAssignmentValue",
@@ -444,8 +439,6 @@ __all__ = [
     "Protocol",
     "RandomChoices",
     "RangeAssignor",
-    "Reader",
-    "ReaderSettings",
     "Record",
     "RecordKey",
     "RecordValue",
@@ -507,7 +500,6 @@ __all__ = [
     "member_step",
     "offsets_view",
     "partition_for",
-    "reader_step",
     "replay",
     "rules",
     "step",

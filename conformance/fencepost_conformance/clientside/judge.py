@@ -14,15 +14,20 @@ from fencepost.protocol.profile import Profile
 from ..jvm import clients
 from ..jvm.builds import Build
 from ..jvm.process import LineProcess, ProcessFault
-from . import outcomes
+from . import consumer_outcomes, consumer_schedule, outcomes, schedule
 from .outcomes import Outcome
-from .schedule import Schedule, schedule
+from .schedule import Schedule
 
 
 class MemberProtocol(StrEnum):
     """What a member speaks."""
 
     CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+_SCHEDULES = {MemberProtocol.CLASSIC: schedule.schedule, MemberProtocol.CONSUMER: consumer_schedule.schedule}
+_OF_KAFKA = {MemberProtocol.CLASSIC: outcomes.of_kafka, MemberProtocol.CONSUMER: consumer_outcomes.of_kafka}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,12 @@ class Judge:
 
     def outcomes(self, seed: int) -> tuple[Schedule, list[Outcome]]:
         """The schedule with what the core did, and what Kafka's did."""
-        made = schedule(seed, self.length, self.profile)
+        made = _SCHEDULES[self.protocol](seed, self.length, self.profile)
         (line,) = self._process.exchange(json.dumps(made.as_json()).encode() + b"\n", 1)
         answer = json.loads(line)
         if "fault" in answer:
             raise ProcessFault(f"seed {seed}: {answer['fault']}: {self._process.tail()}")
-        return made, [outcomes.of_kafka(each) for each in answer["outcomes"]]
+        return made, [_OF_KAFKA[self.protocol](each) for each in answer["outcomes"]]
 
     def close(self) -> None:
         self._process.close()
@@ -93,6 +98,9 @@ def judge(
 
 def _compare(seed: int, made: Schedule, kafkas: list[Outcome]) -> Judged:
     for index, (ours, theirs) in enumerate(zip(made.outcomes, kafkas, strict=False)):
+        if "fault" in theirs:
+            first = ours["event"]
+            return Judged(seed, index, Difference(seed, first, made.events[first], {"fault": (None, theirs["fault"])}))
         fields = {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]}
         if fields:
             first = ours["event"]

@@ -71,11 +71,12 @@ class Schedule:
     """As the JVM reads them; ``outcomes``: the core's, one an event but a listener's."""
 
     settings: dict[str, Any]
+    topics: dict[str, Any]
     events: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        return {"settings": self.settings, "topics": TOPICS, "events": self.events}
+        return {"settings": self.settings, "topics": self.topics, "events": self.events}
 
 
 class _Maker:
@@ -92,7 +93,7 @@ class _Maker:
             "retry_backoff_ms": 100,
             "retry_backoff_max_ms": 1_000,
         }
-        self.made = Schedule({**told, "assignors": names})
+        self.made = Schedule({**told, "assignors": names}, TOPICS)
         settings = MemberSettings(**told, assignors=tuple(_ASSIGNORS[name]() for name in names), profile=profile)
         self.now = 1_000_000
         self.member = Member(settings)

@@ -9,7 +9,7 @@ from .builds import Build
 from .compiled import classes, sources
 
 #: The program that hosts a member of each protocol.
-_PROGRAMS = {"classic": "ClassicClient"}
+_PROGRAMS = {"classic": "ClassicClient", "consumer": "ConsumerClient"}
 
 
 def command(build: Build, protocol: str) -> list[str]:

@@ -12,7 +12,6 @@ from . import (
     member_faults,
     mixed_faults,
     offset_faults,
-    reader_faults,
     sync_faults,
 )
 from .mutant import Mutant
@@ -30,6 +29,5 @@ MUTANTS: dict[str, Mutant] = {
         *mixed_faults.FAULTS,
         *offset_faults.FAULTS,
         *codec_faults.FAULTS,
-        *reader_faults.FAULTS,
     )
 }

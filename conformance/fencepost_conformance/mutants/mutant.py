@@ -19,7 +19,6 @@ class Side(Enum):
     OFFSETS = "coordinator, of offsets"
     MEMBER = "member"
     CONSUMER_MEMBER = "consumer member"
-    READER = "reader"
     ASSIGNOR = "assignor"
     CODEC = "codec"
 

@@ -19,6 +19,9 @@ from .turn import Turn
 #: Kafka's names of exceptions that do not follow from the name of the code.
 _NAMES = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "TopicAuthorizationException",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "InvalidRegularExpression",
+    ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
 }
 _JOIN_FATAL = frozenset(

@@ -371,7 +371,6 @@ class Profile:
         "offsets",
         "O-COMMIT-39",
         "O-COMMIT-20",
-        "O-COMMIT-43",
         says="a commit of which no partition is accepted leaves a group in memory that no record tells of",
     )
     fault_fetch_without_member_fails: bool = switch(
@@ -418,13 +417,20 @@ class Profile:
     fault_late_heartbeat_counts: bool = switch(
         "member", "N-HB-11", says="the answer to a heartbeat of before counts for whatever was sent since"
     )
+    fault_close_tells_again: bool = switch(
+        "member",
+        "N-CLOSE-01",
+        "INV-CL-01",
+        says="a close after an unsubscribe gives up once more what was given up, and as revoked what was lost",
+    )
     fault_queued_callback_survives: bool = switch(
         "member",
         "N-TR-06",
         "N-TR-07",
         "N-TR-09",
+        "N-REC-05",
         "INV-CL-01",
-        says="a revocation that waits for a poll is told although the same partitions are told as lost",
+        says="what waits for a poll is told although the member has left, and the same partitions are told as lost",
     )
     fault_revocation_mark_stays: bool = switch(
         "member", "N-REC-11", says="a partition that was to be revoked and is given back is never fetched again"

@@ -15,6 +15,7 @@ KAFKA_4_4 = replace(
     replace(Profile(name="kafka-4.4"), **_FAULTS),  # type: ignore[arg-type]  # switches only, all bool
     fault_relabelled_instance_stays=False,  # V-123
     fault_bad_subscription_is_thrown=False,  # V-124
+    fault_part_acknowledged_again=False,  # V-133
     draws_no_hyphens=True,
 )
 KAFKA_4_3 = replace(
@@ -22,6 +23,7 @@ KAFKA_4_3 = replace(
     name="kafka-4.3",
     fault_relabelled_instance_stays=True,
     fault_bad_subscription_is_thrown=True,
+    fault_part_acknowledged_again=True,
     fault_tied_vote_bumps=False,  # a vote bumps nothing
     old_full_group_refuses_statics=True,
     old_vote_keeps_epoch=True,

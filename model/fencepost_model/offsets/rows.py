@@ -59,10 +59,11 @@ Told = tuple[str, bytes, tuple[int, ...]]
 
 class Entry(NamedTuple):
     """The answer for one group of an OffsetFetch; ``told``: what was asked for, None if the answer is an error already
-    and stays."""
+    and stays. ``refused``: what the broker has refused."""
 
     body: OffsetFetchResponseGroup
     told: tuple[Told, ...] | None
+    refused: tuple[OffsetFetchResponseTopic, ...] = ()
 
 
 class Fetched(NamedTuple):
@@ -106,8 +107,15 @@ def commit_answer(body: RequestBody, rows: Iterable[Row], version: int) -> Respo
     return TxnOffsetCommitResponse(answered(rows))
 
 
-def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
-    """O-FETCH-11, O-FETCH-14: an error of the group, where the version has it; what the broker refused is dropped."""
+def group_error(
+    group_id: str,
+    told: Iterable[Told],
+    version: int,
+    error: ErrorCode,
+    refused: tuple[OffsetFetchResponseTopic, ...] = (),
+) -> OffsetFetchResponseGroup:
+    """O-FETCH-11: an error of the group, where the version has it. What the broker has ``refused`` is dropped, unless
+    the error stands at partitions only and looks like an answer (O-FETCH-14)."""
     if version > NO_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id, error_code=error)
     topics = tuple(
@@ -120,7 +128,7 @@ def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorC
             for name, topic_id, numbers in told
         ]
     )
-    return OffsetFetchResponseGroup(group_id, topics=topics)
+    return OffsetFetchResponseGroup(group_id, topics=(*topics, *refused))
 
 
 #: What a transaction's coordinator does not expect to hear (O-TXN-15).
@@ -154,7 +162,9 @@ def failed(body: RequestBody, callback: object, error: ErrorCode, mapped: ErrorC
     if isinstance(body, OffsetFetchRequest) and isinstance(callback, Fetched):
         said = _FETCH.get(error, mapped)
         bodies = [
-            each.body if each.told is None else group_error(each.body.group_id, each.told, callback.version, said)
+            each.body
+            if each.told is None
+            else group_error(each.body.group_id, each.told, callback.version, said, each.refused)
             for each in callback.entries
         ]
         return OffsetFetchResponse(tuple(bodies))

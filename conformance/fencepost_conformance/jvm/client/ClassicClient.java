@@ -282,7 +282,13 @@ public final class ClassicClient {
         return Base64.getEncoder().encodeToString(copy);
     }
 
-    public static void main(String[] ignored) throws Exception {
+    /** What one trace comes to. */
+    interface Player {
+        ArrayNode play(JsonNode trace) throws Exception;
+    }
+
+    /** A line for a trace, a line of outcomes. */
+    static void serve(Player player) throws Exception {
         PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true);
         System.setOut(System.err);
         out.println("ready");
@@ -290,12 +296,16 @@ public final class ClassicClient {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             ObjectNode answer = JSON.createObjectNode();
             try {
-                answer.set("outcomes", new ClassicClient(JSON.readTree(line)).run());
+                answer.set("outcomes", player.play(JSON.readTree(line)));
             } catch (Exception | LinkageError fault) {
                 fault.printStackTrace();
                 answer.put("fault", fault.toString());
             }
             out.println(answer);
         }
+    }
+
+    public static void main(String[] ignored) throws Exception {
+        serve(trace -> new ClassicClient(trace).run());
     }
 }

@@ -9,12 +9,15 @@ import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.clients.ClientRequest;
 import org.apache.kafka.clients.ClientResponse;
 import org.apache.kafka.clients.KafkaClient;
 import org.apache.kafka.clients.LeastLoadedNode;
 import org.apache.kafka.clients.RequestCompletionHandler;
 import org.apache.kafka.common.Node;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.FindCoordinatorResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
@@ -24,6 +27,8 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.requests.ConsumerGroupHeartbeatRequest;
+import org.apache.kafka.common.requests.ConsumerGroupHeartbeatResponse;
 import org.apache.kafka.common.requests.FindCoordinatorResponse;
 import org.apache.kafka.common.requests.HeartbeatRequest;
 import org.apache.kafka.common.requests.HeartbeatResponse;
@@ -36,6 +41,10 @@ import org.apache.kafka.common.requests.SyncGroupResponse;
 
 /** A network of one broker: keeps what is sent until the trace says what becomes of it. */
 final class Wire {
+    /** Positions and records are not part of a schedule: what asks for them has no answer. */
+    private static final Set<ApiKeys> UNTOLD = Set.of(ApiKeys.OFFSET_FETCH, ApiKeys.FETCH, ApiKeys.LIST_OFFSETS,
+        ApiKeys.OFFSET_FOR_LEADER_EPOCH);
+
     private final HandTime time;
     private final Map<Integer, ClientRequest> waiting = new LinkedHashMap<>();
     private final List<ClientResponse> ready = new ArrayList<>();
@@ -44,6 +53,7 @@ final class Wire {
     private int numbered;
     private ClientRequest lookup;
     Runnable waits;
+    boolean closing; // nobody answers any more, and who closes does not wait for it
 
     Wire(HandTime time) {
         this.time = time;
@@ -52,10 +62,11 @@ final class Wire {
     KafkaClient client() {
         return (KafkaClient) Proxy.newProxyInstance(KafkaClient.class.getClassLoader(),
             new Class<?>[] {KafkaClient.class}, (proxy, method, given) -> switch (method.getName()) {
+                case "wakeup", "close", "initiateClose", "authenticationException" -> null;
                 case "isReady", "ready", "hasReadyNodes", "active" -> true;
                 case "connectionFailed" -> false;
                 case "connectionDelay", "pollDelayMs" -> 0L;
-                case "hasInFlightRequests" -> lookup != null || !waiting.isEmpty();
+                case "hasInFlightRequests" -> !closing && (lookup != null || !waiting.isEmpty());
                 case "inFlightRequestCount" -> waiting.size() + (lookup == null ? 0 : 1);
                 case "leastLoadedNode" -> new LeastLoadedNode(new Node(0, "h", 1), true);
                 case "send" -> send((ClientRequest) given[0]);
@@ -84,9 +95,17 @@ final class Wire {
             told.addObject().put("kind", "find");
             return null;
         }
+        if (UNTOLD.contains(request.apiKey())) {
+            return null;
+        }
         told.add(describe(request).put("timeout", request.requestTimeoutMs()));
         waiting.put(numbered++, request);
         return null;
+    }
+
+    /** How many requests have left. */
+    int count() {
+        return correlation;
     }
 
     ArrayNode sent() {
@@ -103,11 +122,15 @@ final class Wire {
     }
 
     void lookupLost() {
+        if (lookup == null)
+            throw new IllegalStateException("no look-up");
         respond(lookup, null);
         lookup = null;
     }
 
     void found(Errors error) {
+        if (lookup == null)
+            throw new IllegalStateException("no look-up");
         FindCoordinatorResponseData.Coordinator node = new FindCoordinatorResponseData.Coordinator().setKey("g")
             .setErrorCode(error.code()).setNodeId(0).setHost("h").setPort(1);
         respond(lookup, new FindCoordinatorResponse(new FindCoordinatorResponseData().setCoordinators(List.of(node))));
@@ -131,8 +154,35 @@ final class Wire {
                 .setProtocolType(event.get("protocol_type").textValue())
                 .setProtocolName(event.get("protocol").textValue())
                 .setAssignment(Base64.getDecoder().decode(event.get("assignment").asText())));
+            case CONSUMER_GROUP_HEARTBEAT -> beaten(event, error);
             default -> join(event, error);
         });
+    }
+
+    private static AbstractResponse beaten(JsonNode event, short error) {
+        ConsumerGroupHeartbeatResponseData data = new ConsumerGroupHeartbeatResponseData().setErrorCode(error)
+            .setMemberEpoch(event.get("epoch").asInt()).setHeartbeatIntervalMs(event.get("interval").asInt());
+        if (!event.get("assignment").isNull()) {
+            ConsumerGroupHeartbeatResponseData.Assignment given = new ConsumerGroupHeartbeatResponseData.Assignment();
+            for (JsonNode each : event.get("assignment")) {
+                ConsumerGroupHeartbeatResponseData.TopicPartitions row =
+                    new ConsumerGroupHeartbeatResponseData.TopicPartitions().setTopicId(id(each.get(0).asInt()));
+                each.get(1).forEach(number -> row.partitions().add(number.asInt()));
+                given.topicPartitions().add(row);
+            }
+            data.setAssignment(given);
+        }
+        return new ConsumerGroupHeartbeatResponse(data);
+    }
+
+    /** Topics are numbered from 1 on: the id of one is its number in every byte, as it is for the core. */
+    static Uuid id(int number) {
+        long half = 0x0101010101010101L * number;
+        return new Uuid(half, half);
+    }
+
+    static int number(Uuid id) {
+        return (int) (id.getMostSignificantBits() & 0xff);
     }
 
     private static AbstractResponse join(JsonNode event, short error) {
@@ -173,6 +223,22 @@ final class Wire {
             ArrayNode members = node.putArray("members");
             leave.data().members().forEach(each -> members.addArray().add(each.memberId())
                 .add(each.groupInstanceId()).add(each.reason()));
+        } else if (body instanceof ConsumerGroupHeartbeatRequest beat) {
+            node.put("kind", "heartbeat").put("group", beat.data().groupId()).put("member", beat.data().memberId())
+                .put("epoch", beat.data().memberEpoch()).put("instance", beat.data().instanceId())
+                .put("rack", beat.data().rackId()).put("rebalance", beat.data().rebalanceTimeoutMs())
+                .put("regex", beat.data().subscribedTopicRegex()).put("assignor", beat.data().serverAssignor());
+            ArrayNode topics = beat.data().subscribedTopicNames() == null ? null : node.putArray("topics");
+            if (topics == null)
+                node.putNull("topics");
+            else
+                beat.data().subscribedTopicNames().forEach(topics::add);
+            ArrayNode owned = beat.data().topicPartitions() == null ? null : node.putArray("owned");
+            if (owned == null)
+                node.putNull("owned");
+            else
+                beat.data().topicPartitions().forEach(each -> each.partitions().forEach(
+                    number -> owned.addArray().add(number(each.topicId())).add(number)));
         } else {
             node.put("kind", request.apiKey().name);
         }

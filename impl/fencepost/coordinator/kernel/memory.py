@@ -13,17 +13,15 @@ from .state import CoordinatorState, Group, GroupChange
 
 class Memory:
     """``groups``: by their names. ``changes``: of earlier steps, not yet replicated, in log order. ``incarnations``:
-    how many groups there were so far. ``undone``: by their numbers, groups that a failed append takes away in this
-    step."""
+    how many groups there were so far."""
 
-    __slots__ = ("_before", "_changed", "changes", "groups", "incarnations", "undone")
+    __slots__ = ("_before", "_changed", "changes", "groups", "incarnations")
 
     def __init__(self, state: CoordinatorState) -> None:
         self._before = state.groups
         self.groups = state.groups
         self.changes = state.changes
         self.incarnations = state.incarnations
-        self.undone: dict[int, Group] = {}
         self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
 
     def new_incarnation(self) -> int:

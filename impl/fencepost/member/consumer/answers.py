@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.quirks import varies
@@ -40,7 +42,7 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
     heartbeats.failed(turn)
     if error in _GONE:  # N-ERR-01
         heartbeats.skip_backoff(turn)
-        heartbeats.forget_coordinator(turn)
+        heartbeats.let_go(turn)
     elif error in _THROWN_OUT:  # N-ERR-02
         heartbeats.skip_backoff(turn)
         _thrown_out(turn)
@@ -66,9 +68,10 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
         return
     if not tells_epoch(turn, body.member_epoch):
         return
-    turn.member = turn.member._replace(
-        epoch=body.member_epoch, joined_once=turn.member.joined_once or body.member_epoch > 0
-    )
+    turn.member = turn.member._replace(epoch=body.member_epoch)
+    if body.member_epoch > 0:
+        remembered = replace(turn.member.remembered, joined=True)
+        turn.member = turn.member._replace(joined_once=True, remembered=remembered)
     if state is ConsumerState.PREPARE_LEAVING or body.assignment is None:
         return
     received = frozenset(TopicIdPartition(row.topic_id, each) for row in body.assignment for each in row.partitions)
@@ -93,7 +96,7 @@ def _thrown_out(turn: ConsumerTurn) -> None:
     mind."""
     state = turn.member.state
     if state is ConsumerState.PREPARE_LEAVING:
-        turn.member = turn.member._replace(epoch=0)
+        turn.member = turn.member._replace(epoch=heartbeats.leave_epoch(turn, turn.member.option), current=None)
         turn.move(ConsumerState.UNSUBSCRIBED)
         turn.left()
     elif state.in_group:

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencepost.protocol.errors import ErrorCode
 from fencepost.quirks import varies
 
 from ..events import Call, CloseOption, Commit, Failure, FailureKind, MemberTimer, Returned
+from ..partitions import TopicPartition
 from ..subscription import SubscriptionState
 from . import reconciling
 from .heartbeats import leave_epoch
 from .state import ApiCall, ConsumerState, ListenerCall, Reason, Waiting
 from .turn import ConsumerTurn
 
+#: What an unsubscribe does not throw (N-TR-07).
+_HARMLESS = (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
 
 def poll(turn: ConsumerTurn) -> None:
     """One turn of the poll loop: the background works off the poll event, then this thread what that has brought
     (N-POLL-01)."""
     turn.wait(Waiting(ApiCall.POLL))
-    if not turn.member.subscription.subscribed:
-        return
+    if turn.member.subscription.subscribed:
+        _begin(turn)
+        _run_errands(turn)
+
+
+def _begin(turn: ConsumerTurn) -> None:
+    """What the background does for a turn of the loop in a poll."""
     if turn.member.metadata_arrived:
         turn.member = turn.member._replace(metadata_requested=False)
     reconciling.start(turn, polled=True)
@@ -32,7 +42,6 @@ def poll(turn: ConsumerTurn) -> None:
     if turn.member.state is ConsumerState.STALE:  # N-TR-10
         turn.member = turn.member._replace(back=True)
         _come_back(turn)
-    _run_errands(turn)
 
 
 def _match_pattern(turn: ConsumerTurn) -> None:
@@ -52,22 +61,36 @@ def _come_back(turn: ConsumerTurn) -> None:
 
 
 def _run_errands(turn: ConsumerTurn) -> None:
-    """What the background has asked for, up to the next listener call. New errands are for the next poll if this one
-    has something to throw."""
+    """What the background has asked for, up to the next listener call. New errands are for the next turn of the loop in
+    this poll, or for the next poll if this one has something to throw."""
     while True:
         waiting = turn.waiting
         if not waiting.errands:
+            if waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None and _harmless(waiting.failure):
+                waiting = replace(waiting, failure=None)
+                turn.wait(waiting)
             if waiting.failure is not None or not turn.member.queue:
                 return
-            waiting = replace(waiting, errands=turn.member.queue)
+            if waiting.drained and waiting.api is ApiCall.UNSUBSCRIBE and not turn.member.leaving:
+                return  # it is over, and what else there is waits for a poll
+            if waiting.drained and waiting.api is ApiCall.POLL:
+                _begin(turn)
+            waiting = replace(turn.waiting, errands=turn.member.queue, drained=True)
             turn.member = turn.member._replace(queue=())
         errand = waiting.errands[0]
         turn.wait(replace(waiting, errands=waiting.errands[1:]))
         if isinstance(errand, Failure):
             _throw(turn, errand)
+        elif errand.reason is Reason.ASSIGNMENT and waiting.api is ApiCall.UNSUBSCRIBE:
+            turn.member = turn.member._replace(reconciliation=None)  # nobody wants it any more
         elif errand.reason is not Reason.ASSIGNMENT or reconciling.take_over(turn):
             _call(turn, errand)
             return
+
+
+def _harmless(failure: Failure) -> bool:
+    """Whether an unsubscribe goes on in spite of it (N-TR-07)."""
+    return failure.kind is FailureKind.ANSWER and failure.error in _HARMLESS
 
 
 def _call(turn: ConsumerTurn, call: ListenerCall) -> None:
@@ -153,11 +176,17 @@ def committed(turn: ConsumerTurn) -> None:
     turn.wait(replace(turn.waiting, errands=(), commit_id=None))
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)
-    owned = turn.member.subscription.owned
+    call, owned = given_up(turn)
     if owned and turn.member.settings.listener:
-        _call(turn, ListenerCall(_farewell(turn), owned, Reason.CLOSE))
+        _call(turn, ListenerCall(call, owned, Reason.CLOSE))
     else:
         _say_goodbye(turn)
+
+
+@varies
+def given_up(turn: ConsumerTurn) -> tuple[Call, frozenset[TopicPartition]]:
+    """What the listener is told when the consumer is closed (N-TR-07)."""
+    return _farewell(turn), turn.member.subscription.owned
 
 
 def _farewell(turn: ConsumerTurn) -> Call:
@@ -167,9 +196,15 @@ def _farewell(turn: ConsumerTurn) -> Call:
 def _say_goodbye(turn: ConsumerTurn) -> None:
     """Nothing is owned nor subscribed to any more. Who is in the group tells the coordinator; FENCED is out of it,
     STALE and FATAL stay what they are (N-TR-07)."""
-    turn.release()
-    turn.member = turn.member._replace(subscription=SubscriptionState(), subscription_changed=False)
     state = turn.member.state
+    if state.in_group or state is ConsumerState.PREPARE_LEAVING:
+        turn.member = turn.member._replace(subscription=SubscriptionState())
+        turn.release()  # in this order: the application's thread does not hear of it (N-CLOSE-01)
+    else:
+        turn.release()
+        turn.remember(frozenset())
+        turn.left()
+    turn.member = turn.member._replace(subscription=SubscriptionState(), subscription_changed=False)
     if state is ConsumerState.FENCED:
         turn.move(ConsumerState.UNSUBSCRIBED)
         return
@@ -185,7 +220,16 @@ def finish(turn: ConsumerTurn) -> None:
     waiting = turn.member.waiting
     if waiting is None or waiting.running is not None or waiting.commit_id is not None:
         return
-    if waiting.api is not ApiCall.POLL and turn.member.leaving:
+    if waiting.api is ApiCall.UNSUBSCRIBE and turn.member.leaving:
+        _run_errands(turn)
+        waiting = turn.waiting
+        if waiting.running is not None:
+            return
+    thrown = waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None
+    if waiting.api is not ApiCall.POLL and turn.member.leaving and not thrown:
         return
+    if waiting.api is ApiCall.UNSUBSCRIBE and not thrown:  # it is as new
+        turn.member = turn.member._replace(remembered=replace(turn.member.remembered, joined=False))
     turn.member = turn.member._replace(waiting=None)
-    turn.emit(Returned(waiting.failure))
+    timed_out = waiting.failure is not None and waiting.failure.error is ErrorCode.REQUEST_TIMED_OUT
+    turn.emit(Returned(None if timed_out and waiting.api is ApiCall.UNSUBSCRIBE else waiting.failure))

@@ -37,6 +37,8 @@ def _work(turn: ConsumerTurn) -> bool:
         turn.move(ConsumerState.UNSUBSCRIBED)  # N-TR-12
         turn.left()
     elif member.state is ConsumerState.LEAVING:
+        if holds_leave(turn):
+            return False
         _leave(turn)
     elif member.state.in_group and not turn.running(MemberTimer.POLL):
         _expire(turn)
@@ -78,9 +80,10 @@ def _beat(turn: ConsumerTurn) -> None:
 
 
 def good(turn: ConsumerTurn, interval_ms: int) -> None:
-    """An answer without error: the interval starts anew, with a least gap (N-HB-07)."""
+    """An answer without error: a least gap, and another interval starts now if it is told one (N-HB-07)."""
+    if interval_ms != turn.member.interval_ms:
+        turn.set_deadline(MemberTimer.HEARTBEAT, interval_ms)
     turn.member = turn.member._replace(failed_attempts=0, interval_ms=interval_ms)
-    turn.set_deadline(MemberTimer.HEARTBEAT, interval_ms)
     turn.set_deadline(MemberTimer.BACKOFF, backoff(turn, 0))
 
 
@@ -105,14 +108,37 @@ def backoff(turn: ConsumerTurn, attempts: int) -> int:
     return turn.backoff(attempts)
 
 
+def lost(turn: ConsumerTurn) -> None:
+    """The connection broke, or an answer did not come in time (N-ERR-06). Who waits for nothing but the answer to its
+    leave for the poll interval does not look at that either (N-TR-09)."""
+    if all(sent.beat is Beat.IGNORED for sent in turn.member.sent):
+        turn.member = turn.member._replace(sent=())
+    else:
+        forget_coordinator(turn, disconnected=True)
+
+
+@varies
+def let_go(turn: ConsumerTurn) -> None:
+    """It is no coordinator any more, and nothing that was sent to it counts (N-ERR-01)."""
+    forget_coordinator(turn)
+
+
 def forget_coordinator(turn: ConsumerTurn, *, disconnected: bool = False) -> None:
     """Every request to it has failed (K-ERR-13)."""
-    lost = lookup.drop(turn, turn.member.sent, disconnected=disconnected)
-    for sent in lost:
+    unanswered = turn.member.sent
+    lookup.drop(turn, unanswered, disconnected=disconnected)
+    turn.member = turn.member._replace(sent=())
+    for sent in unanswered:
         if sent.beat is Beat.LEAVE:
             turn.left()
-        if sent.beat in (Beat.CURRENT, Beat.LEAVE):
+        if sent.beat in (Beat.CURRENT, Beat.LEAVE) or (sent.beat is Beat.LATE and late_loss_counts(turn)):
             failed(turn)
+
+
+@varies
+def late_loss_counts(turn: ConsumerTurn) -> bool:
+    """Whether the loss of a heartbeat from before a leave still says something (N-HB-11)."""
+    return False
 
 
 # --- leaving ---
@@ -151,6 +177,12 @@ def _leave(turn: ConsumerTurn) -> None:
     turn.move(ConsumerState.STALE)
     if not turn.give_up(Call.LOST, Reason.STALE):
         turn.release()
+
+
+@varies
+def holds_leave(turn: ConsumerTurn) -> bool:
+    """Whether the leave waits for the answer to what is in flight (N-HB-06, N-HB-09)."""
+    return False
 
 
 @varies

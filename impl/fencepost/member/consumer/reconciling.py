@@ -198,16 +198,24 @@ def replace_assignment(turn: ConsumerTurn) -> None:
         subscription=replace(subscription, pending_callback=pending).assign(reconciliation.partitions),
         taken=reconciliation.assignment.partitions,
     )
+    turn.remember(reconciliation.partitions)
 
 
 def take_over(turn: ConsumerTurn) -> bool:
     """The application's thread has got there: replace the assignment. True if the listener is to be told."""
-    if not wanted(turn):
+    if turn.member.reconciliation is None or not (still_taken(turn) or wanted(turn)):
         return False
     replace_assignment(turn)
     if turn.member.settings.listener:
         return True
-    adopt(turn)
+    if wanted(turn):
+        adopt(turn)
+    return False
+
+
+@varies
+def still_taken(turn: ConsumerTurn) -> bool:
+    """Whether what waits for the application is taken over whatever has become of the member (N-REC-05)."""
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
 from fencepost.quirks import varies
 
-from ..events import Send
+from ..events import MemberTimer, Send
 from ..partitions import java_order
 from .state import Beat, ConsumerState, LastSent, LocalAssignment, Sent, TopicIdPartition
 from .turn import ConsumerTurn
@@ -48,6 +48,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
             (member.current,),
         )
     )
+    turn.set_deadline(MemberTimer.HEARTBEAT, member.interval_ms)  # N-HB-07: it counts from here
     request_id = turn.number()
     turn.fly(Sent(request_id, beat))
     turn.emit(Send(request_id, body, timeout_ms=settings.request_timeout_ms))

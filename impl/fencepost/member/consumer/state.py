@@ -18,7 +18,8 @@ from ..subscription import SubscriptionState
 
 
 class ConsumerState(Enum):
-    """Where a member stands, from joining to having left (N-ST-01…10). LEAVING is passed within one step."""
+    """Where a member stands, from joining to having left (N-ST-01…10). As intended, LEAVING is passed within one
+    step."""
 
     UNSUBSCRIBED = "Unsubscribed"
     JOINING = "Joining"
@@ -107,12 +108,14 @@ class Waiting:
     """A call of the application that is not over.
 
     ``running``: the listener call that it waits for. ``errands``: what it has taken from the queue and not done yet.
-    ``failure``: the first one; what the call throws in the end. ``commit_id``: the commit that a close waits for.
+    ``drained``: it has taken some before. ``failure``: the first one; what the call throws in the end. ``commit_id``:
+    the commit that a close waits for.
     """
 
     api: ApiCall
     running: ListenerCall | None = None
     errands: tuple[Errand, ...] = ()
+    drained: bool = False
     failure: Failure | None = None
     commit_id: int | None = None
 
@@ -175,6 +178,15 @@ class Sent:
     beat: Beat
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the application's thread of Kafka's consumer goes by when it closes (N-CLOSE-01): ``owned`` as it heard of
+    it last, and whether the member has ``joined``, by an epoch above 0, since it last unsubscribed."""
+
+    owned: frozenset[TopicPartition] = frozenset()
+    joined: bool = False
+
+
 class ConsumerMember(NamedTuple):
     """A consumer of a KIP-848 group. Make one with ``ConsumerMember(settings, member_id)``, where the id is a fresh
     random UUID in Kafka's base64 form (N-HB-08); change it with ``step`` only. Mappings in it are never changed.
@@ -213,6 +225,7 @@ class ConsumerMember(NamedTuple):
     # the application's thread
     queue: tuple[Errand, ...] = ()
     waiting: Waiting | None = None
+    remembered: Remembered = Remembered()
 
     # leaving
     option: CloseOption = CloseOption.DEFAULT

@@ -27,7 +27,6 @@ from ..events import (
     Close,
     Command,
     CommitFinished,
-    CommitRefused,
     CoordinatorFound,
     CoordinatorLost,
     EnforceRebalance,
@@ -89,12 +88,12 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
                 reconciling.commit_again(turn)
         case RequestLost(request_id=request_id):
             if any(sent.request_id == request_id for sent in turn.member.sent):
-                heartbeats.forget_coordinator(turn, disconnected=True)  # N-ERR-06
+                heartbeats.lost(turn)
         case CoordinatorLost():
             heartbeats.forget_coordinator(turn, disconnected=True)
         case CoordinatorFound(node=node):
             turn.member = turn.member._replace(coordinator=Coordinator(node=node))
-            turn.drop_deadline(MemberTimer.LOOKUP)
+            turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(0))  # K-FIND-01: the least gap between two
         case LookupFailed(error=error_code):
             _lookup_failed(turn, error_code)
         case MetadataChanged(topics=topics):
@@ -117,8 +116,6 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
             application.close(turn, option)
         case EnforceRebalance():
             pass  # N-POLL-04
-        case CommitRefused():
-            pass  # only heartbeats change what the member is (N-CMT-03)
 
 
 def _answered(turn: ConsumerTurn, request_id: int, body: ResponseBody) -> None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from fencepost.quirks import varies
 
 from ..events import Call, Failure, MemberTimer
+from ..partitions import TopicPartition
 from ..turn import AnyTurn
 from .state import ConsumerMember, ConsumerState, Errand, ListenerCall, Reason, Sent, Stage, Waiting
 
@@ -36,6 +37,7 @@ def armed(member: ConsumerMember) -> dict[MemberTimer, int]:
         MemberTimer.HEARTBEAT: beats,
         MemberTimer.BACKOFF: beats,
         MemberTimer.POLL: known and state.in_group,
+        MemberTimer.LOOKUP: not known and not member.coordinator.looking_up,
     }
     return {timer: at for timer, at in member.deadlines.items() if matters.get(timer, True)}
 
@@ -74,6 +76,8 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 
     def release(self) -> None:
         """Own nothing, and work on nothing."""
+        if self.member.subscription.subscribed:
+            self.remember(frozenset())
         self.member = self.member._replace(
             subscription=self.member.subscription.assign(()),
             current=None,
@@ -82,17 +86,21 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
             names=MappingProxyType({}),
         )
 
+    def remember(self, owned: frozenset[TopicPartition]) -> None:
+        """The application's thread hears what is owned now."""
+        self.member = self.member._replace(remembered=replace(self.member.remembered, owned=owned))
+
     def left(self) -> None:
         """The leave is over: answered, failed or skipped (N-TR-08, N-TR-12)."""
         self.member = self.member._replace(leaving=False)
 
     def fail(self, failure: Failure) -> None:
         """The member can go on no more, and the application is told why (N-TR-11). From STALE and FENCED the transition
-        would be illegal, and Kafka swallows that (N-ERR-02)."""
+        would be illegal, and Kafka swallows that, but not the failure (N-ERR-02)."""
         before = self.member.state
+        self.put(failure)
         if _S.FATAL not in LEGAL[before]:
             return
-        self.put(failure)
         self.move(_S.FATAL)
         if not before.in_group:
             self.left()

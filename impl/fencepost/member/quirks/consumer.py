@@ -10,10 +10,11 @@ from fencepost.quirks import intended, quirk
 
 from ..consumer import answers, application, heartbeats, reconciling, requests
 from ..consumer import turn as turns
-from ..consumer.state import Beat, LocalAssignment, Sent, TopicIdPartition
+from ..consumer.state import Beat, ConsumerState, LocalAssignment, Sent, TopicIdPartition
 from ..consumer.turn import ConsumerTurn
-from ..events import CloseOption
+from ..events import Call, CloseOption
 from ..partitions import TopicPartition
+from ..state import Coordinator
 from ..subscription import SubscriptionState
 
 #: The share of a back-off by which it may be longer or shorter (N-HB-07).
@@ -25,11 +26,28 @@ _JITTER = 0.2
 @quirk("fault_late_heartbeat_counts", of=answers.overtaken)
 def counts_late(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
     """Kafka cannot tell an answer from before the leave from any other: it counts as the answer to whatever is in
-    flight (N-HB-11)."""
-    late = (replace(each, beat=Beat.LATE) if each.beat is not Beat.IGNORED else each for each in turn.member.sent)
-    ends_leave = turn.member.in_flight is not None and turn.member.in_flight.beat is Beat.LEAVE
-    turn.member = turn.member._replace(sent=tuple(late))
+    flight (N-HB-11). It ends a leave if it says that the member is none (N-TR-08)."""
+    member = turn.member
+    late = (replace(each, beat=Beat.LATE) if each.beat is not Beat.IGNORED else each for each in member.sent)
+    left = member.leaving and member.state is ConsumerState.UNSUBSCRIBED
+    ends_leave = left and (body.error_code is not ErrorCode.NONE or body.member_epoch < 0)
+    turn.member = member._replace(sent=tuple(late))
     answers.heard(turn, replace(sent, beat=Beat.LEAVE if ends_leave else Beat.CURRENT), body)
+
+
+@quirk("fault_late_heartbeat_counts", of=heartbeats.late_loss_counts)
+def counts_late_loss(turn: ConsumerTurn) -> bool:
+    """Nor can it tell the loss of such a heartbeat from that of any other: everything is told again, after a longer
+    back-off, and a leave that is not answered yet is over (N-HB-11)."""
+    if turn.member.state is ConsumerState.UNSUBSCRIBED:
+        turn.left()
+    return True
+
+
+@quirk("fault_late_heartbeat_counts", of=heartbeats.let_go)
+def keeps_waiting(turn: ConsumerTurn) -> None:
+    """What was sent to who is no coordinator any more is answered, or lost, like anything else (N-HB-11)."""
+    turn.member = turn.member._replace(coordinator=Coordinator())
 
 
 @quirk("old_leave_without_group_is_fatal", of=answers.harmless)
@@ -86,6 +104,14 @@ def static_says_nothing(turn: ConsumerTurn) -> bool:
 def always_leaves(turn: ConsumerTurn) -> bool:
     """A dynamic member that is to remain in its group leaves it all the same (N-HB-09)."""
     return False
+
+
+@quirk("fault_remaining_member_leaves", of=heartbeats.holds_leave)
+def leaves_when_heard(turn: ConsumerTurn) -> bool:
+    """It does so once no heartbeat is in flight: what makes it leave makes others acknowledge (N-HB-06, N-HB-09)."""
+    member = turn.member
+    remains = member.option is CloseOption.REMAIN_IN_GROUP and member.settings.group_instance_id is None
+    return remains and not member.expired and member.in_flight is not None
 
 
 @quirk("old_no_rack_in_heartbeats", of=requests.rack)
@@ -162,6 +188,21 @@ def keeps_marks(turn: ConsumerTurn) -> SubscriptionState:
 def as_ever(turn: ConsumerTurn, option: CloseOption) -> CloseOption:
     """4.0 has no options of close (V-21, V-80)."""
     return CloseOption.DEFAULT
+
+
+@quirk("fault_close_tells_again", of=application.given_up)
+def tells_what_it_remembers(turn: ConsumerTurn) -> tuple[Call, frozenset[TopicPartition]]:
+    """The application's thread does not hear that an unsubscribe took everything away, nor of any end of a membership:
+    close gives up once more what it remembers, and as revoked what was lost (N-CLOSE-01, INV-CL-01)."""
+    remembered = turn.member.remembered
+    return Call.REVOKED if remembered.joined else Call.LOST, remembered.owned
+
+
+@quirk("fault_queued_callback_survives", of=reconciling.still_taken)
+def takes_it_over(turn: ConsumerTurn) -> bool:
+    """An assignment that waits for a poll is taken over although the member has left its group meanwhile, or has joined
+    it anew: it has what nobody gave it (N-REC-05, INV-CL-01)."""
+    return True
 
 
 @quirk("fault_queued_callback_survives", of=turns.withdraw)

@@ -7,7 +7,8 @@ from typing import Final
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 
-from ...machines import IN_GROUP, PREPARE_LEAVING, RECONCILING
+from ...machines import IN_GROUP, PREPARE_LEAVING, RECONCILING, UNSUBSCRIBED
+from .background import leave_epoch
 from .draft import ClientDraft
 from .inputs import Heard
 from .state import Local, Told
@@ -19,33 +20,31 @@ _FENCED: Final = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 def heard(d: ClientDraft, answer: Heard) -> None:
     """ValueError if no such request is unanswered."""
     now, request = d.now, answer.request
+    if request not in (*now.ignored, *now.late, now.flying):
+        raise ValueError(f"no request {request} is in flight")
+    if answer.body is None:
+        d.rule("N-ERR-06")
+        if now.flying is None and not now.late:
+            d.set(ignored=frozenset())  # N-TR-09: nobody looks at it
+        else:
+            d.lose_everything()
+        return
     if request in now.ignored:
         d.set(ignored=now.ignored - {request})
-        if answer.body is None:
-            d.forget_coordinator()
         return
+    error = answer.body.error_code
+    goodbye = now.goodbye is not None
     if request in now.late:
         d.set(late=now.late - {request})
-        if answer.body is None:
-            d.forget_coordinator()
-            return
         d.rule("N-HB-11")
         if not d.config.profile.fault_late_heartbeat_counts:
             return
         d.set(late=d.now.late | ({now.flying} if now.flying is not None else set()))
-    elif request != now.flying:
-        raise ValueError(f"no request {request} is in flight")
-    goodbye = now.goodbye
+        # it ends the leave if it says that the member is none
+        over = error is not ErrorCode.NONE or answer.body.member_epoch < 0
+        goodbye = now.leaving and now.state == UNSUBSCRIBED and over
     d.set(flying=None, goodbye=None)
-    if answer.body is None:
-        d.rule("N-ERR-06")
-        d.set(told=Told(), failing=True, due=False)
-        d.forget_coordinator()
-        if goodbye is not None:
-            d.left()
-        return
-    error = answer.body.error_code
-    if goodbye is not None:
+    if goodbye:
         d.left()  # N-TR-08: with any code
     if error is ErrorCode.NONE:
         d.set(failing=False, due=False)
@@ -53,7 +52,7 @@ def heard(d: ClientDraft, answer: Heard) -> None:
         return
     d.rule("N-HB-04")
     d.set(told=Told(), failing=True, due=False)
-    if goodbye is None or error in (*_GONE, *_FENCED) or _counts(d, error):
+    if not goodbye or error in (*_GONE, *_FENCED) or _counts(d, error):
         _bad(d, error)
 
 
@@ -72,7 +71,7 @@ def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
         return
     d.set(epoch=body.member_epoch)
     if body.member_epoch > 0:
-        d.set(known_member=True)
+        d.set(known_member=True, in_since=True)
     if d.now.state == PREPARE_LEAVING or body.assignment is None:
         return
     parts = frozenset((row.topic_id, each) for row in body.assignment for each in row.partitions)
@@ -91,7 +90,10 @@ def _bad(d: ClientDraft, error: ErrorCode) -> None:
     if error in _GONE:
         d.rule("N-ERR-01")
         d.set(failing=False, due=True)
-        d.forget_coordinator()
+        if d.config.profile.fault_late_heartbeat_counts:
+            d.set(coordinator=False)  # N-HB-11: what else was sent to it may still be answered
+        else:
+            d.forget_coordinator()
     elif error in _FENCED:
         d.rule("N-ERR-02")
         d.set(failing=False, due=True)
@@ -109,7 +111,7 @@ def _fenced(d: ClientDraft) -> None:
     """N-TR-06."""
     if d.now.state == PREPARE_LEAVING:
         d.go("fenced")
-        d.set(epoch=0)
+        d.set(epoch=leave_epoch(d), current=None)  # as if it had said so
         d.left()
     elif d.in_group:
         d.rule("N-TR-06")

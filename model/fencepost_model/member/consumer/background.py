@@ -27,6 +27,10 @@ def _one(d: ClientDraft) -> bool:
     if not now.coordinator:
         return reconcile(d, polled=False)
     if now.state == LEAVING:
+        remains = now.option is CloseOption.REMAIN_IN_GROUP and d.config.instance_id is None and not now.expired
+        if remains and now.flying is not None and d.config.profile.fault_remaining_member_leaves:
+            d.rule("N-HB-09")  # it leaves as others acknowledge: with nothing in flight (N-HB-06)
+            return reconcile(d, polled=False)
         leave(d)
         return True
     if now.state == ACKNOWLEDGING and now.flying is None:
@@ -249,5 +253,6 @@ def replace(d: ClientDraft) -> None:
         fresh=(d.now.fresh | (work.names - d.now.owned)) & work.names,
         blocked=d.now.blocked & work.names,
         owned=work.names,
+        heard=work.names,
         had=work.local.partitions,
     )

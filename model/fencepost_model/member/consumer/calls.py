@@ -15,16 +15,21 @@ def poll(d: ClientDraft) -> None:
     d.set(call="poll")
     if d.now.subscribed:
         d.rule("N-POLL-01")
-        background.reconcile(d, polled=True)
-        if d.now.changed and d.now.state == UNSUBSCRIBED:
-            d.rule("N-TR-01", "N-TR-14")
-            d.join("poll_subscribed")
-        d.set(changed=False)
-        if d.now.state == STALE:
-            d.rule("N-TR-10")
-            d.set(back=True)
-            _come_back(d)
+        _begin(d)
         _work_off(d)
+
+
+def _begin(d: ClientDraft) -> None:
+    """A turn of the loop in a poll begins with the background."""
+    background.reconcile(d, polled=True)
+    if d.now.changed and d.now.state == UNSUBSCRIBED:
+        d.rule("N-TR-01", "N-TR-14")
+        d.join("poll_subscribed")
+    d.set(changed=False)
+    if d.now.state == STALE:
+        d.rule("N-TR-10")
+        d.set(back=True)
+        _come_back(d)
 
 
 def _come_back(d: ClientDraft) -> None:
@@ -36,19 +41,27 @@ def _come_back(d: ClientDraft) -> None:
 
 
 def _work_off(d: ClientDraft) -> None:
-    """Do what the background asked for, until a listener runs. What it asks for meanwhile waits if one has thrown."""
+    """Do what the background asked for, until a listener runs. What it asks for meanwhile is for the next turn of the
+    loop, or waits if one has thrown."""
     while d.now.running is None:
         if not d.now.batch:
-            if d.now.thrown or not d.now.queue:
+            leaves = d.now.call == "unsubscribe"
+            if leaves and d.now.thrown in ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"):
+                d.set(thrown="")  # N-TR-07
+            if d.now.thrown or not d.now.queue or (leaves and d.now.drained and not d.now.leaving):
                 return
-            d.set(batch=d.now.queue, queue=())
+            if d.now.drained and d.now.call == "poll":
+                _begin(d)
+            d.set(batch=d.now.queue, queue=(), drained=True)
         task, *rest = d.now.batch
         d.set(batch=tuple(rest))
         if task.call == "throw":
             _threw(d, task.error)
         elif task.why != "assign":
             _call(d, task)
-        elif d.aborted:
+        elif d.now.call == "unsubscribe":
+            d.set(work=None)  # N-TR-07: who goes takes nothing
+        elif d.now.work is None or (d.aborted and not d.config.profile.fault_queued_callback_survives):
             d.rule("N-REC-05")
             d.set(work=None)
         else:
@@ -56,6 +69,8 @@ def _work_off(d: ClientDraft) -> None:
                 background.replace(d)
             if d.config.listens:
                 _call(d, task)
+            elif d.aborted:
+                d.set(work=None)
             else:
                 d.adopt()
 
@@ -132,14 +147,22 @@ def close(d: ClientDraft, step: Close) -> None:
 def close_committed(d: ClientDraft) -> None:
     """The application's thread tells itself, whatever the background had asked for, and asks for the leave then."""
     d.set(close_commit=None, queue=(), batch=(), work=None)
-    if d.now.owned and d.config.listens:
-        _call(d, Task("revoked" if d.now.epoch > 0 else "lost", d.now.owned, "close"))
+    now = d.now
+    gone, member = (now.owned, now.epoch > 0)
+    if d.config.profile.fault_close_tells_again:
+        gone, member = (now.heard, now.in_since)
+    if gone and d.config.listens:
+        _call(d, Task("revoked" if member else "lost", gone, "close"))
     else:
         _leave(d)
 
 
 def _leave(d: ClientDraft) -> None:
     """Nothing is owned or wanted any more, and the coordinator is told."""
+    if d.in_group or d.now.state == PREPARE_LEAVING:
+        d.set(subscribed=False)  # before the release, of which the application's thread does not hear then
+    else:
+        d.set(heard=frozenset(), leaving=False)
     d.release()
     d.set(subscribed=False, changed=False, topics=frozenset(), regex=None)
     if d.in_group or d.now.state == FENCED:
@@ -152,11 +175,20 @@ def _leave(d: ClientDraft) -> None:
 
 def settle(d: ClientDraft) -> None:
     """The application's call is over once no listener runs, and for a leave, once that is over."""
+    if d.now.call == "unsubscribe" and d.now.leaving and d.now.running is None:
+        _work_off(d)
     now = d.now
+    if now.call == "unsubscribe" and now.thrown and now.running is None:
+        d.rule("N-TR-07")  # what went wrong ends the call, and the leave goes on
+        d.outputs.append(Returns() if now.thrown == "REQUEST_TIMED_OUT" else Raise(now.thrown))
+        d.set(call="", thrown="", drained=False)
+        return
     waits = now.running is not None or now.batch or now.leaving or now.close_commit is not None
     if not now.call or (now.call == "poll" and (now.running is not None or now.batch)):
         return
     if now.call != "poll" and waits:
         return
     d.outputs.append(Raise(now.thrown) if now.thrown else Returns())
-    d.set(call="", thrown="")
+    if now.call == "unsubscribe":
+        d.set(in_since=False)
+    d.set(call="", thrown="", drained=False)

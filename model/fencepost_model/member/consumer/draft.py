@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...machines import FATAL, FENCED, IN_GROUP, RECONCILING, STALE
+from ...machines import FATAL, FENCED, IN_GROUP, RECONCILING, STALE, UNSUBSCRIBED
 from ...table import CONSUMER_CLIENT_TABLE
 from ..base import AnyDraft
 from .state import ClientConfig, ClientState, Task, Told
@@ -30,6 +30,8 @@ class ClientDraft(AnyDraft[ClientState]):
 
     def release(self) -> None:
         """Nothing is owned any more, and nothing waits to be (N-TR-06, N-REC-02)."""
+        if self.now.subscribed:
+            self.set(heard=frozenset())
         self.set(
             had=frozenset(),
             owned=frozenset(),
@@ -90,14 +92,17 @@ class ClientDraft(AnyDraft[ClientState]):
 
     def forget_coordinator(self) -> None:
         """What was under way to it has failed (K-ERR-13)."""
-        if not self.now.coordinator:
-            return
-        flying, goodbye = self.now.flying, self.now.goodbye
-        self.set(coordinator=False, flying=None, goodbye=None, late=frozenset(), ignored=frozenset())
-        if flying is not None:
+        if self.now.coordinator:
+            self.lose_everything()
+
+    def lose_everything(self) -> None:
+        """The connection broke (N-ERR-06): so has everything that was sent, to this coordinator or another."""
+        now, counts = self.now, self.config.profile.fault_late_heartbeat_counts
+        if now.flying is not None or (counts and now.late):
             self.set(told=Told(), failing=True, due=False)
-        if goodbye is not None:
+        if now.goodbye is not None or (counts and now.late and now.state == UNSUBSCRIBED):
             self.left()
+        self.set(coordinator=False, flying=None, goodbye=None, late=frozenset(), ignored=frozenset())
 
     def left(self) -> None:
         """N-TR-08, N-TR-12: the leave is over, and nobody waits for it any more."""
@@ -106,11 +111,11 @@ class ClientDraft(AnyDraft[ClientState]):
     def fatal(self, error: str) -> None:
         """N-TR-11."""
         before = self.now.state
+        self.throw(error)
         if before in (STALE, FENCED, FATAL):
-            self.rule("N-ERR-02")  # an illegal transition: swallowed
+            self.rule("N-ERR-02")  # an illegal transition: swallowed, but what it was for is thrown
             return
         self.rule("N-TR-11", "N-ERR-04", "N-ERR-05")
-        self.throw(error)
         self.go("fatal")
         if before not in IN_GROUP:
             self.left()

@@ -82,7 +82,8 @@ class ClientState(NamedTuple):
     an epoch, and commits in its name (N-CMT-01). ``due``: no interval or back-off holds back a heartbeat; ``failing``:
     a back-off after a failure does. ``call``: the call of the application that has not returned. ``batch``: what that
     call still has to do of what it took from ``queue``. ``leaving``: an unsubscribe or close waits for the leave to be
-    over.
+    over. ``drained``: the call has taken from the queue before. ``heard``: what the application's thread of Kafka's
+    client believes to be owned; ``in_since``: there was an epoch since the last unsubscribe (N-CLOSE-01).
     """
 
     state: str = UNSUBSCRIBED
@@ -113,6 +114,9 @@ class ClientState(NamedTuple):
     running: Task | None = None
     batch: tuple[Task, ...] = ()
     call: str = ""
+    drained: bool = False
+    heard: frozenset[Partition] = frozenset()
+    in_since: bool = False
     thrown: str = ""
     leaving: bool = False
     close_commit: int | None = None

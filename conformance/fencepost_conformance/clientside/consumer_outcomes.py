@@ -1,0 +1,109 @@
+"""What a member of a consumer group did at one event, in the words in which the JVM tells it of Kafka's."""
+
+from __future__ import annotations
+
+from fencepost.member.answers import exception_name
+from fencepost.member.consumer import ConsumerMember
+from fencepost.member.consumer.state import LocalAssignment
+from fencepost.member.events import (
+    Command,
+    Failure,
+    FailureKind,
+    FindCoordinator,
+    Listener,
+    MemberTimer,
+    Returned,
+    Send,
+)
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+
+from .outcomes import Outcome
+
+#: States in which assignments say something: they stay where they were when a member leaves, and nobody sees them.
+MEMBERS = ("JOINING", "RECONCILING", "ACKNOWLEDGING", "STABLE", "PREPARE_LEAVING")
+
+
+#: States in which the heartbeat waits for its interval.
+TIMED = ("RECONCILING", "STABLE")
+
+
+def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Command, ...]) -> Outcome:
+    """Of the member after the event of that index, with the commands of the step."""
+    returned = [each for each in commands if isinstance(each, Returned)]
+    return {
+        "event": index,
+        "sends": [told for each in commands if (told := _told(each)) is not None],
+        "calls": [
+            [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
+            for each in commands
+            if isinstance(each, Listener)
+        ],
+        "thrown": next((_thrown(each.failure) for each in returned if each.failure is not None), None),
+        "calling": member.waiting is not None,
+        "state": member.state.name,
+        "epoch": member.epoch,
+        "known": member.coordinator.node is not None,
+        "current": _local(member.current) if member.state.name in MEMBERS else None,
+        "target": _local(member.target) if member.state.name in MEMBERS else None,
+        "beat": _left(member, now, MemberTimer.HEARTBEAT, MemberTimer.BACKOFF),
+        "poll": _left(member, now, MemberTimer.POLL),
+        "owned": sorted(f"{each.topic}-{each.partition}" for each in member.assignment),
+    }
+
+
+def _left(member: ConsumerMember, now: int, *timers: MemberTimer) -> int | None:
+    """The time until all of these have run out; None if they do not matter now."""
+    timed = member.state.name in TIMED and member.coordinator.node is not None
+    if not timed or (MemberTimer.POLL not in timers and member.in_flight is not None):
+        return None
+    return max(0, *(member.deadlines.get(each, now) - now for each in timers))
+
+
+def _thrown(failure: Failure) -> str:
+    if failure.kind is FailureKind.ANSWER and failure.error is not None:
+        return exception_name(failure.error)
+    return failure.kind.value
+
+
+def _local(assignment: LocalAssignment | None) -> list[list[int]] | None:
+    """Topics by number: the id of one is its number in every byte."""
+    if assignment is None:
+        return None
+    return sorted([each.topic_id[0], each.partition] for each in assignment.partitions)
+
+
+def _told(command: Command) -> Outcome | None:
+    if isinstance(command, FindCoordinator):
+        return {"kind": "find"}
+    if not isinstance(command, Send):
+        return None
+    body = command.body
+    assert isinstance(body, ConsumerGroupHeartbeatRequest)
+    owned = body.topic_partitions
+    return {
+        "kind": "heartbeat",
+        "group": body.group_id,
+        "member": body.member_id,
+        "epoch": body.member_epoch,
+        "instance": body.instance_id,
+        "rack": body.rack_id,
+        "rebalance": body.rebalance_timeout_ms,
+        "regex": body.subscribed_topic_regex,
+        "assignor": body.server_assignor,
+        "topics": None if body.subscribed_topic_names is None else list(body.subscribed_topic_names),
+        "owned": None if owned is None else sorted([row.topic_id[0], each] for row in owned for each in row.partitions),
+        "timeout": command.timeout_ms,
+    }
+
+
+def of_kafka(told: Outcome) -> Outcome:
+    """The same of what the JVM told: sets in order. One that could not go on tells a fault."""
+    if "fault" in told:
+        return told
+    for send in told["sends"]:
+        if send["kind"] == "heartbeat":
+            send["owned"] = send["owned"] and sorted(send["owned"])
+            send["topics"] = send["topics"] and sorted(send["topics"])
+    if told["state"] not in MEMBERS:
+        told |= {"current": None, "target": None}
+    return told | {name: told[name] and sorted(told[name]) for name in ("current", "target")}

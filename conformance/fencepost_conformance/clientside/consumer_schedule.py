@@ -1,0 +1,222 @@
+"""Random schedules of a member of a consumer group.
+
+A schedule is made while the core takes it, as one of a classic member. Here a call of the application may last for
+many events: the listener takes its time, unsubscribe and close wait for the answer to the leave, and all that the
+network and the clock do goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, step
+from fencepost.member.consumer.turn import armed
+from fencepost.member.events import (
+    Answered,
+    Close,
+    CloseOption,
+    Command,
+    CoordinatorFound,
+    ListenerDone,
+    LookupFailed,
+    MemberEvent,
+    MemberTimerFired,
+    MetadataChanged,
+    Poll,
+    RequestLost,
+    RequestMetadata,
+    Send,
+    Subscribe,
+    SubscribeRegex,
+    Unsubscribe,
+)
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.profile import Profile
+
+from .consumer_outcomes import outcome
+from .schedule import Schedule
+
+#: name to number and partitions; the id of a topic is its number in every byte
+TOPICS = {"a": (1, 3), "b": (2, 2), "c": (3, 1)}
+#: draws in a row after which nothing happens any more, as where the consumer is closed
+_IDLE = 200
+_CLOSE = {
+    CloseOption.DEFAULT: "DEFAULT",
+    CloseOption.LEAVE_GROUP: "LEAVE_GROUP",
+    CloseOption.REMAIN_IN_GROUP: "REMAIN_IN_GROUP",
+}
+_LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+_PASSING = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)  # fmt: skip
+_FATAL = (
+    ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST, ErrorCode.GROUP_MAX_SIZE_REACHED,
+    ErrorCode.UNSUPPORTED_ASSIGNOR, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNRELEASED_INSTANCE_ID,
+    ErrorCode.FENCED_INSTANCE_ID, ErrorCode.INVALID_REGULAR_EXPRESSION, ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.GROUP_ID_NOT_FOUND,
+)  # fmt: skip
+
+
+class _Maker:
+    def __init__(self, seed: int, profile: Profile) -> None:
+        self.dice = random.Random(f"consumer {seed}")
+        told: dict[str, Any] = {
+            "group_id": "g",
+            "group_instance_id": self.dice.choice((None, None, "i")),
+            "rack": self.dice.choice((None, "r")),
+            "server_assignor": self.dice.choice((None, "uniform")),
+            "max_poll_interval_ms": self.dice.choice((4_000, 300_000)),
+            "request_timeout_ms": 1_000_000_000,
+            "retry_backoff_ms": 100,
+            "retry_backoff_max_ms": 1_000,
+            "auto_commit": False,
+            "listener": self.dice.random() < 0.8,
+        }
+        self.made = Schedule(told, TOPICS)
+        self.now = 1_000_000
+        self.member = ConsumerMember(ConsumerSettings(**told, profile=profile), "m")
+        self.numbers: dict[int, int] = {}  # request ids, to the order in which they left
+        self.epochs: dict[int, int] = {}  # what was told in them
+        self.cluster: frozenset[str] = frozenset()
+
+    def make(self, length: int) -> Schedule:
+        idle = 0
+        while len(self.made.events) < length and idle < _IDLE:
+            before = len(self.made.events)
+            self._one()
+            idle = 0 if len(self.made.events) > before else idle + 1
+        return self.made
+
+    # --- steps ---
+
+    def _do(self, event: MemberEvent, told: dict[str, Any]) -> None:
+        commands = self._step(event)
+        asked = [each for each in commands if isinstance(each, RequestMetadata)]
+        index = len(self.made.events)
+        self.made.events.append({**told, "at": self.now})
+        while asked:  # metadata is answered at once
+            self.cluster = self._covered(asked[-1])
+            more = self._step(MetadataChanged(self.now, self._topics()))
+            asked = [each for each in more if isinstance(each, RequestMetadata)]
+            commands += more
+        self.made.outcomes.append(outcome(index, self.now, self.member, commands))
+
+    def _step(self, event: MemberEvent) -> tuple[Command, ...]:
+        self.member, commands = step(self.member, event)
+        for each in commands:
+            if isinstance(each, Send):
+                self.numbers[each.request_id] = len(self.numbers)
+                self.epochs[each.request_id] = each.body.member_epoch  # type: ignore[union-attr]
+        return commands
+
+    def _covered(self, asked: RequestMetadata) -> frozenset[str]:
+        """What metadata that was asked for tells of: what exists of these topics, or all. Kafka's client asks for
+        topics by name where it subscribes by name, and then by no id."""
+        if asked.topics:
+            return frozenset(TOPICS) & asked.topics
+        return frozenset(name for name, (number, _) in TOPICS.items() if _id(number) in asked.topic_ids)
+
+    def _topics(self) -> tuple[Topic, ...]:
+        return tuple(Topic(name, _id(TOPICS[name][0]), TOPICS[name][1]) for name in sorted(self.cluster))
+
+    # --- what happens ---
+
+    def _one(self) -> None:
+        member, dice = self.member, self.dice
+        self.now += dice.choice((0, 0, 1, 50))
+        due = [each for each, at in armed(member).items() if at <= self.now]
+        if due:
+            self._do(MemberTimerFired(self.now, due[0]), {"kind": "timer"})
+            return
+        listening = member.waiting is not None and member.waiting.running is not None
+        if listening and dice.random() < 0.6:
+            error = "oops" if dice.random() < 0.15 else None
+            self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
+        elif member.coordinator.looking_up and dice.random() < 0.6:
+            self._look_up()
+        elif member.sent and dice.random() < 0.6:
+            self._network(dice.choice(member.sent).request_id)
+        elif dice.random() < 0.15 and armed(member):
+            self.now = min(armed(member).values())
+        elif member.waiting is None and not member.closed:
+            self._application()
+
+    def _look_up(self) -> None:
+        if self.dice.random() < 0.85:
+            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
+        else:
+            error = self.dice.choice(_LOOKUP)
+            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
+
+    def _application(self) -> None:
+        dice = self.dice
+        chance = dice.random()
+        subscription = self.member.subscription
+        if not subscription.subscribed or chance < 0.05:
+            if subscription.regex is not None or (not subscription.subscribed and dice.random() < 0.2):
+                regex = dice.choice(("a|b", ".*"))
+                self._do(SubscribeRegex(self.now, regex), {"kind": "subscribe_regex", "regex": regex})
+            else:
+                topics = dice.choice((["a"], ["b"], ["a", "b"]))
+                self._do(Subscribe(self.now, frozenset(topics)), {"kind": "subscribe", "topics": topics})
+        elif chance < 0.08:
+            self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
+        elif chance < 0.09:
+            option = dice.choice(list(CloseOption))
+            self._do(Close(self.now, option), {"kind": "close", "option": _CLOSE[option]})
+        else:
+            self._do(Poll(self.now), {"kind": "poll"})
+
+    def _network(self, request_id: int) -> None:
+        dice = self.dice
+        if dice.random() < 0.05:
+            self._do(RequestLost(self.now, request_id=request_id), {"kind": "lost"})
+            return
+        chance = dice.random()
+        error = dice.choice(_FATAL) if chance < 0.02 else dice.choice(_PASSING) if chance < 0.2 else ErrorCode.NONE
+        told = self.epochs[request_id]
+        epoch, assignment = 0, None
+        if error is ErrorCode.NONE:
+            epoch = told if told < 0 else max(told, 1) + dice.choice((0, 0, 1))
+            if told >= 0 and dice.random() < (0.9 if told == 0 else 0.4):
+                assignment = self._assignment()
+        body = ConsumerGroupHeartbeatResponse(
+            error,
+            member_id="m",
+            member_epoch=epoch,
+            heartbeat_interval_ms=dice.choice((3_000, 3_000, 5_000)) if error is ErrorCode.NONE else 0,
+            assignment=None if assignment is None else _rows(assignment),
+        )
+        self._do(
+            Answered(self.now, request_id=request_id, body=body),
+            {
+                "kind": "answer", "request": self.numbers[request_id], "error": int(error.value),
+                "epoch": epoch, "interval": body.heartbeat_interval_ms,
+                "assignment": None if assignment is None else [[key, list(each)] for key, each in assignment.items()],
+            },
+        )  # fmt: skip
+
+    def _assignment(self) -> dict[int, tuple[int, ...]]:
+        names = sorted(self.member.subscription.topics) or ["a"]
+        rows = {TOPICS[name][0]: TOPICS[name][1] for name in names}
+        drawn = {
+            number: tuple(each for each in range(count) if self.dice.random() < 0.6) for number, count in rows.items()
+        }
+        return {number: each for number, each in drawn.items() if each}
+
+
+def _rows(assignment: dict[int, tuple[int, ...]]) -> tuple[TopicPartitions, ...]:
+    return tuple(TopicPartitions(_id(number), each) for number, each in assignment.items())
+
+
+def _id(number: int) -> bytes:
+    return bytes([number] * 16)
+
+
+def schedule(seed: int, length: int, profile: Profile) -> Schedule:
+    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    return _Maker(seed, profile).make(length)

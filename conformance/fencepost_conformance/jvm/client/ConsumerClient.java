@@ -1,0 +1,491 @@
+package org.apache.kafka.clients.consumer.internals;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.Metadata;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
+import org.apache.kafka.clients.consumer.internals.events.ApplicationEvent;
+import org.apache.kafka.clients.consumer.internals.events.ApplicationEventHandler;
+import org.apache.kafka.clients.consumer.internals.events.BackgroundEvent;
+import org.apache.kafka.clients.consumer.internals.events.CompletableApplicationEvent;
+import org.apache.kafka.clients.consumer.internals.events.CompletableEventReaper;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.MetadataResponseData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.MetadataRequest;
+import org.apache.kafka.common.requests.MetadataResponse;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.Timer;
+
+/**
+ * Kafka's own consumer of KIP-848, whole, on one thread. The network thread is made and never started: its work is done
+ * here, where a call of the application waits, and at the end of every event. A call that waits takes the next events.
+ */
+final class ConsumerClient {
+    /** The trace is over while a call waits; nothing that follows counts. */
+    private static final class Over extends Error {
+        Over() {
+            super(null, null, false, false);
+        }
+    }
+
+    private final HandTime time = new HandTime();
+    private final Wire wire = new Wire(time);
+    private final LinkedBlockingQueue<BackgroundEvent> errands = new LinkedBlockingQueue<>();
+    private final AsyncKafkaConsumer<byte[], byte[]> consumer;
+    private final JsonNode events;
+    private final JsonNode settings;
+    private final ArrayNode outcomes = ClassicClient.JSON.createArrayNode();
+    private ConsumerNetworkThread network;
+    private BlockingQueue<ApplicationEvent> queue;
+    private RequestManagers managers;
+    private ConsumerMembershipManager member;
+    private ConsumerMetadata metadata;
+    private SubscriptionState subscriptions;
+    private final JsonNode cluster;
+    private Method work;
+    private int at;
+    private int first;
+    private ArrayNode calls;
+    private String thrown;
+    private boolean calling;
+    private int updates;
+    private boolean over;
+
+    private ConsumerClient(JsonNode trace) throws Exception {
+        events = trace.get("events");
+        settings = trace.get("settings");
+        cluster = trace.get("topics");
+        wire.waits = () -> { };
+        time.now = events.get(0).get("at").asLong();
+        consumer = new AsyncKafkaConsumer<>(new ConsumerConfig(config()), new ByteArrayDeserializer(),
+            new ByteArrayDeserializer(), time,
+            (log, clock, timeout, events, reaper, processor, delegate, made, metrics) -> {
+                queue = events;
+                network = new ConsumerNetworkThread(log, clock, events, reaper, processor, delegate, made, metrics);
+                network.initializeResources();
+                managers = made.get();
+                return handler(delegate.get());
+            },
+            CompletableEventReaper::new, FetchCollector::new, ConsumerMetadata::new, errands, Optional.empty());
+        member = managers.consumerMembershipManager.get();
+        metadata = (ConsumerMetadata) ClassicClient.field(AsyncKafkaConsumer.class, "metadata").get(consumer);
+        subscriptions =
+            (SubscriptionState) ClassicClient.field(AsyncKafkaConsumer.class, "subscriptions").get(consumer);
+        ClassicClient.field(AbstractMembershipManager.class, "memberId").set(member, "m");
+        steady(CoordinatorRequestManager.class, "coordinatorRequestState", managers.coordinatorRequestManager.get());
+        steady(AbstractHeartbeatRequestManager.class, "heartbeatRequestState",
+            managers.consumerHeartbeatRequestManager.get());
+        work = ConsumerNetworkThread.class.getDeclaredMethod("processApplicationEvents");
+        work.setAccessible(true);
+    }
+
+    /** Back-offs without jitter: the factor is 1. */
+    private static void steady(Class<?> kind, String name, Object manager) throws Exception {
+        Object backoff = ((RequestState) ClassicClient.field(kind, name).get(manager)).exponentialBackoff;
+        ClassicClient.field(backoff.getClass(), "jitter").set(backoff, 0.0);
+    }
+
+    private Map<String, Object> config() {
+        Map<String, Object> told = new HashMap<>();
+        told.put("bootstrap.servers", "127.0.0.1:1");
+        told.put("client.id", "client");
+        told.put("group.protocol", "consumer");
+        told.put("group.id", settings.get("group_id").asText());
+        put(told, "group.instance.id", settings.get("group_instance_id"));
+        put(told, "client.rack", settings.get("rack"));
+        put(told, "group.remote.assignor", settings.get("server_assignor"));
+        told.put("max.poll.interval.ms", settings.get("max_poll_interval_ms").asInt());
+        told.put("request.timeout.ms", settings.get("request_timeout_ms").asInt());
+        told.put("default.api.timeout.ms", Integer.MAX_VALUE);
+        told.put("retry.backoff.ms", settings.get("retry_backoff_ms").asLong());
+        told.put("retry.backoff.max.ms", settings.get("retry_backoff_max_ms").asLong());
+        told.put("enable.auto.commit", settings.get("auto_commit").asBoolean());
+        told.put("auto.offset.reset", "none");
+        told.put("enable.metrics.push", false);
+        told.put("key.deserializer", ByteArrayDeserializer.class);
+        told.put("value.deserializer", ByteArrayDeserializer.class);
+        told.put("metric.reporters", List.of());
+        told.put("metadata.max.age.ms", Long.MAX_VALUE / 2);
+        return told;
+    }
+
+    private static void put(Map<String, Object> told, String name, JsonNode value) {
+        if (!value.isNull())
+            told.put(name, value.asText());
+    }
+
+    // --- the two threads, on one -------------------------------------------------------------------------------------
+
+    /** Hands events over to the background at once, and lets those who wait for one take the events of the trace. */
+    private static final class Handler extends ApplicationEventHandler {
+        private ConsumerClient client;
+
+        private Handler() { // never called, since the one above it starts the thread
+            super(null, null, 0, null, null, null, null, null, null);
+        }
+
+        @Override
+        public void add(ApplicationEvent event) {
+            client.add(event);
+        }
+
+        @Override
+        public <T> T addAndGet(CompletableApplicationEvent<T> event) {
+            add(event);
+            return ConsumerUtils.getResult(event.future());
+        }
+
+        @Override
+        public void wakeupNetworkThread() {
+        }
+
+        @Override
+        public long maximumTimeToWait() {
+            return client.network.maximumTimeToWait();
+        }
+
+        @Override
+        public void close(Duration timeout) {
+            client.wire.closing = true;
+            client.network.cleanup();
+        }
+    }
+
+    private Handler handler(NetworkClientDelegate delegate) {
+        try {
+            Field client = ClassicClient.field(NetworkClientDelegate.class, "client");
+            ((AutoCloseable) ClassicClient.field(client.get(delegate).getClass(), "selector").get(client.get(delegate)))
+                .close();
+            client.set(delegate, wire.client());
+            Field unsafe = ClassicClient.field(Class.forName("sun.misc.Unsafe"), "theUnsafe");
+            Method make = unsafe.getType().getMethod("allocateInstance", Class.class);
+            Handler handler = (Handler) make.invoke(unsafe.get(null), Handler.class);
+            handler.client = this;
+            return handler;
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
+    }
+
+    /** Whoever waits for it lets the background work, and then what happens next. */
+    private final class Awaited<T> extends CompletableFuture<T> {
+        @Override
+        public T get() throws InterruptedException, java.util.concurrent.ExecutionException {
+            for (settle(); !isDone(); settle())
+                next();
+            return super.get();
+        }
+
+        @Override
+        public T get(long timeout, TimeUnit unit)
+            throws InterruptedException, java.util.concurrent.ExecutionException, TimeoutException {
+            settle();
+            if (!isDone()) {
+                next();
+                settle();
+            }
+            if (!isDone())
+                throw new TimeoutException();
+            return super.get();
+        }
+    }
+
+    private void add(ApplicationEvent event) {
+        event.setEnqueuedMs(time.now);
+        if (event instanceof CompletableApplicationEvent) {
+            try {
+                ClassicClient.field(CompletableApplicationEvent.class, "future").set(event, new Awaited<>());
+            } catch (Exception fault) {
+                throw new IllegalStateException(fault);
+            }
+        }
+        queue.add(event);
+        try {
+            work.invoke(network);
+        } catch (IllegalAccessException | InvocationTargetException fault) {
+            throw new IllegalStateException(fault);
+        }
+    }
+
+    /** The background works until it has nothing to do at this time, and again with the metadata that it asked for. */
+    private void settle() {
+        rest();
+        while (metadata.updateRequested() && updates++ < 3) { // then it backs off, as time does not pass
+            update();
+            rest();
+        }
+    }
+
+    private void rest() {
+        for (int same = 0, rounds = 0; same < 2; rounds++) {
+            if (rounds == 100)
+                throw new IllegalStateException("the background does not come to rest");
+            int sent = wire.count();
+            MemberState state = member.state();
+            int epoch = member.memberEpoch();
+            network.runOnce();
+            same = sent == wire.count() && state == member.state() && epoch == member.memberEpoch() ? same + 1 : 0;
+        }
+    }
+
+    /** The metadata that is asked for, as a broker answers: of topics by name or by id, or of all. */
+    private void update() {
+        Metadata.MetadataRequestAndVersion asked = metadata.newMetadataRequestAndVersion(time.now);
+        MetadataRequest request = (MetadataRequest) asked.requestBuilder.build((short) 12);
+        Set<String> names = new TreeSet<>();
+        Set<Uuid> ids = new HashSet<>(request.topicIds());
+        if (request.data().topics() != null)
+            request.data().topics().forEach(each -> names.add(String.valueOf(each.name())));
+        MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
+        data.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(0).setHost("h").setPort(1));
+        cluster.fields().forEachRemaining(each -> {
+            Uuid id = Wire.id(each.getValue().get(0).asInt());
+            if (!request.isAllTopics() && !names.contains(each.getKey()) && !ids.contains(id))
+                return;
+            MetadataResponseData.MetadataResponseTopic topic =
+                new MetadataResponseData.MetadataResponseTopic().setName(each.getKey()).setTopicId(id);
+            for (int index = 0; index < each.getValue().get(1).asInt(); index++)
+                topic.partitions().add(new MetadataResponseData.MetadataResponsePartition().setPartitionIndex(index)
+                    .setLeaderId(0).setLeaderEpoch(0).setReplicaNodes(List.of(0)).setIsrNodes(List.of(0)));
+            data.topics().add(topic);
+        });
+        metadata.update(asked.requestVersion, new MetadataResponse(data, (short) 12), asked.isPartialUpdate, time.now);
+    }
+
+    // --- the application -----------------------------------------------------------------------------------------------
+
+    private final ConsumerRebalanceListener listener = new ConsumerRebalanceListener() {
+        @Override
+        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+            called("revoked", partitions);
+        }
+
+        @Override
+        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+            called("assigned", partitions);
+        }
+
+        @Override
+        public void onPartitionsLost(Collection<TopicPartition> partitions) {
+            called("lost", partitions);
+        }
+    };
+
+    /** The listener takes as long as the trace says: until then, what comes happens while it runs. */
+    private void called(String name, Collection<TopicPartition> partitions) {
+        if (over)
+            throw new Over();
+        ArrayNode call = calls.addArray().add(name);
+        partitions.forEach(each -> call.add(each.toString()));
+        JsonNode event;
+        do
+            event = next();
+        while (!event.get("kind").asText().equals("listener"));
+        if (!event.get("error").isNull())
+            throw new ClassicClient.Thrown(event.get("error").asText());
+    }
+
+    private void call(Runnable body) {
+        if (calling) { // the core's call has returned, ours has not: what differs was told before
+            over = true;
+            throw new Over();
+        }
+        calling = true;
+        try {
+            body.run();
+        } catch (RuntimeException | Error error) {
+            thrown = name(error);
+        }
+        calling = false;
+    }
+
+    private static String name(Throwable error) {
+        for (Throwable cause = error; cause != null; cause = cause.getCause())
+            if (cause instanceof ClassicClient.Thrown)
+                return "listener";
+        return error.getClass().getSimpleName();
+    }
+
+    private void poll() {
+        if (subscriptions.hasNoSubscriptionOrUserAssignment())
+            return; // which Kafka's refuses, and the core leaves to its host
+        do { // the loop in Kafka's poll, whose time would be over at once
+            for (TopicPartition each : subscriptions.assignedPartitions())
+                if (!subscriptions.hasValidPosition(each))
+                    subscriptions.seek(each, 0); // so that nobody asks for positions
+            consumer.poll(Duration.ZERO);
+        } while (!errands.isEmpty());
+    }
+
+    private void subscribe(JsonNode event) {
+        Set<String> topics = new TreeSet<>();
+        event.get("topics").forEach(each -> topics.add(each.asText()));
+        if (settings.get("listener").asBoolean())
+            consumer.subscribe(topics, listener);
+        else
+            consumer.subscribe(topics);
+    }
+
+    private void subscribeRegex(String regex) {
+        if (settings.get("listener").asBoolean())
+            consumer.subscribe(new SubscriptionPattern(regex), listener);
+        else
+            consumer.subscribe(new SubscriptionPattern(regex));
+    }
+
+    // --- the trace -----------------------------------------------------------------------------------------------------
+
+    private ArrayNode run() {
+        try {
+            for (; at < events.size(); at++) {
+                begin();
+                handle(events.get(at));
+                if (over)
+                    break;
+                finish();
+            }
+        } catch (IllegalStateException fault) { // as where the core was asked what ours was not
+            outcomes.addObject().put("event", first).put("fault", fault.getMessage());
+        }
+        return outcomes;
+    }
+
+    private void begin() {
+        updates = 0;
+        first = at;
+        calls = ClassicClient.JSON.createArrayNode();
+        thrown = null;
+        time.now = events.get(at).get("at").asLong();
+    }
+
+    /** Ends the event at hand while a call of the application waits, and lets the next one happen. */
+    private JsonNode next() {
+        if (over)
+            throw new Over();
+        finish();
+        if (++at >= events.size()) {
+            over = true;
+            throw new Over();
+        }
+        begin();
+        JsonNode event = events.get(at);
+        handle(event);
+        return event;
+    }
+
+    private void finish() {
+        settle();
+        outcomes.add(outcome());
+    }
+
+    private void handle(JsonNode event) {
+        switch (event.get("kind").asText()) {
+            case "subscribe" -> call(() -> subscribe(event));
+            case "subscribe_regex" -> call(() -> subscribeRegex(event.get("regex").asText()));
+            case "poll" -> call(this::poll);
+            case "unsubscribe" -> call(consumer::unsubscribe);
+            case "close" -> call(() -> consumer.close(options(event.get("option").asText())));
+            case "found" -> wire.found(Errors.NONE);
+            case "lookup_failed" -> {
+                if (event.get("error").isNull())
+                    wire.lookupLost();
+                else
+                    wire.found(Errors.forCode(event.get("error").shortValue()));
+            }
+            case "answer" -> wire.answer(event);
+            case "lost" -> wire.lose();
+            case "timer", "listener" -> { }
+            default -> throw new IllegalArgumentException(event.toString());
+        }
+    }
+
+    private static CloseOptions options(String name) {
+        return CloseOptions.timeout(Duration.ofMillis(Integer.MAX_VALUE)).withGroupMembershipOperation(
+            CloseOptions.GroupMembershipOperation.valueOf(name));
+    }
+
+    // --- what is seen --------------------------------------------------------------------------------------------------
+
+    private ObjectNode outcome() {
+        ObjectNode told = ClassicClient.JSON.createObjectNode();
+        told.put("event", first);
+        told.set("sends", wire.sent());
+        told.set("calls", calls);
+        told.put("thrown", thrown);
+        told.put("calling", calling);
+        told.put("state", member.state().name());
+        told.put("epoch", member.memberEpoch());
+        told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
+        left(told);
+        told.set("current", local("currentAssignment"));
+        told.set("target", local("currentTargetAssignment"));
+        ArrayNode owned = told.putArray("owned");
+        subscriptions.assignedPartitions().stream().map(TopicPartition::toString).sorted().forEach(owned::add);
+        return told;
+    }
+
+    /** The time until the next heartbeat, and until the poll interval is over; null where they do not matter now. */
+    private void left(ObjectNode told) {
+        boolean timed = (member.state() == MemberState.STABLE || member.state() == MemberState.RECONCILING)
+            && managers.coordinatorRequestManager.get().coordinator().isPresent();
+        Object manager = managers.consumerHeartbeatRequestManager.get();
+        try {
+            HeartbeatRequestState beats = (HeartbeatRequestState)
+                ClassicClient.field(AbstractHeartbeatRequestManager.class, "heartbeatRequestState").get(manager);
+            Timer timer = (Timer) ClassicClient.field(HeartbeatRequestState.class, "heartbeatTimer").get(beats);
+            Timer polls = (Timer) ClassicClient.field(AbstractHeartbeatRequestManager.class, "pollTimer").get(manager);
+            timer.update(time.now);
+            polls.update(time.now);
+            told.putNull("beat").putNull("poll");
+            if (timed && !beats.requestInFlight())
+                told.put("beat", Math.max(timer.remainingMs(), beats.remainingBackoffMs(time.now)));
+            if (timed)
+                told.put("poll", polls.remainingMs());
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
+    }
+
+    private JsonNode local(String name) {
+        AbstractMembershipManager.LocalAssignment local;
+        try {
+            local = (AbstractMembershipManager.LocalAssignment)
+                ClassicClient.field(AbstractMembershipManager.class, name).get(member);
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
+        if (local.isNone())
+            return ClassicClient.JSON.nullNode();
+        ArrayNode told = ClassicClient.JSON.createArrayNode();
+        local.partitions.forEach((topic, numbers) -> numbers.forEach(
+            number -> told.addArray().add(Wire.number(topic)).add(number)));
+        return told;
+    }
+
+    public static void main(String[] ignored) throws Exception {
+        ClassicClient.serve(trace -> new ConsumerClient(trace).run());
+    }
+}
