@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Command,
         Commit,
         CommitFinished,
+        CommitRefused,
         CommitResult,
         CoordinatorFound,
         CoordinatorLost,
@@ -221,6 +222,8 @@ if TYPE_CHECKING:
     )
     from .protocol.settings import BadSettings, MigrationPolicy, Settings
     from .protocol.view import GroupState, GroupView, MemberView
+    from .reader import Reader, ReaderSettings
+    from .reader import step as reader_step
     from .rulebook import Rule, rules
     from .sharding import partition_for
     from .store import AppendError, MemoryStore, Store
@@ -238,8 +241,8 @@ _HOMES: Final = {
     "member.assignors.sticky": "CooperativeStickyAssignor StickyAssignor",
     "member.consumer": "ConsumerMember ConsumerSettings step:consumer_member_step",
     "member.events": """
-        Answered Call CancelMemberTimer Close CloseOption Command Commit CommitFinished CommitResult
-        CoordinatorFound CoordinatorLost Disconnect EnforceRebalance Failure FailureKind FindCoordinator
+        Answered Call CancelMemberTimer Close CloseOption Command Commit CommitFinished CommitRefused
+        CommitResult CoordinatorFound CoordinatorLost Disconnect EnforceRebalance Failure FailureKind FindCoordinator
         Listener ListenerDone LookupFailed MemberEvent MemberTimer MemberTimerFired MetadataChanged Poll
         RequestLost RequestMetadata Returned Send SetMemberTimer Subscribe SubscribePattern SubscribeRegex
         Unsubscribe
@@ -294,6 +297,7 @@ _HOMES: Final = {
     "protocol.settings": "BadSettings MigrationPolicy Settings",
     "protocol.view": "GroupState GroupView MemberView",
     "rulebook": "Rule rules",
+    "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
     "store": "AppendError MemoryStore Store",
 }
@@ -325,6 +329,7 @@ __all__ = [
     "Command",
     "Commit",
     "CommitFinished",
+    "CommitRefused",
     "CommitResult",
     "ConsumerGroupCurrentMemberAssignmentKey",
     "ConsumerGroupCurrentMemberAssignmentValue",
@@ -439,6 +444,8 @@ __all__ = [
     "Protocol",
     "RandomChoices",
     "RangeAssignor",
+    "Reader",
+    "ReaderSettings",
     "Record",
     "RecordKey",
     "RecordValue",
@@ -500,6 +507,7 @@ __all__ = [
     "member_step",
     "offsets_view",
     "partition_for",
+    "reader_step",
     "replay",
     "rules",
     "step",

@@ -249,9 +249,39 @@ OFFSET = MachineSpec(
     ),
 )
 
+INITIALIZING: Final = "INITIALIZING"
+FETCHING: Final = "FETCHING"
+AWAIT_RESET: Final = "AWAIT_RESET"
+AWAIT_VALIDATION: Final = "AWAIT_VALIDATION"
+
+#: A position with an epoch is set first and doubted then, so that no arrow leads from AWAIT_RESET to AWAIT_VALIDATION.
+POSITION = MachineSpec(
+    name="position",
+    title="Position of one partition, client side",
+    states={
+        INITIALIZING: ("K-SUB-10",),
+        FETCHING: ("K-SUB-11", "K-SUB-04"),
+        AWAIT_RESET: ("K-SUB-12",),
+        AWAIT_VALIDATION: ("K-SUB-13",),
+    },
+    initial={INITIALIZING: ("K-SUB-02",)},
+    transitions=(
+        Transition("committed_found", (INITIALIZING,), FETCHING, ("K-POS-01",)),
+        Transition("nothing_committed", (INITIALIZING,), AWAIT_RESET, ("K-POS-02",)),
+        Transition("reset_answered", (AWAIT_RESET,), FETCHING, ("K-POS-03",)),
+        Transition("out_of_range", (FETCHING,), AWAIT_RESET, ("K-POS-04",)),
+        Transition("seek", (ANY,), FETCHING, ("K-POS-05",)),
+        Transition("seek_to_end", (ANY,), AWAIT_RESET, ("K-POS-03",)),
+        Transition("epoch_in_doubt", (FETCHING, AWAIT_VALIDATION), AWAIT_VALIDATION, ("K-POS-01", "K-POS-07")),
+        Transition("epoch_confirmed", (AWAIT_VALIDATION,), FETCHING, ("K-POS-07",)),
+        Transition("truncated", (AWAIT_VALIDATION,), FETCHING, ("K-POS-07",)),
+        Transition("epoch_undefined", (AWAIT_VALIDATION,), AWAIT_RESET, ("K-POS-07",)),
+    ),
+)
+
 MACHINES: Final = {
     spec.name: spec
-    for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER, CONSUMER_CLIENT, OFFSET)
+    for spec in (CLASSIC_GROUP, CLASSIC_MEMBER, CONSUMER_GROUP, CONSUMER_MEMBER, CONSUMER_CLIENT, OFFSET, POSITION)
 }
 
 

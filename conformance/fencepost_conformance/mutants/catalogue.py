@@ -12,6 +12,7 @@ from . import (
     member_faults,
     mixed_faults,
     offset_faults,
+    reader_faults,
     sync_faults,
 )
 from .mutant import Mutant
@@ -29,5 +30,6 @@ MUTANTS: dict[str, Mutant] = {
         *mixed_faults.FAULTS,
         *offset_faults.FAULTS,
         *codec_faults.FAULTS,
+        *reader_faults.FAULTS,
     )
 }

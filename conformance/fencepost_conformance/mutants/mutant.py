@@ -19,6 +19,7 @@ class Side(Enum):
     OFFSETS = "coordinator, of offsets"
     MEMBER = "member"
     CONSUMER_MEMBER = "consumer member"
+    READER = "reader"
     ASSIGNOR = "assignor"
     CODEC = "codec"
 

@@ -1,12 +1,13 @@
 """What is run against a mutant, until something notices.
 
-Eight checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
+Nine checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
 on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
 such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
 their properties for random groups. *Offsets* are held against a book that is kept beside them, and the model follows
-traces that have them. What is run depends on the side that is faulty; groups of each protocol have traces, scenes and
-logs of their own. The program without a fault must pass all of it.
+traces that have them. A consumer that is *reading* is held against a ledger. What is run depends on the side that is
+faulty; groups of each protocol have traces, scenes and logs of their own. The program without a fault must pass all of
+it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ..simulate.beside import Disagreement, Input
 from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Pair
 from ..simulate.product import Bounds, explore
+from ..simulate.reading import walk as read
 from ..targets.core import Core
 from . import consumer_member_checks
 from .assignor_rules import check_assignors
@@ -53,6 +55,7 @@ SIMULATIONS = 20
 WALKS, WALK_STEPS = 250, 40
 GROUPS = 150
 OFFSETS = 120
+READINGS = 160
 OFFSET_TRACES = 180
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before a new one takes its place, since their traces leave memory behind
@@ -286,6 +289,17 @@ def offsets() -> Iterator[Kill]:
             yield Kill("offsets", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
 
 
+def readings() -> Iterator[Kill]:
+    """One consumer that reads, in a small cluster, each step held against a ledger."""
+    for seed in range(READINGS):
+        try:
+            read(seed)
+        except Broken as found:
+            yield Kill("reading", found.rule, seed + 1, seed, found.text)
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("reading", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
+
+
 def kept_bytes() -> Iterator[Kill]:
     """What Kafka's serde wrote and read, held against the codec."""
     for wrong in wrongs():
@@ -308,6 +322,7 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.MIXED_GROUP: (mixed_traces, mixed_scenes, mixed_loads),
     Side.MEMBER: (walks, simulations),
     Side.CONSUMER_MEMBER: (consumer_walks, consumer_simulations),
+    Side.READER: (readings,),
     Side.ASSIGNOR: (groups,),
     Side.CODEC: (kept_bytes,),
     Side.OFFSETS: (offsets, offset_traces),
@@ -321,6 +336,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     walks,
     groups,
     kept_bytes,
+    readings,
     *CHECKS[Side.OFFSETS],
     *CHECKS[Side.CONSUMER_GROUP],
     *CHECKS[Side.MIXED_GROUP],

@@ -44,6 +44,7 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     "the broker does not look; there is nothing to realise": ("A-PROTO-04",),
     "follows from C-JOIN-51 and C-JOIN-55": ("C-REJ-08",),
     "a model of applications, not of the protocol": ("K-APP-",),
+    "the join of another library: members here join as Java's do": ("K-PY-05",),
 }  # fmt: skip
 
 REASONS: Final[dict[str, str]] = {prefix: reason for reason, prefixes in _PREFIXES.items() for prefix in prefixes}

@@ -39,6 +39,8 @@ def revert_groups(step: Step, base: int) -> None:
         step.requests.repark(now, change.before)
         if change.before is not None:
             groups[change.group_id] = change.before
+        elif now is not None:
+            step.memory.undone[now.incarnation] = now
         if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
             access.lose_timers(step, now)
             if isinstance(change.before, ConsumerGroup):

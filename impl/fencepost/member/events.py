@@ -180,6 +180,15 @@ class CommitFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitRefused:
+    """The coordinator refuses a commit of this member with an error that is about its membership, and the member has
+    not changed since (K-OFF-12, K-OFF-13)."""
+
+    at_ms: int
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
 class MemberTimerFired:
     """A timer that is set and due."""
 
@@ -203,6 +212,7 @@ MemberEvent: TypeAlias = (
     | LookupFailed
     | MetadataChanged
     | CommitFinished
+    | CommitRefused
     | MemberTimerFired
 )
 

@@ -13,7 +13,7 @@ out of the group behind the join loop's back; the rules for that race are K-ST-1
 
 from __future__ import annotations
 
-from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.messages import HeartbeatResponse, JoinGroupResponse, ResponseBody, SyncGroupResponse
 
 from . import answers, completing, heartbeats, joining, leading, leaving, lookup
@@ -23,6 +23,7 @@ from .events import (
     Close,
     Command,
     CommitFinished,
+    CommitRefused,
     CoordinatorFound,
     CoordinatorLost,
     EnforceRebalance,
@@ -95,6 +96,8 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
                 leaving.committed(turn, waiting.option)
             else:
                 completing.commit_finished(turn, commit_id, result)
+        case CommitRefused(error=refusal):
+            _commit_refused(turn, refusal)
         case Subscribe(topics=topics_named):
             _subscribed(turn, turn.member.subscription.subscribe(topics_named))
         case SubscribePattern(pattern=pattern):
@@ -118,6 +121,16 @@ def _subscribed(turn: Turn, subscription: SubscriptionState) -> None:
         turn.member = turn.member._replace(metadata_requested=True)
         everything = subscription.pattern is not None
         turn.emit(RequestMetadata(frozenset() if everything else subscription.watched))
+
+
+def _commit_refused(turn: Turn, error: ErrorCode) -> None:
+    """A rebalance makes the next poll join again; who is not known in this generation is out of it, with its id if only
+    the generation is wrong (K-OFF-12, K-OFF-13)."""
+    if error is ErrorCode.REBALANCE_IN_PROGRESS:
+        turn.request_rejoin("offset commit failed since group is already rebalancing")
+    else:
+        reason = f"encountered {error.name} from OFFSET_COMMIT response"
+        turn.reset(reason, keep_id=error is ErrorCode.ILLEGAL_GENERATION)
 
 
 def _answered(turn: Turn, request_id: int, body: ResponseBody) -> None:

@@ -371,6 +371,7 @@ class Profile:
         "offsets",
         "O-COMMIT-39",
         "O-COMMIT-20",
+        "O-COMMIT-43",
         says="a commit of which no partition is accepted leaves a group in memory that no record tells of",
     )
     fault_fetch_without_member_fails: bool = switch(

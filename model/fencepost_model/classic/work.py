@@ -223,8 +223,11 @@ class Work(Opened):
         if written.offsets is not None:
             self.offsets = written.offsets
         self.past = tuple(each for each in self.past if each.behind <= self.undurable)
+        orphans: list[tuple[str, Group]] = []  #: the callback goes on with the object (O-COMMIT-43)
         for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
+            if before is None and isinstance(slot.group, Group):
+                orphans.append((group_id, slot.group))
             cancel = type(before) is not Group and not self.profile.fault_timers_outlive_reverted_group
             if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
@@ -233,6 +236,8 @@ class Work(Opened):
             self.slots[group_id] = Slot(group_id, before, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
         self.formers.comes_back(written.operation, self.operations)
+        for group_id, group in orphans:
+            self.formers.leaves(group_id, group, written.operation, self.operations)
         self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
         failing = [operation for operation in self.operations if operation.id == written.operation]
         self.operations[:] = [operation for operation in self.operations if operation.id != written.operation]

@@ -31,7 +31,8 @@ class Wanted(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked of one group: ``topics`` None for all; ``refused`` by the broker; ``denied`` topics."""
+    """What is asked of one group: ``topics`` None for all; ``refused`` by the broker; ``denied`` topics;
+    ``whole``: all that was asked, refused or not."""
 
     group_id: str
     member_id: str | None
@@ -40,14 +41,15 @@ class Question(NamedTuple):
     refused: tuple[OffsetFetchResponseTopic, ...]
     denied: frozenset[str]
     version: int
+    whole: tuple[Told, ...]
 
     def told(self) -> tuple[Told, ...]:
         """What reaches the coordinator, as the request has it."""
         return tuple([topic.told for topic in self.topics or ()])
 
     def error(self, error: ErrorCode) -> OffsetFetchResponseGroup:
-        """The answer that is an error of the group."""
-        return group_error(self.group_id, self.told(), self.version, error, self.refused)
+        """The answer that is an error of the group, for all that was asked (O-FETCH-14)."""
+        return group_error(self.group_id, self.whole, self.version, error)
 
 
 def question(image: Image, asked: OffsetFetchRequestGroup, denied: frozenset[str], version: int) -> Question:
@@ -68,7 +70,8 @@ def question(image: Image, asked: OffsetFetchRequestGroup, denied: frozenset[str
             rows = tuple([OffsetFetchResponsePartition(index, error_code=error) for index in topic.partition_indexes])
             refused.append(OffsetFetchResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=rows))
     topics = None if asked.topics is None else tuple(wanted)
-    return Question(asked.group_id, asked.member_id, asked.member_epoch, topics, tuple(refused), denied, version)
+    whole = tuple([(topic.name, topic.topic_id, topic.partition_indexes) for topic in asked.topics or ()])
+    return Question(asked.group_id, asked.member_id, asked.member_epoch, topics, tuple(refused), denied, version, whole)
 
 
 class Answer(NamedTuple):
@@ -104,7 +107,7 @@ def fetch(
         ]
     rules = (*checked.rules, "O-FETCH-08" if stable else "O-FETCH-07")
     body = OffsetFetchResponseGroup(asked.group_id, topics=(*topics, *asked.refused))
-    return Answer(Entry(body, asked.told(), asked.refused), rules)
+    return Answer(Entry(body, asked.told()), rules)
 
 
 def _one(offsets: Offsets, place: Place, topic_id: bytes, *, stable: bool) -> OffsetFetchResponsePartition:

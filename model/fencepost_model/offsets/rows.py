@@ -59,11 +59,10 @@ Told = tuple[str, bytes, tuple[int, ...]]
 
 class Entry(NamedTuple):
     """The answer for one group of an OffsetFetch; ``told``: what was asked for, None if the answer is an error already
-    and stays. ``refused``: what the broker has refused."""
+    and stays."""
 
     body: OffsetFetchResponseGroup
     told: tuple[Told, ...] | None
-    refused: tuple[OffsetFetchResponseTopic, ...] = ()
 
 
 class Fetched(NamedTuple):
@@ -107,15 +106,8 @@ def commit_answer(body: RequestBody, rows: Iterable[Row], version: int) -> Respo
     return TxnOffsetCommitResponse(answered(rows))
 
 
-def group_error(
-    group_id: str,
-    told: Iterable[Told],
-    version: int,
-    error: ErrorCode,
-    refused: tuple[OffsetFetchResponseTopic, ...] = (),
-) -> OffsetFetchResponseGroup:
-    """O-FETCH-11: an error of the group, where the version has it. What the broker has ``refused`` is dropped, unless
-    the error stands at partitions only and looks like an answer (O-FETCH-14)."""
+def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
+    """O-FETCH-11, O-FETCH-14: an error of the group, where the version has it; what the broker refused is dropped."""
     if version > NO_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id, error_code=error)
     topics = tuple(
@@ -128,7 +120,7 @@ def group_error(
             for name, topic_id, numbers in told
         ]
     )
-    return OffsetFetchResponseGroup(group_id, topics=(*topics, *refused))
+    return OffsetFetchResponseGroup(group_id, topics=topics)
 
 
 #: What a transaction's coordinator does not expect to hear (O-TXN-15).
@@ -162,9 +154,7 @@ def failed(body: RequestBody, callback: object, error: ErrorCode, mapped: ErrorC
     if isinstance(body, OffsetFetchRequest) and isinstance(callback, Fetched):
         said = _FETCH.get(error, mapped)
         bodies = [
-            each.body
-            if each.told is None
-            else group_error(each.body.group_id, each.told, callback.version, said, each.refused)
+            each.body if each.told is None else group_error(each.body.group_id, each.told, callback.version, said)
             for each in callback.entries
         ]
         return OffsetFetchResponse(tuple(bodies))

@@ -28,6 +28,7 @@ from fencepost_conformance.mutants import (
     member_faults,
     mixed_faults,
     offset_faults,
+    reader_faults,
     sync_faults,
 )
 from fencepost_conformance.mutants.catalogue import MUTANTS
@@ -155,7 +156,7 @@ def test_nothing_is_changed_if_one_of_several_has_no_place():
 def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
     families = [
         assignor_faults, codec_faults, consumer_faults, consumer_member_faults, consumer_target_faults, join_faults,
-        member_faults, mixed_faults, offset_faults, sync_faults,
+        member_faults, mixed_faults, offset_faults, reader_faults, sync_faults,
     ]  # fmt: skip
     names = [mutant.name for family in families for mutant in family.FAULTS]
     assert sorted(names) == sorted(MUTANTS)

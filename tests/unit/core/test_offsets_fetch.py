@@ -222,7 +222,7 @@ class TestNotServing:
         scene = OffsetScene()
         scene.feed(Unload(0, leader_epoch=None))
         assert scene.fetch_error({"a": (0,)}) is ErrorCode.NOT_COORDINATOR
-        assert scene.read({"a": (0,), "b": (1,)}, version=1) == {
+        assert scene.read({"a": (0,), "b": (1,)}, version=1, denied_topics=frozenset({"b"})) == {
             ("a", 0): ErrorCode.NOT_COORDINATOR,
             ("b", 1): ErrorCode.NOT_COORDINATOR,
         }

@@ -1,6 +1,9 @@
 package fencepost;
 
 import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 
 import org.apache.kafka.common.Uuid;
@@ -18,8 +21,12 @@ final class OffsetViews {
 
     private final Json view = new Json();
     private byte[] last = new Json().open().open().close().open().close().close().take();
+    private List<String> lastRows = List.of();
 
-    /** [rows, open transactions], or nothing if they are as they were; no manager: nothing is stored. */
+    /**
+     * [rows, open transactions], or nothing if they are as they were, in whichever order: what a failed append took
+     * away comes back at another place of its map. No manager: nothing is stored.
+     */
     void take(Json out, Object manager) {
         view.clear().open().open();
         if (manager != null) {
@@ -40,8 +47,33 @@ final class OffsetViews {
             out.none();
         } else {
             last = view.take();
-            out.raw(last);
+            List<String> rows = rows(manager);
+            if (rows.equals(lastRows)) {
+                out.none();
+            } else {
+                lastRows = rows;
+                out.raw(last);
+            }
         }
+    }
+
+    /** A line for each row and each open transaction, sorted. */
+    private static List<String> rows(Object manager) {
+        List<String> rows = new ArrayList<>();
+        if (manager != null) {
+            each((Map<?, ?>) Reflect.get(BY_GROUP, Reflect.get(OFFSETS, manager)), (group, topic, partition, held) ->
+                rows.add(List.of("stored", group, topic, partition, held).toString()));
+            ((Map<?, ?>) Reflect.get(PENDING, manager)).forEach((producer, offsets) ->
+                each((Map<?, ?>) Reflect.get(BY_GROUP, offsets), (group, topic, partition, held) ->
+                    rows.add(List.of("pending", group, topic, partition, held, producer).toString())));
+            each((Map<?, ?>) Reflect.get(OPEN_BY_GROUP, Reflect.get(OPEN, manager)), (group, topic, partition, held) -> {
+                for (Object producer : (Iterable<?>) held) {
+                    rows.add(List.of("open", group, topic, partition, producer).toString());
+                }
+            });
+        }
+        Collections.sort(rows);
+        return rows;
     }
 
     private void offsets(Field map, Object holder, long producer) {

@@ -38,7 +38,7 @@ class AssignmentSent(GroupCallback):
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """The members are told, and join again, unless the generation has gone on (C-SYNC-22, C-SYNC-23)."""
-        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        group = not_assigned(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
             rebalance.propagate_error(step, group, append_error(error))
             rebalance.prepare(step, group)
@@ -46,6 +46,13 @@ class AssignmentSent(GroupCallback):
 
     def _is_current(self, group: GroupDraft) -> bool:
         return group.state is GroupState.COMPLETING_REBALANCE and group.generation == self.generation
+
+
+@varies
+def not_assigned(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
+    """The group whose assignment is not in the log. It was made by a record before that one (C-JOIN-16), and so is
+    there yet."""
+    return access.of_incarnation(step, group_id, incarnation)
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:

@@ -13,15 +13,17 @@ from .state import CoordinatorState, Group, GroupChange
 
 class Memory:
     """``groups``: by their names. ``changes``: of earlier steps, not yet replicated, in log order. ``incarnations``:
-    how many groups there were so far."""
+    how many groups there were so far. ``undone``: by their numbers, groups that a failed append takes away in this
+    step."""
 
-    __slots__ = ("_before", "_changed", "changes", "groups", "incarnations")
+    __slots__ = ("_before", "_changed", "changes", "groups", "incarnations", "undone")
 
     def __init__(self, state: CoordinatorState) -> None:
         self._before = state.groups
         self.groups = state.groups
         self.changes = state.changes
         self.incarnations = state.incarnations
+        self.undone: dict[int, Group] = {}
         self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
 
     def new_incarnation(self) -> int:

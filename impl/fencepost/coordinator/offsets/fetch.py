@@ -87,14 +87,14 @@ def _group(step: Step, request: Request, asked: OffsetFetchRequestGroup, stable:
         return _Read(asked, fetch_refusal(asked, version, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-FETCH-01
     wanted = _admitted(step, request, asked)
     if not state.running:  # O-FETCH-02
-        return _Read(asked, _refusal(asked, wanted, version, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return _Read(asked, _not_running(asked, wanted, version))
     error = availability.not_serving(state)
     if error is not None:
-        return _Read(asked, _refusal(asked, wanted, version, error))  # O-FETCH-10
+        return _Read(asked, fetch_refusal(asked, version, error))  # O-FETCH-10
     try:
         offsets = _readable(step, asked, stable)
     except Refused as refused:
-        return _Read(asked, _refusal(asked, wanted, version, refused.error))
+        return _Read(asked, fetch_refusal(asked, version, refused.error))
     by_id = version >= TOPIC_IDS_SINCE
     if wanted.topics is None:
         topics = _all(step, request, offsets, stable=stable, by_id=by_id)
@@ -103,12 +103,11 @@ def _group(step: Step, request: Request, asked: OffsetFetchRequestGroup, stable:
     return _Read(asked, OffsetFetchResponseGroup(asked.group_id, topics=topics), stable)
 
 
-def _refusal(
-    asked: OffsetFetchRequestGroup, wanted: _Asked, version: int, error: ErrorCode
-) -> OffsetFetchResponseGroup:
-    """The error of a group that was asked; where it stands at partitions only, it looks like an answer, and the rows
-    that were settled before join it (O-FETCH-14)."""
-    answer = fetch_refusal(OffsetFetchRequestGroup(asked.group_id, topics=wanted.topics), version, error)
+def _not_running(asked: OffsetFetchRequestGroup, wanted: _Asked, version: int) -> OffsetFetchResponseGroup:
+    """A service that is down answers, where every other error is thrown: in the version whose errors stand at
+    partitions only, that looks like an answer, and the rows that were settled before join it (O-FETCH-14)."""
+    down = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    answer = fetch_refusal(OffsetFetchRequestGroup(asked.group_id, topics=wanted.topics), version, down)
     if answer.error_code is not ErrorCode.NONE:
         return answer
     return OffsetFetchResponseGroup(asked.group_id, topics=answer.topics + wanted.refused)

@@ -27,6 +27,7 @@ from ..events import (
     Close,
     Command,
     CommitFinished,
+    CommitRefused,
     CoordinatorFound,
     CoordinatorLost,
     EnforceRebalance,
@@ -116,6 +117,8 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
             application.close(turn, option)
         case EnforceRebalance():
             pass  # N-POLL-04
+        case CommitRefused():
+            pass  # only heartbeats change what the member is (N-CMT-03)
 
 
 def _answered(turn: ConsumerTurn, request_id: int, body: ResponseBody) -> None:

@@ -6,6 +6,10 @@ from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import Producer
 from fencepost.quirks import quirk
 
+from ...classic import access as classic_access
+from ...classic import sync
+from ...classic.draft import GroupDraft
+from ...classic.group import ClassicGroup
 from ...consumer.group import ConsumerMember
 from ...kernel.errors import Refused
 from ...kernel.step import Step
@@ -18,6 +22,16 @@ def begins_at_once(step: Step, group_id: str) -> None:
     """Kafka makes the simple group when it looks who commits. If then no partition is accepted, there is a group that
     no record tells of, until the next look for what is too old (O-COMMIT-39)."""
     step.memory.appear(simple_group(group_id, step.memory.new_incarnation()))
+
+
+@quirk("fault_refused_commit_leaves_group", of=sync.not_assigned)
+def acts_on_what_is_gone(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
+    """Members have joined a group that no record tells of; its first record, their assignment, is not appended, and the
+    group goes. Kafka lets it prepare a rebalance all the same, whose timer is set by the group's name (O-COMMIT-43)."""
+    group = step.memory.undone.get(incarnation)
+    if isinstance(group, ClassicGroup):
+        return GroupDraft(group)
+    return classic_access.of_incarnation(step, group_id, incarnation)
 
 
 @quirk("old_no_assignment_epochs", of=validation.with_older_epoch)

@@ -1,0 +1,468 @@
+"""What one consumer may do, written down beside it: its positions, what it is handed, and what it commits.
+
+The ledger knows the application's calls, what membership says, requests with their answers, and the commands that come
+out. It keeps a position for each partition by itself, and looks at the reader's own only to see that they are the same;
+how the reader gets there is nothing to it. Rules are those of sections 8.6, 8.7 and 8.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fencepost.member.events import LookupFailed, Poll, Send, Subscribe, Unsubscribe
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.reader import Client, Reader, Reset
+from fencepost.reader import events as ev
+from fencepost.reader.broker import (
+    EpochEnd,
+    FetchedPartition,
+    FetchFrom,
+    FetchRequest,
+    FetchResponse,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    Record,
+)
+from fencepost.reader.membership import Membership, Phase
+from fencepost.reader.partition import FetchState, Leader
+
+from ..broken import demand
+
+_PASSING = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+
+
+@dataclass
+class Place:
+    """Where a partition is read. ``at`` None: nowhere yet. ``epoch``: of the last record read. ``basis``: the leader's
+    epoch under which the position was found or confirmed. ``may``: positions that answers allow now, by their origin.
+    ``answers``: what fetches brought, with where they began and the order of their coming. ``waiting``: the one that
+    has to be handed out; ``moved``: it was paused since."""
+
+    at: int | None = None
+    epoch: int | None = None
+    basis: int | None = None
+    told: int | None = None  #: the leader's epoch that has told where the log was cut off
+    wants: Reset | None = None  #: an end that the application has asked for
+    may: dict[str, tuple[int, int | None]] | None = None
+    lost: bool = False  #: an answer allows to give the position up
+    answers: list[tuple[int, int, FetchedPartition]] | None = None
+    waiting: tuple[int, int, FetchedPartition] | None = None
+    moved: bool = False
+    paused: bool = False
+    out: frozenset[int] = frozenset()  #: offsets that the log was said not to have
+    failing: bool = False  #: a fetch was answered with an error that no poll has looked at
+
+    def allow(self, origin: str, offset: int, epoch: int | None) -> None:
+        self.may = {**(self.may or {}), origin: (offset, epoch)}
+
+
+def name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+class Ledger:
+    """Feed it every step: ``before`` the event is handled, ``after`` it."""
+
+    def __init__(self, reader: Reader) -> None:
+        settings = reader.settings
+        self.settings, self.client = settings, settings.client
+        self.membership = Membership()
+        self.topics: frozenset[str] | None = None
+        self.places: dict[TopicPartition, Place] = {}
+        self.leaders: dict[TopicPartition, Leader] = {}
+        self.sent: dict[int, tuple[int | None, object, tuple[str, int]]] = {}
+        self.arrivals = 0
+        self.handed = 0
+        self.allowed: list[dict[TopicPartition, int]] = []  #: what commits may say, as positions were at each call
+        self.was: dict[TopicPartition, int] | None = None  #: the positions before this step
+        self.due: int | None = None  #: when the next automatic commit has to be sent; None if that is not known
+        self.blind = False
+        self.called: list[int] = []  #: asynchronous commits whose callback has not run, in order
+        self.ended: dict[str, ErrorCode | None] = {}  #: labels of commits with their answers; None: no answer came
+
+    # --- what is known ---
+
+    def fetchable(self, partition: TopicPartition) -> bool:
+        place = self.places.get(partition)
+        return place is not None and not place.paused and self.open(partition)
+
+    @property
+    def generation(self) -> tuple[str, int]:
+        """Whom a look-up is of: a classic member in a stable generation, else nobody in particular."""
+        nobody = self.client is Client.CONSUMER or self.membership.phase is not Phase.STABLE
+        return ("", -1) if nobody else self.membership.identity
+
+    def open(self, partition: TopicPartition) -> bool:
+        marked = self.membership.pending_revocation | self.membership.pending_callback
+        return partition not in marked and (self.topics is None or partition.topic in self.topics)
+
+    def positions(self, reader: Reader) -> dict[TopicPartition, int]:
+        """Those that may be committed: validated ones."""
+        found = {}
+        for partition, place in self.places.items():
+            state = reader.partitions.get(partition)
+            if place.at is not None and state is not None and state.state is FetchState.FETCHING:
+                found[partition] = place.at
+        return found
+
+    # --- before a step ---
+
+    def before(self, event: ev.ReaderEvent, reader: Reader) -> None:
+        """What the event says, as far as it counts whatever the reader does."""
+        for place in self.places.values():
+            if place.at is not None and place.may is not None:
+                place.may = {origin: found for origin, found in place.may.items() if origin == "truncation"}
+        if self.was is None:
+            self._restart(event.at_ms)
+        self.was = self.positions(reader)
+        self.allowed.append(self.was)
+        match event:
+            case Subscribe(topics=topics):
+                self.topics = topics
+            case Unsubscribe():
+                self.topics, self.places = None, {}
+            case ev.MembershipChanged(membership=membership):
+                self._membership(membership)
+            case ev.Pause(partitions=partitions) | ev.Resume(partitions=partitions):
+                for each in partitions:
+                    self.places[each].paused = isinstance(event, ev.Pause)
+                    self.places[each].moved = True
+            case ev.Seek(partition=partition, offset=offset, leader_epoch=epoch):
+                self.places[partition].may = {"seek": (offset, epoch)}
+                self.places[partition].wants = None
+            case ev.SeekToEnd(partitions=partitions, to=to):
+                for each in partitions or tuple(self.places):
+                    self.places[each].lost, self.places[each].wants, self.places[each].may = True, to, None
+            case ev.CommitAsync(callback=callback, offsets=offsets):
+                if callback is not None:
+                    self.called.append(callback)
+                self._explicit(offsets)
+            case ev.CommitSync(offsets=offsets):
+                self._explicit(offsets)
+            case ev.CommitWanted(partitions=wanted):
+                self.allowed.append({each: at for each, at in self.allowed[-1].items() if each in wanted})
+                self.allowed[-2:-1] = []
+            case ev.LeadersChanged(leaders=leaders):
+                self.leaders = dict(leaders)
+                for partition, place in self.places.items():
+                    if place.epoch is None:  # there is nothing to confirm
+                        place.basis = self.leaders.get(partition, Leader()).epoch
+            case ev.AssignmentAdopted():
+                self._restart(event.at_ms)
+            case LookupFailed():
+                self._lose_sight()
+            case ev.Arrived(request_id=request_id, body=body):
+                self._arrived(request_id, body)
+            case ev.NeverArrived(request_id=request_id):
+                self._never(request_id)
+
+    def _explicit(self, offsets: ev.Offsets | None) -> None:
+        if offsets is not None:
+            self.allowed.append({each: offset.offset for each, offset in offsets})
+
+    def _membership(self, membership: Membership) -> None:
+        self.membership = membership
+        self.places = {each: self.places.get(each, Place()) for each in membership.owned}
+
+    def _restart(self, now: int) -> None:
+        if not self.blind:
+            self.due = now + self.settings.auto_commit_interval_ms
+
+    def _never(self, request_id: int) -> None:
+        _, body, _ = self.sent.pop(request_id, (None, None, ("", -1)))
+        if isinstance(body, OffsetCommitRequest):
+            self._ended(body, None)
+
+    def coordinator_lost(self) -> None:
+        """Nothing that was sent to the coordinator is answered any more."""
+        for request_id, (node, _, _) in tuple(self.sent.items()):
+            if node is None:
+                self._never(request_id)
+
+    def _ended(self, body: OffsetCommitRequest, error: ErrorCode | None) -> None:
+        for topic in body.topics:
+            for each in topic.partitions:
+                self.ended[each.committed_metadata or ""] = error
+        if error is None or error in _PASSING:
+            self._lose_sight()
+
+    def _lose_sight(self) -> None:
+        """From now on it is not known when the next automatic commit is due: it comes sooner after some failures."""
+        self.due, self.blind = None, True
+
+    def _arrived(self, request_id: int, body: object) -> None:
+        _, asked, whose = self.sent.pop(request_id, (None, None, ("", -1)))
+        match asked, body:
+            case OffsetCommitRequest(), OffsetCommitResponse():
+                error = body.topics[0].partitions[0].error_code
+                self._ended(asked, error)
+                if error in _PASSING and error.name not in (
+                    "COORDINATOR_LOAD_IN_PROGRESS",
+                    "UNKNOWN_TOPIC_OR_PARTITION",
+                ):
+                    self.coordinator_lost()
+            case OffsetFetchRequest(), OffsetFetchResponse():
+                if body.groups[0].error_code is ErrorCode.NOT_COORDINATOR:
+                    self.coordinator_lost()
+                self._committed(body, whose)
+            case ListOffsetsRequest(), ListOffsetsResponse():
+                for timestamp, listed in zip(dict(asked.timestamps).values(), body.partitions, strict=True):
+                    self._listed(timestamp, listed)
+            case OffsetForLeaderEpochRequest(), OffsetForLeaderEpochResponse():
+                for question, end in zip(asked.partitions, body.partitions, strict=True):
+                    self._validated(question.current_leader_epoch, end)
+            case FetchRequest(), FetchResponse():
+                starts = {each.partition: each for each in asked.partitions}
+                for fetched in body.partitions:
+                    self._fetched(starts[fetched.partition], fetched)
+
+    def _committed(self, body: OffsetFetchResponse, whose: tuple[str, int]) -> None:
+        for topic in body.groups[0].topics:
+            for each in topic.partitions:
+                place = self.places.get(TopicPartition(topic.name, each.partition_index))
+                if place is None or place.at is not None or each.error_code is not ErrorCode.NONE:
+                    continue
+                if each.committed_offset >= 0 and place.wants is None:
+                    epoch = each.committed_leader_epoch
+                    origin = f"committed {each.committed_offset} for {whose}"
+                    place.allow(origin, each.committed_offset, epoch if epoch >= 0 else None)
+
+    def _listed(self, timestamp: int, listed: ListedOffset) -> None:
+        place = self.places.get(listed.partition)
+        if place is None or place.at is not None or listed.error_code is not ErrorCode.NONE:
+            return
+        wants = place.wants or self.settings.reset.reset
+        if {-1: Reset.LATEST, -2: Reset.EARLIEST}.get(timestamp, Reset.BY_DURATION) is wants:
+            place.allow("reset", listed.offset, None)
+
+    def _validated(self, leader_epoch: int, end: EpochEnd) -> None:
+        place = self.places.get(end.partition)
+        if place is None or place.at is None or end.error_code is not ErrorCode.NONE:
+            return
+        if end.end_offset < 0:
+            place.lost = True
+        elif end.end_offset < place.at:
+            place.allow("truncation", end.end_offset, end.leader_epoch)
+            place.told = leader_epoch
+        else:
+            place.basis = leader_epoch
+
+    def _fetched(self, asked: FetchFrom, fetched: FetchedPartition) -> None:
+        place = self.places.get(asked.partition)
+        if place is None:
+            return
+        if fetched.error_code is not ErrorCode.NONE:
+            place.failing = True
+            if fetched.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+                place.out |= {asked.offset}
+            return
+        self.arrivals += 1
+        entry = (self.arrivals, asked.offset, fetched)
+        place.answers = [*(place.answers or ()), entry]
+        place.waiting, place.moved = entry if asked.offset == place.at else None, place.paused
+
+    # --- after a step ---
+
+    def after(self, event: ev.ReaderEvent, commands: Iterable[ev.ReaderCommand], reader: Reader) -> None:
+        """What the reader has done, by what it may do."""
+        listed = list(commands)
+        for command in listed:
+            if isinstance(command, ev.PollReturned):
+                self._returned(command, reader)
+        for partition, place in self.places.items():
+            self._hold(partition, place, reader)
+        for command in listed:
+            match command:
+                case Send(request_id=request_id, body=body):
+                    self.sent[request_id] = (None, body, self.generation)
+                    self._sent(body)
+                case ev.SendToLeader(node=node, request_id=request_id, body=body):
+                    self._sent_to(node, body)
+                    self.sent[request_id] = (node, body, ("", -1))
+                case ev.CommitCallback():
+                    self._callback(command)
+        self.allowed = [each for each in self.allowed if each][-400:]
+        if not reader.closed:
+            demand(list(reader.partitions) == [] or set(reader.partitions) == set(self.places), "K-SUB-02", "assigned")
+
+    def _hold(self, partition: TopicPartition, place: Place, reader: Reader) -> None:
+        """The reader's position is the ledger's, or one that something allows."""
+        position = reader.partitions[partition].position
+        at = None if position is None else position.offset
+        if at is None:
+            lost = place.at is None or place.lost or place.at in place.out
+            demand(lost, "K-POS-06", f"{name(partition)} has lost its position {place.at}")
+            if place.at is not None:
+                place.at = place.epoch = place.waiting = None
+            place.lost = False
+            return
+        may = dict(place.may or {})
+        if at != place.at or "seek" in may:
+            other = [
+                each for each in may if " for " in each and not each.endswith(f" for {self.generation}")
+            ]  # K-POS-08
+            origins = [origin for origin, (offset, _) in may.items() if offset == at and origin not in other]
+            rule = "K-POS-05" if "seek" in may else "K-POS-07" if "truncation" in may else "K-POS-03"
+            text = f"{name(partition)} went from {place.at} to {at}; allowed: {may}"
+            demand(bool(origins), rule, text)
+            place.at, place.epoch = at, may[origins[0]][1]
+            if origins[0] == "truncation":
+                place.basis = place.told
+            else:
+                place.basis = self.leaders.get(partition, Leader()).epoch
+                if place.epoch is not None:
+                    place.basis = None  # to be confirmed
+            place.waiting = None
+            place.may, place.wants, place.lost = None, None, False
+
+    def _returned(self, poll: ev.PollReturned, reader: Reader) -> None:
+        """What a poll hands out (K-FETCH-02)."""
+        count = sum(len(records) for _, records in poll.records)
+        demand(count <= self.settings.max_poll_records, "K-POLL-03", f"{count} records in one poll")
+        before = -1
+        for partition, records in poll.records:
+            demand(partition in self.places, "K-SUB-02", f"records of {name(partition)}, which is not assigned")
+            place = self.places[partition]
+            rule = "K-SUB-05" if place.paused else "K-SUB-03"
+            demand(self.fetchable(partition), rule, f"records of {name(partition)}, which must not be read now")
+            if place.at is None:
+                self._begin(place, records)
+            fitting = [
+                order
+                for order, _, fetched in place.answers or ()
+                if place.at is not None and self._rest(fetched, place.at)[: len(records)] == records
+            ]
+            demand(
+                bool(fitting), "K-POS-06", f"{name(partition)} at {place.at} is handed {[r.offset for r in records]}"
+            )
+            order = fitting[-1]
+            demand(place.moved or order > before, "K-FETCH-02", f"{name(partition)} is handed out too late")
+            before = before if place.moved else order
+            self.handed += len(records)
+            place.at, place.epoch, place.lost = records[-1].offset + 1, records[-1].leader_epoch, False
+        for partition, place in self.places.items():
+            self._follow(partition, place, reader)
+        if poll.problem is None and (self.client is not Client.KAFKA_PYTHON or self.membership.settled):
+            nothing = not poll.records and not poll.advanced
+            self._left_out(self.settings.max_poll_records - count, self.positions(reader), nothing=nothing)
+
+    def _begin(self, place: Place, records: tuple[Record, ...]) -> None:
+        """A position that is found in a poll, by which what is buffered can be handed out at once."""
+        for offset, epoch in (place.may or {}).values():
+            for _, _, fetched in place.answers or ():
+                if self._rest(fetched, offset)[: len(records)] == records:
+                    place.at, place.epoch = offset, epoch
+
+    def _rest(self, fetched: FetchedPartition, at: int) -> tuple[Record, ...]:
+        return tuple(each for each in fetched.records if each.offset >= at)
+
+    def _follow(self, partition: TopicPartition, place: Place, reader: Reader) -> None:
+        """Behind the last record of an answer there may be offsets without records."""
+        state = reader.partitions.get(partition)
+        if state is None or state.position is None or place.at is None or state.position.offset <= place.at:
+            return
+        ends = [fetched.next_offset for _, _, fetched in place.answers or () if not self._rest(fetched, place.at)]
+        if state.position.offset in ends and place.may is None:
+            place.at = state.position.offset
+
+    def _left_out(self, room: int, valid: Mapping[TopicPartition, int], *, nothing: bool) -> None:
+        """What is there and may be read is handed out while there is room for it (K-POLL-03)."""
+        failing = any(place.failing for place in self.places.values())
+        for partition, place in self.places.items():
+            place.failing = place.failing and not nothing  # it waits behind the records
+            if place.waiting is None:
+                continue
+            _, start, fetched = place.waiting
+            read = partition in valid and (place.at or 0) >= start and self.fetchable(partition)
+            if place.paused and self.client is not Client.KAFKA_PYTHON:
+                continue
+            if not read or room > 0:
+                if read and not failing and place.at is not None and place.basis is not None:
+                    left = self._rest(fetched, place.at)
+                    demand(not left or place.moved, "K-POLL-03", f"{name(partition)} at {place.at} was left out")
+                place.waiting = None
+
+    # --- requests ---
+
+    def _sent_to(self, node: int, body: object) -> None:
+        if not isinstance(body, FetchRequest):
+            return
+        flying = [each for to, each, _ in self.sent.values() if to == node and isinstance(each, FetchRequest)]
+        demand(not flying, "K-FETCH-01", f"two fetches to broker {node} at once")
+        for each in body.partitions:
+            demand(self.fetchable(each.partition), "K-SUB-03", f"{name(each.partition)} must not be fetched now")
+            place = self.places[each.partition]
+            demand(place.at == each.offset, "K-FETCH-01", f"fetched from {each.offset}, read up to {place.at}")
+            leader = self.leaders.get(each.partition, Leader())
+            looked = self.client is Client.CONSUMER or (self.client is Client.CLASSIC and self.membership.settled)
+            confirmed = place.epoch is None or place.basis is None or place.basis == leader.epoch
+            demand(
+                confirmed or not looked,
+                "K-POS-07",
+                f"{name(each.partition)} is read from a leader that has not confirmed epoch {place.epoch}",
+            )
+
+    def _sent(self, body: object) -> None:
+        match body:
+            case OffsetFetchRequest():
+                demand(body.require_stable, "K-OFF-01", "offsets that are not stable are asked for")
+            case OffsetCommitRequest():
+                self._commit(body)
+
+    def _commit(self, body: OffsetCommitRequest) -> None:
+        said = {
+            TopicPartition(topic.name, each.partition_index): each.committed_offset
+            for topic in body.topics
+            for each in topic.partitions
+        }
+        demand(said in self.allowed, "K-OFF-05", f"{said} is committed; positions were {self.allowed[-3:]}")
+        identity = (body.member_id, body.generation_id_or_member_epoch)
+        rule = "N-CMT-01" if self.client is Client.CONSUMER else "K-OFF-02"
+        demand(identity == self.membership.identity, rule, f"{identity} commits, but is {self.membership.identity}")
+
+    def automatic(self, event: ev.ReaderEvent, commands: Iterable[ev.ReaderCommand], reader: Reader) -> None:
+        """An automatic commit that is due is sent by a poll that gets so far (K-OFF-04)."""
+        waits = self.client is Client.CONSUMER or not self.membership.settled or self.due is None
+        if waits or not isinstance(event, Poll) or not self.settings.auto_commit or event.at_ms < (self.due or 0):
+            return
+        sent = any(isinstance(each, Send) and isinstance(each.body, OffsetCommitRequest) for each in commands)
+        if any(isinstance(each, ev.PollReturned) and each.problem is not None for each in commands):
+            self._lose_sight()  # it may have been thrown before or after
+            return
+        self._restart(event.at_ms)
+        if reader.coordinator.node is not None and self.was and self.membership.phase is Phase.STABLE:
+            demand(sent, "K-OFF-04", "no automatic commit was sent, and one was due")
+
+    # --- commits ---
+
+    def _callback(self, command: ev.CommitCallback) -> None:
+        """Callbacks come in the order of the calls, and tell what was answered (K-OFF-18)."""
+        text = f"callback {command.callback} of {self.called}"
+        demand(self.called[:1] == [command.callback], "K-OFF-18", text)
+        self.called.pop(0)
+        label = command.offsets[0][1].metadata
+        if label not in self.ended:
+            return
+        error, problem = self.ended[label], command.problem
+        demand((error is ErrorCode.NONE) == (problem is None), "K-OFF-18", f"answered {error}, told {problem}")
+        if problem is not None and (error is None or error in _PASSING):
+            demand(problem.kind is ev.ProblemKind.RETRIABLE_COMMIT, "K-OFF-18", f"{error} is told as {problem.kind}")

@@ -1,0 +1,7 @@
+"""The reading half of a consumer as a step function: subscription, positions, fetches, polls and commits."""
+
+from .settings import Client, ReaderSettings, Reset, ResetPolicy, reset_policy
+from .state import Reader
+from .step import step
+
+__all__ = ["Client", "Reader", "ReaderSettings", "Reset", "ResetPolicy", "reset_policy", "step"]

@@ -1,0 +1,245 @@
+"""What the application asks for: the turn of a poll, commits, and calls that wait (8.8, 8.12)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.partitions import TopicPartition
+
+from . import commits, committed, fetching, handing, positions
+from .broker import ListOffsetsRequest, ListOffsetsResponse
+from .events import CallReturned, CommitAsync, CommitSync, Offsets, PollReturned, Problem, ProblemKind, Refused
+from .partition import Partition
+from .settings import Client
+from .state import CallKind, Cause, Mode, Purpose, SentEnd, Waiting
+from .subscribing import assigned
+from .turn import Thrown, Turn
+
+
+def poll(turn: Turn) -> None:
+    """One turn of the loop, after that of the member. Raises ``Refused`` without subscription or assignment."""
+    if turn.reader.mode is Mode.NONE:
+        raise Refused("not subscribed to any topic, and no partition assigned", "IllegalStateException")
+    _wake(turn)
+    match turn.client:
+        case Client.CLASSIC:
+            _classic_turn(turn)
+        case Client.CONSUMER:
+            _consumer_turn(turn)
+        case Client.KAFKA_PYTHON:
+            if turn.reader.mode.automatic and not turn.reader.membership.settled:
+                turn.emit(PollReturned())  # K-PY-01: nothing else happens before the rebalance is over
+                return
+            _classic_turn(turn)
+    records, advanced = handing.collect(turn)
+    fetching.send_fetches(turn)  # K-POLL-04: also when there are records
+    turn.emit(PollReturned(records, advanced))
+
+
+def _classic_turn(turn: Turn) -> None:
+    """Steps 2, 6 and 7 (K-POLL-01). While a rebalance is under way positions have to wait, records have not
+    (K-POLL-05)."""
+    commits.run_callbacks(turn)
+    if turn.reader.mode.automatic and not turn.reader.membership.settled:
+        return
+    commits.maybe_auto_commit(turn)
+    positions.update(turn)
+
+
+def _consumer_turn(turn: Turn) -> None:
+    """The background works off the poll event, then come callbacks (N-POLL-01). Records are handed out only after that,
+    and the member beside has looked for a reconciliation before (N-POLL-02)."""
+    commits.maybe_auto_commit(turn)
+    positions.update(turn)
+    fetching.send_fetches(turn)
+    commits.run_callbacks(turn)
+
+
+def _wake(turn: Turn) -> None:
+    """Throw, once, if another thread has asked for it."""
+    if turn.reader.wakeup:
+        turn.reader = turn.reader._replace(wakeup=False)
+        raise Thrown(Problem(ProblemKind.WAKEUP))
+
+
+# --- commits ---
+
+
+def _offsets(turn: Turn, named: Offsets | None) -> Offsets:
+    """What to commit: what is named, else every valid position (K-OFF-05). Without a group there is nobody to commit
+    to."""
+    if not turn.reader.settings.group_id:
+        raise Thrown(Problem(ProblemKind.INVALID_GROUP))
+    if named is None:
+        return turn.reader.consumed
+    negative = [each for each, offset in named if offset.offset < 0]
+    if negative:  # K-OFF-21
+        raise Refused(f"negative offset for {negative[0].topic}-{negative[0].partition}", "IllegalArgumentException")
+    return named
+
+
+def commit_async(turn: Turn, event: CommitAsync) -> None:
+    """Returns at once; how it ended, the callback is told in a later poll or synchronous commit (K-OFF-18)."""
+    offsets = _offsets(turn, event.offsets)
+    commits.run_callbacks(turn)
+    commits.start(turn, Cause.ASYNC, offsets, event.callback)
+    turn.emit(CallReturned())
+
+
+def commit_sync(turn: Turn, event: CommitSync) -> None:
+    """Waits for the answer, and tries again what may pass (K-OFF-18)."""
+    offsets = _offsets(turn, event.offsets)
+    commits.run_callbacks(turn)
+    number = commits.start(turn, Cause.SYNC, offsets)
+    _wait(turn, CallKind.COMMIT_SYNC, event.timeout_ms, commit=number)
+
+
+# --- questions ---
+
+
+def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms: int | None) -> None:
+    """Waits for what the coordinator knows."""
+    _offsets(turn, ())
+    if not partitions:
+        turn.emit(CallReturned(()))
+        return
+    _wait(turn, CallKind.COMMITTED, timeout_ms)
+    assert turn.reader.waiting is not None
+    committed.begin(turn, Purpose.CALL, partitions, turn.reader.waiting.deadline_ms)
+
+
+def ask_position(turn: Turn, partition: TopicPartition, timeout_ms: int | None) -> None:
+    """Waits until there is a position, and looks for it as a poll does. Raises ``Refused`` unless it is assigned."""
+    assigned(turn, partition)
+    _wait(turn, CallKind.POSITION, timeout_ms, partition=partition)
+
+
+def ask_lag(turn: Turn, partition: TopicPartition) -> None:
+    """From the log's end as the last fetch told it; if none did, the leader is asked, and the answer is for later.
+    Raises ``Refused`` unless it is assigned."""
+    state = assigned(turn, partition)
+    end = log_end(turn, state)
+    if end is None and not state.end_asked:
+        _ask_end(turn, partition)
+    lag = None if end is None or state.position is None else end - state.position.offset
+    turn.emit(CallReturned(lag))
+
+
+def log_end(turn: Turn, state: Partition) -> int | None:
+    """The end that counts at this isolation level, if it is known."""
+    return state.last_stable_offset if turn.reader.settings.read_committed else state.high_watermark
+
+
+def _ask_end(turn: Turn, partition: TopicPartition) -> None:
+    for node in turn.by_leader({partition: turn.leader(partition)}):
+        _end_asked(turn, partition, asked=True)
+        body = ListOffsetsRequest(((partition, -1),), read_committed=turn.reader.settings.read_committed)
+        turn.send_to(node, body, SentEnd(node, partition))
+
+
+def _end_asked(turn: Turn, partition: TopicPartition, *, asked: bool, end: int | None = None) -> None:
+    state = turn.reader.partitions.get(partition)
+    if state is None:
+        return
+    state = state.asked_end(asked)
+    if end is not None:
+        state = state.with_end(end, stable=turn.reader.settings.read_committed)
+    turn.change(partition, state)
+
+
+def end_answered(turn: Turn, sent: SentEnd, body: ListOffsetsResponse | None) -> None:
+    """The log's end, for the next question of the lag."""
+    found = [each for each in (body.partitions if body else ()) if each.error_code is ErrorCode.NONE]
+    end = next((each.offset for each in found if each.partition == sent.partition and each.offset >= 0), None)
+    _end_asked(turn, sent.partition, asked=False, end=end)
+
+
+# --- waiting ---
+
+
+def close(turn: Turn, timeout_ms: int) -> None:
+    """The last call, after the member's. Who assigned by hand commits here (K-LEAVE-04); asynchronous commits that are
+    under way are waited for (N-CLOSE-01)."""
+    turn.reader = turn.reader._replace(closed=True)
+    number = None
+    if turn.reader.settings.auto_commit and turn.reader.mode is Mode.MANUAL:
+        number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
+    _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
+
+
+def _wait(
+    turn: Turn,
+    kind: CallKind,
+    timeout_ms: int | None,
+    *,
+    commit: int | None = None,
+    partition: TopicPartition | None = None,
+) -> None:
+    timeout = turn.reader.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
+    turn.reader = turn.reader._replace(waiting=Waiting(kind, turn.now + timeout, commit, partition))
+
+
+def go_on(turn: Turn) -> None:
+    """At the end of a step: does the call that waits return?"""
+    waiting = turn.reader.waiting
+    if waiting is None:
+        return
+    try:
+        if waiting.kind is not CallKind.CLOSE:
+            _wake(turn)
+        over = _over(turn, waiting)
+        if over is None and turn.now >= waiting.deadline_ms:
+            raise Thrown(Problem(ProblemKind.TIMEOUT))
+    except Thrown as thrown:
+        over = CallReturned(problem=None if waiting.kind is CallKind.CLOSE else thrown.problem)
+    if over is None:
+        return
+    if waiting.kind is CallKind.COMMITTED:
+        committed.give_up(turn, Purpose.CALL)
+    if waiting.commit is not None:
+        commits.give_up(turn, waiting.commit)
+    if waiting.kind is CallKind.CLOSE:
+        turn.reader = turn.reader._replace(commits=(), sent={}, lookups={}, buffer=(), partitions={})
+    turn.reader = turn.reader._replace(waiting=None)
+    turn.emit(over)
+
+
+def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
+    match waiting.kind:
+        case CallKind.COMMIT_SYNC:
+            return _commit_over(turn, waiting)
+        case CallKind.COMMITTED:
+            committed.go_on(turn, Purpose.CALL)
+            lookup = committed.taken(turn, Purpose.CALL)
+            if lookup is None:
+                return None
+            found = lookup.found or {}
+            value = tuple((each, found.get(each)) for each in lookup.partitions)
+            return CallReturned(None if lookup.problem else value, lookup.problem)
+        case CallKind.POSITION:
+            assert waiting.partition is not None
+            positions.update(turn)
+            offset = turn.reader.position(waiting.partition)
+            return None if offset is None else CallReturned(offset)
+        case CallKind.CLOSE:
+            return _closed(turn, waiting)
+
+
+def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
+    """Callbacks of earlier asynchronous commits run before it returns. Java's new consumer waits for those commits, its
+    old one only if there was nothing to commit (K-OFF-21)."""
+    commit = next(each for each in turn.reader.commits if each.number == waiting.commit)
+    patient = turn.client is Client.CONSUMER or not commit.offsets
+    if commit.outcome is None or (patient and commits.open_async(turn)):
+        return None
+    commits.run_callbacks(turn)
+    return CallReturned(problem=commit.outcome.problem)
+
+
+def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
+    """The last callbacks run whatever has come of the commits."""
+    commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
+    pending = (commit is not None and commit.outcome is None) or commits.open_async(turn)
+    if pending and turn.now < waiting.deadline_ms:
+        return None
+    commits.run_callbacks(turn, throw=False)
+    return CallReturned()

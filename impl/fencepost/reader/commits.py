@@ -1,0 +1,301 @@
+"""Commits: when they are sent, what becomes of their answers, and the callbacks of those that nobody waits for
+(8.6, 8.11)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.member.events import CommitFinished, CommitRefused, CommitResult
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from fencepost.protocol.partitions import TopicPartition
+
+from .events import CommitCallback, Offsets, Problem, ProblemKind, TellMember
+from .membership import Phase
+from .naming import ids_of
+from .settings import Client
+from .state import Cause, Commit, Outcome, SentCommit
+from .turn import Thrown, Turn
+
+_E = ErrorCode
+_K = ProblemKind
+#: After these the coordinator has to be looked for (K-OFF-11).
+_FORGET = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
+_THROWN = frozenset(
+    {_E.OFFSET_METADATA_TOO_LARGE, _E.INVALID_COMMIT_OFFSET_SIZE, _E.GROUP_AUTHORIZATION_FAILED}
+)  # K-OFF-15
+_RETRIABLE = frozenset({_E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNKNOWN_TOPIC_OR_PARTITION})  # K-OFF-10
+_QUEUED = (Cause.ASYNC, Cause.INTERVAL)
+_NOT_SENT = Outcome(Problem(_K.API, _E.COORDINATOR_NOT_AVAILABLE), retriable=True)
+
+
+# --- beginning ---
+
+
+def start(turn: Turn, cause: Cause, offsets: Offsets, label: int | None = None, *, closing: bool = False) -> int:
+    """A new commit, sent at once if it can be. Without offsets it is over at once (K-OFF-21)."""
+    commit = Commit(turn.reader.next_commit, cause, offsets, label, closing)
+    turn.reader = turn.reader._replace(commits=(*turn.reader.commits, commit), next_commit=turn.reader.next_commit + 1)
+    _attempt(turn, commit)
+    return commit.number
+
+
+def maybe_auto_commit(turn: Turn) -> None:
+    """The interval has passed: commit what was handed out (K-OFF-04). The new consumer waits for the answer to the
+    last one, Java's old one does not (K-OFF-19)."""
+    settings, due = turn.reader.settings, turn.reader.commit_due_ms
+    if not settings.auto_commit or due is None or turn.now < due:
+        return
+    if turn.client is Client.CONSUMER and any(each.cause is Cause.INTERVAL for each in turn.reader.commits):
+        return
+    restart_interval(turn)
+    start(turn, Cause.INTERVAL, turn.reader.consumed)
+
+
+def restart_interval(turn: Turn) -> None:
+    """The next automatic commit is an interval away (K-CB-05, N-REC-08)."""
+    if turn.reader.settings.auto_commit:
+        turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.auto_commit_interval_ms)
+
+
+def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *, closing: bool) -> None:
+    """The member wants the positions committed before it gives something up (K-CB-01, N-REC-04, K-LEAVE-04)."""
+    offsets = tuple((each, offset) for each, offset in turn.reader.consumed if each in partitions)
+    start(turn, Cause.MEMBER, offsets, commit_id, closing=closing)
+
+
+def go_on(turn: Turn) -> None:
+    """Send what waited for the coordinator or a back-off, and tell the member what is over."""
+    for commit in turn.reader.commits:
+        if commit.outcome is None and commit.request_id is None:
+            _attempt(turn, commit)
+    for commit in turn.reader.commits:
+        if commit.cause is Cause.MEMBER and commit.outcome is not None and not (commit.closing and open_async(turn)):
+            if commit.closing:
+                run_callbacks(turn, throw=False)
+            _tell(turn, commit, commit.outcome)
+
+
+def _attempt(turn: Turn, commit: Commit) -> None:
+    if not commit.offsets:
+        _finish(turn, commit, Outcome())
+        return
+    if commit.retry_at is not None and turn.now < commit.retry_at:
+        return
+    if not turn.coordinator_known():
+        if commit.cause is Cause.MEMBER and turn.client is not Client.CONSUMER:
+            _finish(turn, commit, _NOT_SENT)
+        return
+    phase = turn.reader.membership.phase
+    if turn.client is not Client.CONSUMER and turn.reader.mode.automatic and phase is not Phase.STABLE:  # K-OFF-02
+        kind = _K.COMMIT_FAILED if phase is Phase.OUT else _K.REBALANCE
+        _finish(turn, commit, Outcome(Problem(kind)))
+        return
+    _send(turn, commit)
+
+
+def _send(turn: Turn, commit: Commit) -> None:
+    """Members say who they are; who assigns by hand is nobody (K-OFF-02, K-OFF-03, N-CMT-01)."""
+    member = turn.client is Client.CONSUMER or turn.reader.mode.automatic
+    member_id, epoch = turn.reader.membership.identity if member else ("", -1)
+    names = ids_of(turn, (each for each, _ in commit.offsets))
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for partition, offset in commit.offsets:
+        entry = OffsetCommitRequestPartition(
+            partition.partition,
+            committed_offset=offset.offset,
+            committed_leader_epoch=-1 if offset.leader_epoch is None else offset.leader_epoch,
+            committed_metadata=offset.metadata,
+        )
+        topics.setdefault(partition.topic, []).append(entry)
+    body = OffsetCommitRequest(
+        turn.reader.settings.group_id,
+        generation_id_or_member_epoch=epoch,
+        member_id=member_id,
+        group_instance_id=turn.reader.settings.group_instance_id if member else None,
+        topics=tuple(
+            OffsetCommitRequestTopic(topic_id=turn.reader.topic_ids[name], partitions=tuple(entries))
+            if names
+            else OffsetCommitRequestTopic(name=name, partitions=tuple(entries))
+            for name, entries in topics.items()
+        ),
+    )
+    request_id = turn.send(body, SentCommit(commit.number))
+    _put(turn, replace(commit, request_id=request_id, retry_at=None, identity=(member_id, epoch)))
+
+
+# --- answers ---
+
+
+def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitResponse | None) -> bool:
+    """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
+    answer has come."""
+    commit = next((each for each in turn.reader.commits if each.number == sent.number), None)
+    if commit is not None and commit.request_id == request_id:
+        if body is None:
+            _finish(turn, commit, Outcome(Problem(_K.API, _E.NETWORK_EXCEPTION), retriable=True))
+        else:
+            _finish(turn, commit, _read(turn, commit, body))
+    return body is not None and _deciding(body) in _FORGET
+
+
+def _deciding(body: OffsetCommitResponse) -> ErrorCode:
+    """The first error decides; that a topic is denied counts if there is no other (K-OFF-17)."""
+    errors = [each.error_code for topic in body.topics for each in topic.partitions if each.error_code is not _E.NONE]
+    others = [each for each in errors if each is not _E.TOPIC_AUTHORIZATION_FAILED]
+    return next(iter(others or errors), _E.NONE)
+
+
+def _read(turn: Turn, commit: Commit, body: OffsetCommitResponse) -> Outcome:
+    error = _deciding(body)
+    if error in (_E.NONE, _E.TOPIC_AUTHORIZATION_FAILED):
+        return Outcome(None if error is _E.NONE else Problem(_K.API, error))
+    return _outcome(turn, commit, error)
+
+
+def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
+    plain = Problem(_K.API, error)
+    if error in _FORGET or error in _RETRIABLE:
+        return Outcome(plain, retriable=True)
+    if error in _THROWN:
+        return Outcome(plain)
+    if turn.client is not Client.CONSUMER:
+        return Outcome(_classic_problem(turn, commit, error))
+    match error:  # N-CMT-02, N-CMT-03, N-CMT-06
+        case ErrorCode.UNKNOWN_TOPIC_ID:
+            return Outcome(plain, retriable=True)
+        case ErrorCode.STALE_MEMBER_EPOCH:
+            return Outcome(plain, stale=True)
+        case ErrorCode.UNKNOWN_MEMBER_ID:
+            return Outcome(Problem(_K.COMMIT_FAILED, error))
+    return Outcome(Problem(_K.KAFKA, error))
+
+
+def _classic_problem(turn: Turn, commit: Commit, error: ErrorCode) -> Problem:
+    """What an error about membership means depends on whether the member has moved on since (K-OFF-12…14, K-OFF-16)."""
+    membership = turn.reader.membership
+    changed, preparing = commit.identity != membership.identity, membership.phase is Phase.PREPARING
+    match error:
+        case ErrorCode.FENCED_INSTANCE_ID:
+            if not changed:
+                return Problem(_K.FENCED_INSTANCE, error)
+            return Problem(_K.REBALANCE if preparing else _K.COMMIT_FAILED, error)
+        case ErrorCode.REBALANCE_IN_PROGRESS:
+            _tell_refused(turn, error)
+            return Problem(_K.REBALANCE, error)
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
+            if changed and preparing:
+                return Problem(_K.REBALANCE, error)
+            _tell_refused(turn, error)
+            return Problem(_K.COMMIT_FAILED, error)
+    return Problem(_K.KAFKA, error)
+
+
+def _tell_refused(turn: Turn, error: ErrorCode) -> None:
+    if turn.reader.mode.automatic:
+        turn.emit(TellMember(CommitRefused(turn.now, error)))
+
+
+def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
+    """The coordinator could not be found. Who does not wait for it is told so; Java's new consumer goes on looking as
+    long as that may help."""
+    for commit in turn.reader.commits:
+        if commit.outcome is not None or commit.request_id is not None:
+            continue
+        if not retriable or (commit.cause in _QUEUED and turn.client is not Client.CONSUMER):
+            _finish(turn, commit, Outcome(problem, retriable))
+
+
+def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
+    """A commit is over, or to be sent again: only who waits for it tries again (K-OFF-18, N-CMT-06), and only what may
+    pass (K-OFF-22)."""
+    if commit.cause in (Cause.SYNC, Cause.CLOSE):
+        if outcome.retriable:
+            delay = turn.backoff(commit.attempts)
+            again = replace(commit, request_id=None, attempts=commit.attempts + 1, retry_at=turn.now + delay)
+            _put(turn, again)
+            return
+        if outcome.stale:  # N-CMT-02
+            outcome = Outcome(Problem(_K.COMMIT_FAILED, _E.STALE_MEMBER_EPOCH))
+    elif commit.cause is Cause.ASYNC and outcome.retriable and outcome.problem is not None:
+        outcome = Outcome(replace(outcome.problem, kind=_K.RETRIABLE_COMMIT))
+    elif commit.cause is Cause.INTERVAL and turn.client is Client.CONSUMER:
+        _drop(turn, commit)
+        _interval_over(turn, outcome)
+        return
+    problem = outcome.problem
+    if commit.cause in _QUEUED and problem is not None and problem.kind is _K.FENCED_INSTANCE:
+        turn.reader = turn.reader._replace(fenced=True)  # K-OFF-20
+    turn.reader = turn.reader._replace(outcomes=turn.reader.outcomes + 1)
+    _put(turn, replace(commit, request_id=None, outcome=outcome, ended=turn.reader.outcomes))
+
+
+def _interval_over(turn: Turn, outcome: Outcome) -> None:
+    """After what may pass the next automatic commit comes sooner (K-OFF-19)."""
+    if outcome.retriable:
+        turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.retry_backoff_ms)
+
+
+# --- telling ---
+
+
+def open_async(turn: Turn) -> bool:
+    """Whether there are commits without an outcome that nobody waits for."""
+    return any(each.cause in _QUEUED and each.outcome is None for each in turn.reader.commits)
+
+
+def run_callbacks(turn: Turn, *, throw: bool = True) -> None:
+    """Tell the application of asynchronous commits that are over, in the order in which it called for them
+    (K-OFF-18). Throws for ever once one of them was fenced (K-OFF-20)."""
+    if turn.reader.fenced and throw:
+        raise Thrown(Problem(_K.FENCED_INSTANCE, _E.FENCED_INSTANCE_ID))
+    for commit in turn.reader.commits:
+        if commit.cause is Cause.INTERVAL and commit.outcome is not None:
+            _drop(turn, commit)
+            _interval_over(turn, commit.outcome)
+    for commit in turn.reader.commits:
+        if commit.cause is not Cause.ASYNC:
+            continue
+        if commit.outcome is None:
+            break
+        _drop(turn, commit)
+        if commit.label is not None:
+            turn.emit(CommitCallback(commit.label, commit.offsets, commit.outcome.problem))
+
+
+def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
+    """The member goes on (K-CB-01, N-REC-04)."""
+    assert commit.label is not None
+    problem, result = outcome.problem, CommitResult.FAILED
+    if problem is None:
+        result = CommitResult.DONE
+    elif turn.client is Client.CONSUMER:
+        unknown = problem.error in (_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID)
+        again = outcome.retriable or (outcome.stale and turn.reader.membership.epoch > 0)
+        result = CommitResult.RETRIABLE if again and not unknown else CommitResult.FAILED
+    elif outcome.retriable:
+        result = CommitResult.RETRIABLE
+    _drop(turn, commit)
+    turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit.label, result=result)))
+
+
+def give_up(turn: Turn, number: int) -> None:
+    """Nobody waits for it any more."""
+    for commit in turn.reader.commits:
+        if commit.number == number:
+            _drop(turn, commit)
+
+
+def _put(turn: Turn, commit: Commit) -> None:
+    commits = tuple(commit if each.number == commit.number else each for each in turn.reader.commits)
+    turn.reader = turn.reader._replace(commits=commits)
+
+
+def _drop(turn: Turn, commit: Commit) -> None:
+    commits = tuple(each for each in turn.reader.commits if each.number != commit.number)
+    turn.reader = turn.reader._replace(commits=commits)

@@ -1,0 +1,210 @@
+"""Looking up what the group has committed, for positions and for who asks (K-OFF-01, K-POS-01, K-POS-08, N-CMT-04)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from fencepost.protocol.partitions import TopicPartition
+
+from .events import OffsetAndMetadata, Problem, ProblemKind
+from .membership import Phase
+from .naming import ids_of
+from .partition import FetchState, Position
+from .settings import Client
+from .state import Lookup, Purpose, SentLookup
+from .turn import Thrown, Turn
+
+_E = ErrorCode
+#: Errors of the group after which the look-up is tried again; the latter forget the coordinator.
+_AGAIN = frozenset({_E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNSTABLE_OFFSET_COMMIT, _E.NETWORK_EXCEPTION})
+_FORGET = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
+_UNKNOWN_TOPIC = frozenset({_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID})
+
+
+def initialise(turn: Turn) -> bool:
+    """Give committed offsets to the partitions without a position; true if nothing is left to be looked up. Throws what
+    the look-up has met (K-POS-01)."""
+    missing = turn.reader.initializing
+    if not missing:
+        return True
+    lookup = turn.reader.lookups.get(Purpose.POSITIONS)
+    if lookup is None or not _same(turn, lookup, missing):
+        deadline = turn.now + turn.reader.settings.default_api_timeout_ms  # N-POLL-03
+        lookup = begin(turn, Purpose.POSITIONS, missing, deadline)
+    else:
+        lookup = go_on(turn, Purpose.POSITIONS)
+    if lookup.problem is None and lookup.found is None:
+        return False
+    _drop(turn, Purpose.POSITIONS)
+    if lookup.problem is not None:
+        raise Thrown(lookup.problem)
+    for partition, found in (lookup.found or {}).items():
+        state = turn.reader.partitions.get(partition)
+        if found is None or state is None or state.state is not FetchState.INITIALIZING:
+            continue  # K-POS-08: gone meanwhile, or the application has said where to read
+        turn.saw_epoch(partition, found.leader_epoch)
+        turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
+    return True
+
+
+def _identity(turn: Turn) -> tuple[str, int]:
+    """Who asks: to a classic member a look-up is another one in another generation (K-POS-08)."""
+    membership = turn.reader.membership
+    if turn.client is Client.CONSUMER or membership.phase is not Phase.STABLE:
+        return "", -1
+    return membership.identity
+
+
+def _same(turn: Turn, lookup: Lookup, partitions: tuple[TopicPartition, ...]) -> bool:
+    return frozenset(lookup.partitions) == frozenset(partitions) and lookup.identity == _identity(turn)
+
+
+def begin(turn: Turn, purpose: Purpose, partitions: tuple[TopicPartition, ...], deadline_ms: int) -> Lookup:
+    """Start a look-up, instead of one that was for something else."""
+    _put(turn, purpose, Lookup(partitions, _identity(turn), deadline_ms))
+    return go_on(turn, purpose)
+
+
+def go_on(turn: Turn, purpose: Purpose) -> Lookup:
+    """Send a look-up that waits for the coordinator or a back-off, if it may go now."""
+    lookup = turn.reader.lookups[purpose]
+    waits = lookup.request_id is not None or lookup.found is not None or lookup.problem is not None
+    if waits or (lookup.retry_at is not None and turn.now < lookup.retry_at) or not turn.coordinator_known():
+        return lookup
+    names = ids_of(turn, lookup.partitions)
+    topics: dict[str, list[int]] = {}
+    for each in lookup.partitions:
+        topics.setdefault(each.topic, []).append(each.partition)
+    membership = turn.reader.membership
+    known = turn.client is Client.CONSUMER and membership.epoch > 0  # N-CMT-04: both or neither
+    group = OffsetFetchRequestGroup(
+        turn.reader.settings.group_id,
+        member_id=membership.member_id if known else None,
+        member_epoch=membership.epoch if known else -1,
+        topics=tuple(
+            OffsetFetchRequestTopic(topic_id=turn.reader.topic_ids[name], partition_indexes=tuple(numbers))
+            if names
+            else OffsetFetchRequestTopic(name=name, partition_indexes=tuple(numbers))
+            for name, numbers in topics.items()
+        ),
+    )
+    body = OffsetFetchRequest((group,), require_stable=True)  # K-OFF-01
+    request_id = turn.send(body, SentLookup(purpose, names))
+    return _put(turn, purpose, replace(lookup, request_id=request_id, retry_at=None))
+
+
+def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchResponse | None) -> bool:
+    """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
+    answer has come."""
+    lookup = turn.reader.lookups.get(sent.purpose)
+    group = None if body is None else body.groups[0]
+    if lookup is not None and lookup.request_id == request_id:
+        if group is None:
+            _again(turn, sent.purpose, lookup)
+        elif group.error_code is _E.NONE:
+            _read(turn, sent, lookup, group)
+        else:
+            _refused(turn, sent.purpose, lookup, group.error_code)
+    return group is not None and group.error_code in _FORGET
+
+
+def _refused(turn: Turn, purpose: Purpose, lookup: Lookup, error: ErrorCode) -> None:
+    """The whole group's answer is an error (K-OFF-01, N-CMT-04)."""
+    stale = error is _E.STALE_MEMBER_EPOCH and turn.client is Client.CONSUMER and turn.reader.membership.epoch > 0
+    if error in _AGAIN or error in _FORGET or stale:
+        _again(turn, purpose, lookup)
+    else:
+        kind = ProblemKind.API if error is _E.GROUP_AUTHORIZATION_FAILED else ProblemKind.KAFKA
+        _put(turn, purpose, replace(lookup, request_id=None, problem=Problem(kind, error)))
+
+
+def _read(turn: Turn, sent: SentLookup, lookup: Lookup, group: OffsetFetchResponseGroup) -> None:
+    found: dict[TopicPartition, OffsetAndMetadata | None] = {}
+    denied, unstable, unknown = [], False, False
+    for topic in group.topics:
+        name = topic.name or sent.names.get(topic.topic_id, "")
+        for each in topic.partitions:
+            partition, error = TopicPartition(name, each.partition_index), each.error_code
+            if error is _E.TOPIC_AUTHORIZATION_FAILED:
+                denied.append(partition)
+            elif error is _E.UNSTABLE_OFFSET_COMMIT:
+                unstable = True
+            elif error in _UNKNOWN_TOPIC and turn.client is Client.CONSUMER:
+                unknown = True
+            elif error is not _E.NONE:
+                problem = Problem(ProblemKind.KAFKA, error, (partition,))
+                _put(turn, sent.purpose, replace(lookup, request_id=None, problem=problem))
+                return
+            elif each.committed_offset < 0:
+                found[partition] = None
+            else:
+                epoch = each.committed_leader_epoch
+                found[partition] = OffsetAndMetadata(
+                    each.committed_offset, None if epoch < 0 else epoch, each.metadata or ""
+                )
+    if denied:
+        problem = Problem(ProblemKind.API, _E.TOPIC_AUTHORIZATION_FAILED, tuple(denied))
+        _put(turn, sent.purpose, replace(lookup, request_id=None, problem=problem))
+    elif unstable or (unknown and turn.now + turn.backoff(lookup.attempts) < lookup.deadline_ms):
+        _again(turn, sent.purpose, lookup)
+    else:  # with something unknown: what is missing counts as not committed (N-CMT-04)
+        _put(turn, sent.purpose, replace(lookup, request_id=None, found=found))
+
+
+def _again(turn: Turn, purpose: Purpose, lookup: Lookup) -> None:
+    retry_at = turn.now + turn.backoff(lookup.attempts)
+    _put(turn, purpose, replace(lookup, request_id=None, attempts=lookup.attempts + 1, retry_at=retry_at))
+
+
+def _put(turn: Turn, purpose: Purpose, lookup: Lookup) -> Lookup:
+    turn.reader = turn.reader._replace(lookups={**turn.reader.lookups, purpose: lookup})
+    return lookup
+
+
+def _drop(turn: Turn, purpose: Purpose) -> None:
+    turn.reader = turn.reader._replace(
+        lookups={key: each for key, each in turn.reader.lookups.items() if key is not purpose}
+    )
+
+
+def over(turn: Turn, purpose: Purpose) -> bool:
+    """Whether the look-up for positions has brought something."""
+    lookup = turn.reader.lookups.get(purpose)
+    done = lookup is not None and (lookup.found is not None or lookup.problem is not None)
+    return done and purpose is Purpose.POSITIONS
+
+
+def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
+    """A look-up that is over, which is forgotten with this."""
+    lookup = turn.reader.lookups.get(purpose)
+    if lookup is None or (lookup.found is None and lookup.problem is None):
+        return None
+    _drop(turn, purpose)
+    return lookup
+
+
+def forget(turn: Turn) -> None:
+    """What is looked up for a partition that was taken away does not count if it comes back (K-POS-08)."""
+    lookup = turn.reader.lookups.get(Purpose.POSITIONS)
+    if lookup is not None and not turn.reader.partitions.keys() >= set(lookup.partitions):
+        _drop(turn, Purpose.POSITIONS)
+
+
+def give_up(turn: Turn, purpose: Purpose) -> None:
+    """Nobody waits for it any more."""
+    _drop(turn, purpose)
+
+
+def fail(turn: Turn, problem: Problem) -> None:
+    """The coordinator cannot be looked up: look-ups that wait for it fail."""
+    for purpose, lookup in turn.reader.lookups.items():
+        if lookup.request_id is None and lookup.found is None and lookup.problem is None:
+            _put(turn, purpose, replace(lookup, problem=problem))

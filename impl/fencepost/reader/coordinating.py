@@ -1,0 +1,52 @@
+"""Finding and losing the coordinator, for offsets (K-FIND-01, K-OFF-11)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.member.events import Disconnect
+from fencepost.member.lookup import RETRIABLE
+from fencepost.protocol.errors import ErrorCode
+
+from . import commits, committed
+from .events import Problem, ProblemKind
+from .state import Coordinator, SentCommit, SentLookup
+from .turn import Turn
+
+
+def found(turn: Turn, node: int) -> None:
+    """What waited for the coordinator goes out at the end of the step."""
+    turn.reader = turn.reader._replace(coordinator=Coordinator(node))
+
+
+def failed(turn: Turn, error: ErrorCode | None) -> None:
+    """Another look-up follows after a back-off; what is no passing failure fails whoever waits for it."""
+    coordinator = turn.reader.coordinator
+    if coordinator.node is not None:
+        return
+    attempts = coordinator.failed_attempts
+    retry_at = turn.now + turn.backoff(attempts)
+    turn.reader = turn.reader._replace(
+        coordinator=replace(coordinator, looking_up=False, failed_attempts=attempts + 1, retry_at=retry_at)
+    )
+    retriable = error is None or error in RETRIABLE
+    problem = Problem(ProblemKind.API, error or ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    commits.fail(turn, problem, retriable=retriable)
+    if not retriable:
+        committed.fail(turn, problem)
+
+
+def lost(turn: Turn, *, disconnected: bool) -> None:
+    """It is unknown from now on, and what was sent to it has failed (K-ERR-13)."""
+    if turn.reader.coordinator.node is None:
+        return
+    turn.reader = turn.reader._replace(coordinator=Coordinator())
+    if not disconnected:
+        turn.emit(Disconnect())
+    for request_id, sent in tuple(turn.reader.sent.items()):
+        if isinstance(sent, SentCommit):
+            turn.landed(request_id)
+            commits.answered(turn, request_id, sent, None)
+        elif isinstance(sent, SentLookup):
+            turn.landed(request_id)
+            committed.answered(turn, request_id, sent, None)

@@ -1,0 +1,64 @@
+"""What is asked of which broker, and what comes back (K-FETCH-01)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.partitions import TopicPartition
+
+from .broker import FetchFrom, FetchRequest, FetchResponse
+from .partition import Leader
+from .settings import Client
+from .state import Buffered, SentFetch
+from .turn import Turn
+
+
+def send_fetches(turn: Turn) -> None:
+    """Ask for what is fetchable and not there yet: one request a broker at a time, none to a broker of which something
+    is still to be handed out, so that no partition starves another (K-FETCH-01, K-POLL-04)."""
+    reader = turn.reader
+    buffered = {each.partition for each in reader.buffer}
+    busy = {sent.node for sent in reader.sent.values() if isinstance(sent, SentFetch)}
+    busy |= {node for each in buffered if reader.fetchable(each) and (node := _node(turn, each).node) is not None}
+    wanted = {each: _node(turn, each) for each in reader.partitions if reader.fetchable(each) and each not in buffered}
+    for node, partitions in turn.by_leader(wanted).items():
+        if node in busy:
+            continue
+        asked = []
+        for each in partitions:
+            position = reader.partitions[each].position
+            assert position is not None  # fetchable
+            asked.append(
+                FetchFrom(each, offset=position.offset)
+                if turn.client is Client.KAFKA_PYTHON
+                else FetchFrom(
+                    each,
+                    offset=position.offset,
+                    current_leader_epoch=position.leader.epoch,
+                    last_fetched_epoch=position.epoch,
+                )
+            )
+        turn.send_to(node, FetchRequest(tuple(asked)), SentFetch(node, {each.partition: each.offset for each in asked}))
+
+
+def _node(turn: Turn, partition: TopicPartition) -> Leader:
+    """The replica that the leader prefers for this client, else the leader itself: that of the position, and in
+    kafka-python, which holds no position against a leader, that of the moment."""
+    state = turn.reader.partitions[partition]
+    if turn.client is Client.KAFKA_PYTHON:
+        return turn.leader(partition)
+    if state.preferred is not None:
+        return Leader(state.preferred)
+    return Leader() if state.position is None else state.position.leader
+
+
+def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
+    """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
+    ``body`` None: no answer has come."""
+    if body is None:
+        turn.want_metadata()
+        return
+    found = tuple(
+        Buffered(each.partition, sent.offsets[each.partition], each)
+        for each in body.partitions
+        if each.partition in sent.offsets and each.partition in turn.reader.partitions
+    )
+    turn.reader = turn.reader._replace(buffer=(*turn.reader.buffer, *found))

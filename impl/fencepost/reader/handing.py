@@ -1,0 +1,182 @@
+"""What a poll hands out: from the buffer, in the order in which it came (K-FETCH-02)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.partitions import TopicPartition
+
+from .broker import Record
+from .events import Problem, ProblemKind, Records
+from .partition import Position
+from .settings import Client, Reset
+from .state import Buffered
+from .turn import Thrown, Turn
+
+_E = ErrorCode
+#: Errors of a fetch that newer metadata may cure.
+_STALE: Final = frozenset(
+    {
+        _E.NOT_LEADER_OR_FOLLOWER,
+        _E.REPLICA_NOT_AVAILABLE,
+        _E.KAFKA_STORAGE_ERROR,
+        _E.FENCED_LEADER_EPOCH,
+        _E.OFFSET_NOT_AVAILABLE,
+        _E.UNKNOWN_TOPIC_OR_PARTITION,
+        _E.UNKNOWN_TOPIC_ID,
+        _E.INCONSISTENT_TOPIC_ID,
+    }
+)
+_PASSING: Final = frozenset({_E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_SERVER_ERROR})
+
+
+class _Collected:
+    """What one poll has so far."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.records: dict[TopicPartition, list[Record]] = {}
+        self.advanced = False
+
+    @property
+    def empty(self) -> bool:
+        return not self.records and not self.advanced
+
+
+def collect(turn: Turn) -> tuple[Records, bool]:
+    """At most ``max.poll.records`` of what is buffered, and whether a position moved; what is left stays (K-POLL-03).
+
+    Paused partitions keep theirs, behind the others; kafka-python drops it (K-PY-04). An error is thrown if there is
+    nothing to hand out with it, else by the next poll."""
+    got = _Collected(turn.reader.settings.max_poll_records)
+    aside: list[Buffered] = []
+    try:
+        while got.left > 0 and turn.reader.buffer:
+            head, *rest = turn.reader.buffer
+            if not head.looked_at:
+                _first_look(turn, head, got)
+            elif _keeps(turn, head.partition):
+                aside.append(head)
+                turn.reader = turn.reader._replace(buffer=tuple(rest))
+            else:
+                _hand_out(turn, head, got)
+    except Thrown:
+        if got.empty:
+            raise
+    finally:
+        turn.reader = turn.reader._replace(buffer=(*turn.reader.buffer, *aside))
+    return tuple((each, tuple(records)) for each, records in got.records.items()), got.advanced
+
+
+def _keeps(turn: Turn, partition: TopicPartition) -> bool:
+    """Whether a paused partition's records wait in the buffer."""
+    state = turn.reader.partitions.get(partition)
+    return state is not None and state.paused and turn.client is not Client.KAFKA_PYTHON
+
+
+def _first_look(turn: Turn, head: Buffered, got: _Collected) -> None:
+    """Its turn has come: put it where it can be read, or drop it. What throws while others have records stays, and
+    throws again."""
+    rest = turn.reader.buffer[1:]
+    good = None
+    try:
+        good = _look(turn, head)
+    except Thrown:
+        if got.empty and not head.fetched.records:
+            turn.reader = turn.reader._replace(buffer=rest)
+        raise
+    finally:
+        if head.fetched.error_code is not _E.NONE:
+            turn.to_the_end(head.partition)
+    turn.reader = turn.reader._replace(buffer=rest if good is None else (good, *rest))
+
+
+def _look(turn: Turn, head: Buffered) -> Buffered | None:
+    """An answer counts only if it is for the position as it is now (K-POS-06)."""
+    partition, fetched = head.partition, head.fetched
+    state = turn.reader.partitions.get(partition)
+    if state is None or state.valid is None:
+        return None
+    if fetched.error_code is not _E.NONE:
+        _failed(turn, head)
+        return None
+    if state.valid.offset != head.offset:
+        return None
+    turn.change(
+        partition,
+        replace(
+            state,
+            high_watermark=_known(fetched.high_watermark, state.high_watermark),
+            last_stable_offset=_known(fetched.last_stable_offset, state.last_stable_offset),
+            log_start_offset=_known(fetched.log_start_offset, state.log_start_offset),
+            preferred=state.preferred if fetched.preferred_replica is None else fetched.preferred_replica,
+        ),
+    )
+    records = tuple(each for each in fetched.records if each.offset >= head.offset)
+    after = records[-1].offset + 1 if records else head.offset
+    next_offset = after if fetched.next_offset is None else max(after, fetched.next_offset)
+    return replace(head, records=records, next_offset=next_offset, looked_at=True)
+
+
+def _known(told: int, before: int | None) -> int | None:
+    return told if told >= 0 else before
+
+
+def _failed(turn: Turn, head: Buffered) -> None:
+    partition, error = head.partition, head.fetched.error_code
+    state = turn.reader.partitions[partition]
+    if error in _STALE:
+        turn.want_metadata()
+        turn.change(partition, replace(state, preferred=None))
+    elif error is _E.OFFSET_OUT_OF_RANGE:
+        _out_of_range(turn, head)
+    elif error is _E.TOPIC_AUTHORIZATION_FAILED:
+        raise Thrown(Problem(ProblemKind.API, error, (partition,)))
+    elif error not in _PASSING:
+        raise Thrown(Problem(ProblemKind.KAFKA, error, (partition,)))
+
+
+def _out_of_range(turn: Turn, head: Buffered) -> None:
+    """The log has not what the position asks for. A follower may be behind: the leader is asked next (K-POS-04)."""
+    state, policy = turn.reader.partitions[head.partition], turn.reader.settings.reset
+    if state.preferred is not None:
+        turn.change(head.partition, replace(state, preferred=None))
+    elif state.position is not None and state.position.offset == head.offset:
+        if policy.reset is Reset.NONE:
+            raise Thrown(Problem(ProblemKind.OUT_OF_RANGE, _E.OFFSET_OUT_OF_RANGE, (head.partition,)))
+        turn.change(head.partition, state.await_reset(policy))
+
+
+def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
+    """As much as there is room for; the position moves with it (K-FETCH-02). What cannot be handed out is dropped
+    (K-POS-06)."""
+    rest = turn.reader.buffer[1:]
+    state = turn.reader.partitions.get(head.partition)
+    position = None if state is None or not turn.reader.fetchable(head.partition) else state.valid
+    if state is None or position is None or position.offset != head.offset:
+        _drained(turn, head, rest)
+        return
+    taken, left = head.records[: got.left], head.records[got.left :]
+    over = not left and len(taken) < got.left  # nothing more was found, so also what follows the last record is read
+    offset = head.next_offset if over else taken[-1].offset + 1
+    if offset > position.offset:
+        epoch = taken[-1].leader_epoch if taken else None
+        moved = Position(offset, position.epoch if epoch is None else epoch, position.leader)
+        turn.change(head.partition, replace(state, position=moved))
+        got.advanced = True
+    if taken:
+        got.records.setdefault(head.partition, []).extend(taken)
+        got.left -= len(taken)
+    if over:
+        _drained(turn, replace(head, records=()), rest)
+    else:
+        turn.reader = turn.reader._replace(buffer=(replace(head, offset=offset, records=left), *rest))
+
+
+def _drained(turn: Turn, head: Buffered, rest: tuple[Buffered, ...]) -> None:
+    """Nothing is left of an answer; a partition that was read goes to the end of the queue for fetches."""
+    if len(head.records) < len(head.fetched.records):
+        turn.to_the_end(head.partition)
+    turn.reader = turn.reader._replace(buffer=rest)

@@ -1,0 +1,285 @@
+"""The state of the reading half: everything that its next step depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from fencepost.protocol.partitions import TopicPartition
+
+from .broker import FetchedPartition, Record
+from .events import OffsetAndMetadata, Offsets, Problem, ReaderTimer
+from .membership import Membership
+from .partition import FetchState, Leader, Partition, Position
+from .settings import ReaderSettings, ResetPolicy
+
+
+class Mode(Enum):
+    """How the partitions come about; one way excludes the others (K-SUB-01)."""
+
+    NONE = "none"
+    TOPICS = "topics"
+    PATTERN = "pattern"
+    REGEX = "regex"
+    MANUAL = "manual"
+
+    @property
+    def automatic(self) -> bool:
+        """Whether membership says what is assigned."""
+        return self in (Mode.TOPICS, Mode.PATTERN, Mode.REGEX)
+
+
+# --- requests without an answer ---
+
+
+@dataclass(frozen=True, slots=True)
+class SentCommit:
+    """The commit of this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentLookup:
+    """A look-up of committed offsets; topics by their ids, if it went out with those."""
+
+    purpose: Purpose
+    names: Mapping[bytes, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SentReset:
+    """ListOffsets for these, by the policies that they had (K-POS-03)."""
+
+    node: int
+    policies: Mapping[TopicPartition, ResetPolicy]
+
+
+@dataclass(frozen=True, slots=True)
+class SentValidation:
+    """OffsetsForLeaderEpoch for these positions (K-POS-07)."""
+
+    node: int
+    positions: Mapping[TopicPartition, Position]
+
+
+@dataclass(frozen=True, slots=True)
+class SentFetch:
+    """A fetch from these offsets."""
+
+    node: int
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SentEnd:
+    """ListOffsets for the log's end, for a lag."""
+
+    node: int
+    partition: TopicPartition
+
+
+Sent: TypeAlias = SentCommit | SentLookup | SentReset | SentValidation | SentFetch | SentEnd
+
+# --- commits ---
+
+
+class Cause(Enum):
+    """Who wants a commit."""
+
+    INTERVAL = "interval"
+    ASYNC = "commitAsync"
+    SYNC = "commitSync"
+    MEMBER = "the member"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a commit ended. ``retriable``: it may be sent again; ``stale``: its epoch was too old (N-CMT-02)."""
+
+    problem: Problem | None = None
+    retriable: bool = False
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that is not over, or whose callback has not run.
+
+    ``number``: commits are numbered in the order of the calls. ``label``: the application's callback, or the member's
+    commit id. ``request_id`` None without ``outcome``: it waits for the coordinator, or until ``retry_at``.
+    ``identity``: who the member was at the last sending. ``ended``: outcomes in order of their coming."""
+
+    number: int
+    cause: Cause
+    offsets: Offsets
+    label: int | None = None
+    closing: bool = False
+    request_id: int | None = None
+    attempts: int = 0
+    retry_at: int | None = None
+    identity: tuple[str, int] = ("", -1)
+    outcome: Outcome | None = None
+    ended: int = 0
+
+
+# --- look-ups of committed offsets ---
+
+
+class Purpose(Enum):
+    """What committed offsets are looked up for."""
+
+    POSITIONS = "positions"
+    CALL = "committed"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A look-up. ``identity``: who the member was when it began (K-POS-08). ``found``: the answer, None where nothing
+    is committed; ``problem``: or why there is none."""
+
+    partitions: tuple[TopicPartition, ...]
+    identity: tuple[str, int]
+    deadline_ms: int
+    request_id: int | None = None
+    attempts: int = 0
+    retry_at: int | None = None
+    found: Mapping[TopicPartition, OffsetAndMetadata | None] | None = None
+    problem: Problem | None = None
+
+
+# --- what was fetched ---
+
+
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    """What came of one partition and is not handed out. ``offset``: where what is left begins. ``looked_at``: it was
+    found good when its turn came, so ``records`` are those that are left, up to ``next_offset``."""
+
+    partition: TopicPartition
+    offset: int
+    fetched: FetchedPartition
+    records: tuple[Record, ...] = ()
+    next_offset: int = 0
+    looked_at: bool = False
+
+
+# --- calls that wait ---
+
+
+class CallKind(Enum):
+    """A call of the application that has not returned."""
+
+    COMMIT_SYNC = "commitSync"
+    COMMITTED = "committed"
+    POSITION = "position"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that waits until ``deadline_ms``, for this commit or partition."""
+
+    kind: CallKind
+    deadline_ms: int
+    commit: int | None = None
+    partition: TopicPartition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """``node`` None: unknown. ``retry_at``: when the next look-up may be sent."""
+
+    node: int | None = None
+    looking_up: bool = False
+    failed_attempts: int = 0
+    retry_at: int | None = None
+
+
+class Reader(NamedTuple):
+    """The reading half of a consumer. Make one with ``Reader(settings)``; change it with ``step`` only.
+
+    Mappings in it are never changed. The order of ``partitions`` is that of the next fetch (K-SUB-14).
+    """
+
+    settings: ReaderSettings
+    mode: Mode = Mode.NONE
+    topics: frozenset[str] = frozenset()
+    membership: Membership = Membership()
+    partitions: Mapping[TopicPartition, Partition] = MappingProxyType({})
+    closed: bool = False
+
+    # the cluster
+    leaders: Mapping[TopicPartition, Leader] = MappingProxyType({})
+    last_epochs: Mapping[TopicPartition, int] = MappingProxyType({})  #: highest seen (K-POS-08)
+    topic_ids: Mapping[str, bytes] = MappingProxyType({})
+    metadata_version: int = 0
+    validated_version: int = 0  #: the last one that positions were held against (K-POS-07)
+    metadata_requested: bool = False
+    coordinator: Coordinator = Coordinator()
+
+    # requests
+    sent: Mapping[int, Sent] = MappingProxyType({})
+    next_request_id: int = 0
+
+    # positions
+    lookups: Mapping[Purpose, Lookup] = MappingProxyType({})
+    lookup_problem: Problem | None = None  #: these three are thrown when positions are updated next (N-POLL-03)
+    reset_problem: Problem | None = None
+    validation_problem: Problem | None = None
+
+    # records
+    buffer: tuple[Buffered, ...] = ()
+
+    # commits
+    commits: tuple[Commit, ...] = ()
+    next_commit: int = 0
+    outcomes: int = 0
+    commit_due_ms: int | None = None  #: of the interval
+    fenced: bool = False  #: an asynchronous commit was (K-OFF-20)
+
+    # calls
+    waiting: Waiting | None = None
+    wakeup: bool = False
+    deadlines: Mapping[ReaderTimer, int] = MappingProxyType({})
+
+    def position(self, partition: TopicPartition) -> int | None:
+        """The next record to read, if there is a valid position (K-SUB-04)."""
+        state = self.partitions.get(partition)
+        return None if state is None or state.valid is None else state.valid.offset
+
+    def fetchable(self, partition: TopicPartition) -> bool:
+        """Whether records of the partition may be asked for and handed out (K-SUB-03)."""
+        state = self.partitions.get(partition)
+        return state is not None and not state.paused and self.readable(partition) and state.valid is not None
+
+    def readable(self, partition: TopicPartition) -> bool:
+        """Whether nothing but a pause or a missing position stands between an assigned partition and its records
+        (K-SUB-03)."""
+        membership = self.membership
+        if partition in membership.pending_revocation or partition in membership.pending_callback:
+            return False
+        return self.mode is not Mode.TOPICS or partition.topic in self.topics
+
+    @property
+    def initializing(self) -> tuple[TopicPartition, ...]:
+        """The partitions whose committed offset is to be looked up (K-SUB-10)."""
+        held = self.membership.pending_revocation | self.membership.pending_callback
+        return tuple(
+            each
+            for each, state in self.partitions.items()
+            if state.state is FetchState.INITIALIZING and each not in held
+        )
+
+    @property
+    def consumed(self) -> Offsets:
+        """What an automatic commit commits: every valid position (K-OFF-05)."""
+        return tuple(
+            (each, OffsetAndMetadata(state.valid.offset, state.valid.epoch))
+            for each, state in self.partitions.items()
+            if state.valid is not None
+        )

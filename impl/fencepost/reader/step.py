@@ -1,0 +1,289 @@
+"""The step function of the reading half of a consumer.
+
+``step(reader, event)`` gives the reader after the event and the commands that the event caused, in order, as the step
+functions of members do; it has no clock, no randomness and no memory of its own. A member of either protocol stands
+beside it (``membership``): the host hands each what the other one says. Without a member it reads what is assigned by
+hand.
+
+What a poll does, in which order, is in ``calls``; positions are looked for in ``positions`` and ``committed``; records
+go through ``fetching`` and ``handing``; commits are in ``commits``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, get_args
+
+from fencepost.member.events import (
+    Close,
+    CoordinatorFound,
+    CoordinatorLost,
+    LookupFailed,
+    Poll,
+    Subscribe,
+    SubscribePattern,
+    SubscribeRegex,
+    Unsubscribe,
+)
+from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.misuse import expect
+from fencepost.protocol.offset_messages import OffsetCommitResponse, OffsetFetchResponse
+
+from . import calls, commits, committed, coordinating, fetching, positions, subscribing
+from .broker import FetchResponse, ListOffsetsResponse, OffsetForLeaderEpochResponse
+from .events import (
+    Arrived,
+    AskCommitted,
+    AskLag,
+    AskPosition,
+    Assign,
+    AssignmentAdopted,
+    CallReturned,
+    CommitAsync,
+    CommitSync,
+    CommitWanted,
+    LeadersChanged,
+    MembershipChanged,
+    NeverArrived,
+    Pause,
+    PollReturned,
+    ReaderCommand,
+    ReaderEvent,
+    ReaderTimer,
+    ReaderTimerFired,
+    Refused,
+    Resume,
+    RunCallbacks,
+    Seek,
+    SeekToEnd,
+    Wakeup,
+)
+from .settings import Client
+from .state import (
+    Mode,
+    Purpose,
+    Reader,
+    Sent,
+    SentCommit,
+    SentEnd,
+    SentFetch,
+    SentLookup,
+    SentReset,
+    SentValidation,
+)
+from .turn import Thrown, Turn
+
+_EVENTS: Final = frozenset(get_args(ReaderEvent))
+#: What the application's thread calls; one at a time, and nothing after ``Close``.
+CALLS: Final = (
+    Subscribe,
+    SubscribePattern,
+    SubscribeRegex,
+    Unsubscribe,
+    Assign,
+    Pause,
+    Resume,
+    Seek,
+    SeekToEnd,
+    RunCallbacks,
+    Poll,
+    CommitSync,
+    CommitAsync,
+    AskCommitted,
+    AskPosition,
+    AskLag,
+    Close,
+)
+
+
+def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reader, tuple[ReaderCommand, ...]]:
+    """Handle one event. ``jitter``: the factor, 0.8 to 1.2, of a back-off that this step may start (K-HB-05).
+
+    Raises ``Refused`` for a call that Kafka's consumer refuses at once (K-SUB-01), ``IllegalEvent`` for an event that
+    cannot happen now: a call on a closed consumer or while another one waits, a timer that is not set and due.
+    """
+    expect(Reader, reader, "reader", "begin with Reader(settings), then hand in what the step before returned")
+    if type(event) not in _EVENTS:
+        raise IllegalEvent(f"{type(event).__name__} is no event of a reader; those stand in fencepost.reader.events")
+    _take(reader, event)
+    turn = Turn(reader, event.at_ms, jitter)
+    if reader.commit_due_ms is None:
+        commits.restart_interval(turn)
+    try:
+        _handle(turn, event)
+    except Thrown as thrown:
+        turn.emit(_thrown(event, thrown))
+    commits.go_on(turn)
+    calls.go_on(turn)
+    _arm(turn, event)
+    return turn.reader, tuple(turn.commands)
+
+
+def _take(reader: Reader, event: ReaderEvent) -> None:
+    if isinstance(event, CALLS):
+        if reader.closed:
+            raise IllegalEvent("the consumer is closed")
+        if reader.waiting is not None:
+            raise IllegalEvent(f"a call has not returned yet ({reader.waiting.kind.value})")
+    elif isinstance(event, ReaderTimerFired) and reader.deadlines.get(event.timer, event.at_ms + 1) > event.at_ms:
+        raise IllegalEvent(f"the {event.timer.value} timer is not due")
+
+
+def _thrown(event: ReaderEvent, thrown: Thrown) -> PollReturned | CallReturned:
+    if isinstance(event, Poll | RunCallbacks):
+        return PollReturned(problem=thrown.problem)
+    return CallReturned(problem=thrown.problem)
+
+
+def _handle(turn: Turn, event: ReaderEvent) -> None:
+    match event:
+        case Poll():
+            calls.poll(turn)
+        case RunCallbacks():
+            commits.run_callbacks(turn)
+        case Arrived(request_id=request_id, body=body):
+            _answered(turn, request_id, body)
+        case NeverArrived(request_id=request_id):
+            _answered(turn, request_id, None)
+        case MembershipChanged():
+            subscribing.told(turn, event)
+        case AssignmentAdopted():
+            commits.restart_interval(turn)
+        case CommitWanted(commit_id=commit_id, partitions=wanted, closing=closing):
+            commits.wanted(turn, commit_id, wanted, closing=closing)
+        case CoordinatorFound(node=node):
+            coordinating.found(turn, node)
+        case CoordinatorLost():
+            coordinating.lost(turn, disconnected=True)
+        case LookupFailed(error=error):
+            coordinating.failed(turn, error)
+        case LeadersChanged():
+            _leaders_changed(turn, event)
+        case ReaderTimerFired():
+            pass  # what is due is looked at in the end of each step
+        case Wakeup():
+            turn.reader = turn.reader._replace(wakeup=True)
+        case _:
+            _called(turn, event)
+
+
+def _called(turn: Turn, event: ReaderEvent) -> None:
+    match event:
+        case Subscribe(topics=topics):
+            if not topics:
+                raise Refused("no topic; unsubscribe instead", "IllegalArgumentException")
+            subscribing.choose(turn, Mode.TOPICS, topics)
+        case SubscribePattern():
+            subscribing.choose(turn, Mode.PATTERN)
+        case SubscribeRegex():
+            if turn.client is not Client.CONSUMER:
+                raise Refused("classic groups match no regular expressions", "IllegalArgumentException")  # K-SUB-01
+            subscribing.choose(turn, Mode.REGEX)
+        case Unsubscribe():
+            subscribing.unsubscribe(turn)
+        case Assign(partitions=partitions):
+            subscribing.assign(turn, partitions)
+        case Pause(partitions=partitions):
+            subscribing.pause(turn, partitions, paused=True)
+        case Resume(partitions=partitions):
+            subscribing.pause(turn, partitions, paused=False)
+        case Seek():
+            subscribing.seek(turn, event)
+        case SeekToEnd(partitions=partitions, to=to):
+            subscribing.seek_to_end(turn, partitions, to)
+        case CommitSync():
+            calls.commit_sync(turn, event)
+        case CommitAsync():
+            calls.commit_async(turn, event)
+        case AskCommitted(partitions=partitions, timeout_ms=timeout):
+            calls.ask_committed(turn, partitions, timeout)
+        case AskPosition(partition=partition, timeout_ms=timeout):
+            calls.ask_position(turn, partition, timeout)
+        case AskLag(partition=partition):
+            calls.ask_lag(turn, partition)
+        case Close():
+            calls.close(turn, turn.reader.settings.request_timeout_ms)
+
+
+def _answered(turn: Turn, request_id: int, body: object) -> None:
+    sent = turn.landed(request_id)
+    if sent is None:
+        return
+    match sent, body:
+        case SentCommit(), OffsetCommitResponse() | None:
+            _of_coordinator(turn, commits.answered(turn, request_id, sent, body), body)
+        case SentLookup(), OffsetFetchResponse() | None:
+            _of_coordinator(turn, committed.answered(turn, request_id, sent, body), body)
+            if turn.client is Client.CONSUMER and committed.over(turn, sent.purpose):
+                positions.looked_up(turn)
+        case SentReset(), ListOffsetsResponse() | None:
+            positions.reset_answered(turn, sent, body)
+        case SentValidation(), OffsetForLeaderEpochResponse() | None:
+            positions.validation_answered(turn, sent, body)
+        case SentFetch(), FetchResponse() | None:
+            fetching.answered(turn, sent, body)
+        case SentEnd(), ListOffsetsResponse() | None:
+            calls.end_answered(turn, sent, body)
+        case _:
+            raise IllegalEvent(f"{type(body).__name__} does not answer {_asked(sent)}")
+
+
+def _asked(sent: Sent) -> str:
+    return type(sent).__name__.removeprefix("Sent").lower()
+
+
+def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
+    """No answer, or one of a broker that does not coordinate the group: the coordinator is forgotten (K-OFF-11,
+    K-ERR-13)."""
+    if elsewhere or body is None:
+        coordinating.lost(turn, disconnected=body is None)
+
+
+def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
+    """What is older than an epoch that was seen is not believed (K-POS-08). Positions are held against it when they
+    are updated next (K-POS-07)."""
+    reader = turn.reader
+    leaders, epochs = {**reader.leaders}, {**reader.last_epochs}
+    for partition, leader in event.leaders:
+        last = epochs.get(partition)
+        if leader.epoch is None:
+            leaders[partition] = leader
+        elif last is None or leader.epoch >= last:
+            leaders[partition] = leader
+            epochs[partition] = leader.epoch
+    turn.reader = reader._replace(
+        leaders=leaders,
+        last_epochs=epochs,
+        topic_ids=dict(event.topic_ids),
+        metadata_version=reader.metadata_version + 1,
+        metadata_requested=False,
+    )
+
+
+def _arm(turn: Turn, event: ReaderEvent) -> None:
+    """Tell the timers that are new or gone; one that fired is set anew only for another time."""
+    before = dict(turn.reader.deadlines)
+    if isinstance(event, ReaderTimerFired):
+        before.pop(event.timer, None)
+    after: dict[ReaderTimer, int] = {}
+    waiting = turn.reader.waiting
+    if waiting is not None:
+        after[ReaderTimer.CALL] = waiting.deadline_ms
+    retries = [at for at in _retries(turn.reader) if at is not None and at > turn.now]
+    if retries:
+        after[ReaderTimer.RETRY] = min(retries)
+    turn.arm(before, after)
+    turn.reader = turn.reader._replace(deadlines=after)
+
+
+def _retries(reader: Reader) -> list[int | None]:
+    """When something that waits may go on without a poll."""
+    idle = [each for each in reader.commits if each.outcome is None and each.request_id is None]
+    times = [each.retry_at for each in idle]
+    lookups = [reader.lookups[Purpose.CALL]] if Purpose.CALL in reader.lookups else []
+    if reader.waiting is not None and reader.waiting.partition is not None:
+        times += [each.retry_at for each in reader.partitions.values()]
+        lookups += [each for purpose, each in reader.lookups.items() if purpose is Purpose.POSITIONS]
+    times += [each.retry_at for each in lookups]
+    if idle or lookups:
+        times.append(reader.coordinator.retry_at)
+    return times

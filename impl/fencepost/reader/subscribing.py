@@ -1,0 +1,104 @@
+"""What the application asks for and what is assigned: modes that exclude each other, pauses, seeks (8.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from fencepost.protocol.partitions import TopicPartition
+
+from . import commits, committed
+from .events import MembershipChanged, Refused, Seek
+from .partition import Partition, Position
+from .settings import Reset, ResetPolicy
+from .state import Mode
+from .turn import Turn
+
+_EXCLUSIVE = "subscription to topics, to a pattern and assignment of partitions exclude each other; unsubscribe first"
+
+
+def choose(turn: Turn, mode: Mode, topics: frozenset[str] = frozenset()) -> None:
+    """Subscribe in one of the ways. Raises ``Refused`` if another is in use (K-SUB-01)."""
+    _take(turn, mode)
+    turn.reader = turn.reader._replace(topics=topics)
+
+
+def _take(turn: Turn, mode: Mode) -> None:
+    if turn.reader.mode not in (Mode.NONE, mode):
+        raise Refused(_EXCLUSIVE, "IllegalStateException")
+    turn.reader = turn.reader._replace(mode=mode)
+
+
+def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
+    """Read these without membership; positions that were due for a commit are committed before they go (K-OFF-04).
+
+    Raises ``Refused`` if subscribed, or for an empty list or name."""
+    if not partitions or not all(each.topic for each in partitions):
+        raise Refused("no partition, or one without a topic; unsubscribe instead", "IllegalArgumentException")
+    _take(turn, Mode.MANUAL)
+    commits.maybe_auto_commit(turn)
+    _own(turn, partitions)
+
+
+def unsubscribe(turn: Turn) -> None:
+    """Nothing is read any more; nothing is committed either (K-LEAVE-04)."""
+    turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset())
+    _own(turn, ())
+
+
+def told(turn: Turn, event: MembershipChanged) -> None:
+    """What membership says from now on (K-SUB-02). Only what is taken away loses its position, whatever the member has
+    become (N-CMT-05)."""
+    turn.reader = turn.reader._replace(membership=event.membership)
+    if turn.reader.mode.automatic:
+        _own(turn, event.membership.owned)
+
+
+def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
+    """What stays keeps its state, what is new has none, what goes is forgotten with all that was fetched of it; in the
+    order given (K-SUB-02, K-SUB-05, K-SUB-14)."""
+    before = turn.reader.partitions
+    after = {each: before.get(each, Partition()) for each in partitions}
+    if list(after) == list(before):
+        return
+    buffer = tuple(each for each in turn.reader.buffer if each.partition in after)
+    turn.reader = turn.reader._replace(partitions=after, buffer=buffer)
+    committed.forget(turn)
+    if not all(each in turn.reader.leaders for each in after):
+        turn.want_metadata()
+
+
+def assigned(turn: Turn, partition: TopicPartition) -> Partition:
+    """The state of a partition that is assigned. Raises ``Refused`` for any other."""
+    state = turn.reader.partitions.get(partition)
+    if state is None:
+        raise Refused(f"{partition.topic}-{partition.partition} is not assigned", "IllegalStateException")
+    return state
+
+
+def pause(turn: Turn, partitions: tuple[TopicPartition, ...], *, paused: bool) -> None:
+    """Only records are held back, nothing else (K-SUB-05). Raises ``Refused`` unless all are assigned."""
+    states = {each: assigned(turn, each) for each in partitions}
+    for each, state in states.items():
+        turn.change(each, replace(state, paused=paused))
+
+
+def seek(turn: Turn, event: Seek) -> None:
+    """The position is this at once, whatever was looked up for it; with an epoch it is checked first (K-POS-05).
+
+    Raises ``Refused`` for a negative offset or a partition that is not assigned."""
+    if event.offset < 0:
+        raise Refused(f"{event.offset} is no offset", "IllegalArgumentException")
+    assigned(turn, event.partition)
+    turn.saw_epoch(event.partition, event.leader_epoch)
+    turn.place(event.partition, Position(event.offset, event.leader_epoch, turn.leader(event.partition)))
+
+
+def seek_to_end(turn: Turn, partitions: tuple[TopicPartition, ...], to: Reset) -> None:
+    """The position is looked up anew, by this policy instead of the configured one (K-POS-03)."""
+    if to not in (Reset.EARLIEST, Reset.LATEST):
+        raise Refused(f"a log has two ends, {to.value} is none of them", "IllegalArgumentException")
+    chosen = partitions or tuple(turn.reader.partitions)
+    states = {each: assigned(turn, each) for each in chosen}
+    for each, state in states.items():
+        turn.change(each, state.await_reset(ResetPolicy(to)))

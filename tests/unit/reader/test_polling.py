@@ -1,0 +1,351 @@
+"""What is asked of whom and what a poll hands out: K-FETCH-01, 02, K-POLL-01…05, K-POS-04, 06, K-PY-01…04."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.member.events import RequestMetadata, Subscribe
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import OffsetCommitRequest
+from fencepost.reader import Client
+from fencepost.reader.broker import FetchedPartition, FetchRequest, FetchResponse
+from fencepost.reader.events import (
+    AskLag,
+    AssignmentAdopted,
+    Pause,
+    PollReturned,
+    ProblemKind,
+    Resume,
+    Seek,
+    SendToLeader,
+    Wakeup,
+)
+from fencepost.reader.partition import FetchState
+
+from .desk import NONE, T0, T1, T2, U0, Desk, records
+
+ALL = list(Client)
+ERRORS = [
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+]
+
+
+def got(partition, first, last, **more):
+    return FetchedPartition(partition, records=records(first, last), **more)
+
+
+def asked_of(desk):
+    return {
+        each.node: [(part.partition, part.offset) for part in each.body.partitions]
+        for each in desk.sent
+        if isinstance(each.body, FetchRequest)
+    }
+
+
+def of(desk, node):
+    """The fetch from a broker comes first."""
+    desk.sent.sort(key=lambda each: not (isinstance(each, SendToLeader) and each.node == node))
+    return desk
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_one_fetch_a_broker_at_a_time(client):
+    """K-FETCH-01."""
+    desk = Desk(client).reading(T0, T1, T2)
+    assert asked_of(desk) == {1: [(T0, 0), (T2, 0)], 2: [(T1, 0)]}
+    desk.poll()
+    assert len(desk.sent) == 2
+    desk.lose(FetchRequest)
+    desk.poll()
+    assert asked_of(desk).keys() == {1, 2}
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_records_are_handed_out_in_the_order_of_their_coming(client):
+    """K-FETCH-02, K-POLL-03: at most so many, and each once."""
+    desk = Desk(client, max_poll_records=3).reading(T0, T1, T2)
+    of(desk, 2).fetched(got(T1, 0, 0))
+    of(desk, 1).fetched(got(T2, 0, 1), got(T0, 0, 3))
+    assert desk.offsets() == [(T1, [0]), (T2, [0, 1])]
+    assert desk.offsets() == [(T0, [0, 1, 2])]
+    assert desk.reader.position(T0) == 3
+    assert desk.offsets() == [(T0, [3])]
+    assert desk.offsets() == []
+
+
+def test_a_broker_with_something_buffered_is_left_alone():
+    """K-FETCH-01."""
+    desk = Desk(max_poll_records=1).reading(T0, T2)
+    desk.fetched(got(T0, 0, 2))
+    assert desk.offsets() == [(T0, [0])]
+    assert asked_of(desk) == {}
+    assert desk.offsets() == [(T0, [1])]
+    assert desk.offsets() == [(T0, [2])]
+    desk.poll()
+    assert asked_of(desk) == {1: [(T2, 0), (T0, 3)]}  # who was read comes last
+
+
+def test_paused_records_do_not_keep_others_from_being_fetched():
+    """K-FETCH-01, K-SUB-05."""
+    desk = Desk(max_poll_records=1).reading(T0, T2)
+    desk.fetched(got(T0, 0, 2))
+    desk.do(Pause(0, (T0,)))
+    assert desk.offsets() == []
+    assert asked_of(desk) == {1: [(T2, 0)]}
+    desk.do(Resume(0, (T0,)))
+    assert desk.offsets() == [(T0, [0])]
+
+
+def test_kafka_python_drops_what_is_paused():
+    """K-PY-03, K-PY-04: and fetches it again afterwards."""
+    desk = Desk(Client.KAFKA_PYTHON).reading(T0)
+    desk.fetched(got(T0, 0, 2))
+    desk.do(Pause(0, (T0,)))
+    assert desk.offsets() == []
+    assert desk.reader.buffer == ()
+    desk.do(Resume(0, (T0,)))
+    assert desk.offsets() == []
+    assert asked_of(desk) == {1: [(T0, 0)]}
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_the_next_fetches_go_out_with_the_records(client):
+    """K-POLL-04."""
+    desk = Desk(client).reading(T0)
+    desk.fetched(got(T0, 0, 2))
+    assert desk.offsets() == [(T0, [0, 1, 2])]
+    assert asked_of(desk) == {1: [(T0, 3)]}
+    kinds = [type(each) for each in desk.commands]
+    assert kinds.index(SendToLeader) < kinds.index(PollReturned)
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_an_answer_for_another_position_is_dropped(client):
+    """K-POS-06."""
+    desk = Desk(client).reading(T0)
+    desk.do(Seek(0, T0, 9))
+    desk.fetched(got(T0, 0, 2))
+    assert desk.offsets() == []
+    assert desk.reader.position(T0) == 9
+    desk.fetched(got(T0, 9, 10))
+    desk.do(Seek(0, T0, 1))
+    assert desk.offsets() == []
+    assert asked_of(desk) == {1: [(T0, 1)]}
+
+
+def test_what_is_left_is_dropped_after_a_seek():
+    """K-FETCH-02."""
+    desk = Desk(max_poll_records=1).reading(T0)
+    desk.fetched(got(T0, 0, 2))
+    assert desk.offsets() == [(T0, [0])]
+    desk.do(Seek(0, T0, 0))
+    assert desk.offsets() == []
+    assert desk.reader.buffer == ()
+
+
+def test_a_revoked_partitions_records_are_never_handed_out():
+    """K-FETCH-02, K-SUB-02: not even if it comes back; what stays is (K-POLL-03)."""
+    desk = Desk(max_poll_records=1).reading(T0, T2)
+    desk.fetched(got(T0, 0, 2), got(T2, 0, 0))
+    assert desk.offsets() == [(T0, [0])]
+    desk.member(T2)
+    desk.member(T2, T0)
+    desk.do(Seek(0, T0, 1))
+    assert desk.offsets() == [(T2, [0])]
+    assert desk.offsets() == []
+
+
+def test_a_gap_moves_the_position_and_ends_the_poll():
+    """K-FETCH-02."""
+    desk = Desk().reading(T0)
+    desk.fetched(FetchedPartition(T0, next_offset=7))
+    returned = desk.poll()
+    assert (returned.records, returned.advanced) == ((), True)
+    assert desk.reader.position(T0) == 7
+    assert not desk.poll().advanced
+
+
+def test_what_follows_the_last_record_is_read_when_there_is_room():
+    """K-FETCH-02."""
+    desk = Desk(max_poll_records=2).reading(T0)
+    desk.fetched(got(T0, 0, 1, next_offset=5))
+    assert desk.offsets() == [(T0, [0, 1])]
+    assert desk.reader.position(T0) == 2
+    assert desk.poll().advanced
+    assert desk.reader.position(T0) == 5
+
+
+def test_records_before_the_position_are_left_out():
+    desk = Desk().reading(T0, at=2)
+    desk.fetched(got(T0, 0, 3))
+    assert desk.offsets() == [(T0, [2, 3])]
+
+
+def test_the_epoch_of_the_last_record_is_kept():
+    desk = Desk().reading(T0)
+    desk.fetched(FetchedPartition(T0, records=records(0, 1, 6)))
+    desk.poll()
+    assert desk.reader.partitions[T0].position.epoch == 6
+    assert desk.reader.consumed[0][1].leader_epoch == 6
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_out_of_range_resets_if_it_is_still_the_position(client):
+    """K-POS-04."""
+    desk = Desk(client).reading(T0)
+    desk.fetched(FetchedPartition(T0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert desk.offsets() == []
+    assert desk.reader.partitions[T0].state is FetchState.AWAIT_RESET
+    desk = Desk(client).reading(T0)
+    desk.do(Seek(0, T0, 4))
+    desk.fetched(FetchedPartition(T0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    desk.poll()
+    assert desk.reader.position(T0) == 4
+
+
+def test_out_of_range_without_policy_is_thrown_once():
+    """K-POS-04."""
+    desk = Desk(reset=NONE).reading(T0)
+    desk.fetched(FetchedPartition(T0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    problem = desk.poll().problem
+    assert problem is not None
+    assert (problem.kind, problem.partitions) == (ProblemKind.OUT_OF_RANGE, (T0,))
+    assert desk.poll().problem is None
+
+
+def test_a_follower_that_is_behind_is_given_up_for_the_leader():
+    """K-POS-04."""
+    desk = Desk().reading(T0)
+    desk.fetched(FetchedPartition(T0, preferred_replica=3))
+    desk.poll()
+    assert asked_of(desk) == {3: [(T0, 0)]}
+    desk.fetched(FetchedPartition(T0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    desk.poll()
+    assert asked_of(desk) == {1: [(T0, 0)]}
+    assert desk.reader.position(T0) == 0
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_that_metadata_may_cure(error):
+    desk = Desk().reading(T0)
+    desk.fetched(FetchedPartition(T0, error_code=error))
+    assert desk.offsets() == []
+    desk.only(RequestMetadata)
+    assert asked_of(desk) == {1: [(T0, 0)]}
+
+
+@pytest.mark.parametrize("error", [ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR])
+def test_an_error_that_passes(error):
+    desk = Desk().reading(T0)
+    desk.fetched(FetchedPartition(T0, error_code=error))
+    assert desk.offsets() == []
+    desk.none(RequestMetadata)
+
+
+def test_an_error_waits_until_records_are_handed_out():
+    desk = Desk().reading(T0, T2)
+    desk.fetched(got(T0, 0, 0), FetchedPartition(T2, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    assert desk.offsets() == [(T0, [0])]
+    problem = desk.poll().problem
+    assert problem is not None
+    assert problem.partitions == (T2,)
+    assert desk.poll().problem is None
+
+
+def test_an_error_of_the_whole_answer_brings_nothing():
+    desk = Desk().reading(T0)
+    desk.answer(FetchRequest, FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+    assert desk.offsets() == []
+    assert asked_of(desk) == {1: [(T0, 0)]}
+
+
+# --- the order of a poll ---
+
+
+def test_records_come_while_a_rebalance_is_under_way():
+    """K-POLL-05: positions and automatic commits wait, records do not; to kafka-python all of it waits (K-PY-01)."""
+    for client, handed in ((Client.CLASSIC, [(T0, [0, 1])]), (Client.KAFKA_PYTHON, [])):
+        desk = Desk(client, auto_commit=True).reading(T0)
+        desk.fetched(got(T0, 0, 1))
+        desk.now += 5_000
+        desk.member(T0, T1, settled=False)
+        assert desk.offsets() == handed
+        desk.unasked(OffsetCommitRequest)
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_what_an_interval_commits_was_handed_out_before(client):
+    """K-OFF-05: the commit comes before this poll's records."""
+    desk = Desk(client, auto_commit=True).reading(T0)
+    desk.fetched(got(T0, 0, 1))
+    assert desk.offsets() == [(T0, [0, 1])]
+    desk.fetched(got(T0, 2, 5))
+    desk.now += 5_000
+    desk.poll()
+    _, body = desk.asked(OffsetCommitRequest)
+    assert [each.committed_offset for each in body.topics[0].partitions] == [2]
+
+
+def test_a_new_assignment_restarts_the_interval():
+    """K-CB-05, N-REC-08."""
+    desk = Desk(auto_commit=True).reading(T0)
+    desk.now += 4_000
+    desk.do(AssignmentAdopted(desk.now))
+    desk.now += 4_999
+    desk.poll()
+    desk.unasked(OffsetCommitRequest)
+    desk.now += 1
+    desk.poll()
+    desk.asked(OffsetCommitRequest)
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_a_wakeup_is_thrown_by_the_next_poll_once(client):
+    desk = Desk(client).reading(T0)
+    desk.fetched(got(T0, 0, 1))
+    desk.do(Wakeup(desk.now))
+    problem = desk.poll().problem
+    assert problem is not None
+    assert problem.kind is ProblemKind.WAKEUP
+    assert desk.offsets() == [(T0, [0, 1])]
+
+
+# --- lag ---
+
+
+def test_lag_is_from_the_last_fetch():
+    desk = Desk().reading(T0, U0)
+    of(desk, 1).fetched(got(T0, 0, 1, high_watermark=9, last_stable_offset=7))
+    desk.poll()
+    desk.do(AskLag(desk.now, T0))
+    assert desk.returned().value == 7
+    desk = Desk(read_committed=True).reading(T0)
+    desk.fetched(got(T0, 0, 1, high_watermark=9, last_stable_offset=7))
+    desk.poll()
+    desk.do(AskLag(desk.now, T0))
+    assert desk.returned().value == 5
+
+
+def test_a_lag_that_is_not_known_asks_the_leader_once():
+    from fencepost.reader.broker import ListedOffset, ListOffsetsRequest  # noqa: PLC0415
+
+    desk = Desk().reading(T0, at=3)
+    desk.do(AskLag(desk.now, T0))
+    assert desk.returned().value is None
+    desk.do(AskLag(desk.now, T0))
+    assert len([each for each in desk.sent if isinstance(each.body, ListOffsetsRequest)]) == 1
+    desk.listed(ListedOffset(T0, offset=10))
+    desk.do(AskLag(desk.now, T0))
+    assert desk.returned().value == 7
+
+
+def test_who_subscribes_anew_reads_on():
+    desk = Desk().reading(T0)
+    desk.do(Subscribe(0, frozenset({"t", "u", "v"})))
+    assert desk.reader.fetchable(T0)

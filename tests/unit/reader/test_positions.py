@@ -1,0 +1,464 @@
+"""Where reading begins and whether it may go on: K-POS-01…08, K-OFF-01, N-CMT-04, K-PY-02."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.member.events import CoordinatorFound, FindCoordinator, LookupFailed, RequestMetadata
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import OffsetFetchRequest
+from fencepost.protocol.settings import BadSettings
+from fencepost.reader import Client, Reset, ResetPolicy, reset_policy
+from fencepost.reader.broker import (
+    EpochEnd,
+    FetchRequest,
+    ListedOffset,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from fencepost.reader.events import Assign, LeadersChanged, ProblemKind, Seek, SeekToEnd
+from fencepost.reader.partition import FetchState, Leader
+
+from .desk import EARLIEST, LATEST, NONE, T0, T1, Desk
+
+JAVA = [Client.CLASSIC, Client.CONSUMER]
+ALL = list(Client)
+
+
+def started(client=Client.CLASSIC, *owned, **settings):
+    desk = Desk(client, **settings).leaders().coordinator().member(*(owned or (T0,)))
+    desk.poll()
+    return desk
+
+
+def state(desk, partition=T0):
+    return desk.reader.partitions[partition].state
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_a_committed_offset_is_the_position(client):
+    """K-POS-01, K-OFF-01: asked for with stable offsets alone."""
+    desk = started(client, T0, T1)
+    sent, body = desk.asked(OffsetFetchRequest)
+    assert body.require_stable
+    assert sent.timeout_ms == 30_000
+    desk.committed({T0: 5, T1: 8})
+    assert (desk.reader.position(T0) is None) == (client is not Client.CONSUMER)  # whose background takes it over
+    desk.poll()
+    assert (desk.reader.position(T0), desk.reader.position(T1)) == (5, 8)
+
+
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize(
+    ("policy", "asked"), [(EARLIEST, -2), (LATEST, -1), (ResetPolicy(Reset.BY_DURATION, 400), 600)]
+)
+def test_without_one_the_policy_decides(client, policy, asked):
+    """K-POS-02."""
+    desk = started(client, reset=policy)
+    desk.committed({})
+    desk.poll()
+    _, body = desk.asked(ListOffsetsRequest)
+    assert body.timestamps == ((T0, asked),)
+    desk.listed(ListedOffset(T0, offset=7))
+    assert desk.reader.position(T0) == 7
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_without_policy_it_is_thrown_at_every_poll(client):
+    """K-POS-02."""
+    desk = started(client, T0, T1, reset=NONE)
+    for _ in range(2):
+        desk.committed({T1: 3})
+        problem = desk.poll().problem
+        assert problem is not None
+        assert (problem.kind, problem.partitions) == (ProblemKind.NO_OFFSET, (T0,))
+        assert desk.poll().problem is None  # it looks again
+    assert desk.reader.position(T1) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("earliest", EARLIEST),
+        ("LATEST", LATEST),
+        ("none", NONE),
+        ("by_duration:P1DT2H3M4.5S", ResetPolicy(Reset.BY_DURATION, 93_784_500)),
+        ("by_duration:PT0S", ResetPolicy(Reset.BY_DURATION, 0)),
+    ],
+)
+def test_policies_as_they_are_written(text, policy):
+    assert reset_policy(text) == policy
+
+
+@pytest.mark.parametrize(
+    "text", ["", "first", "by_duration", "by_duration:", "by_duration:P", "by_duration:-PT1S", "none:1"]
+)
+def test_what_is_no_policy(text):
+    with pytest.raises(BadSettings, match="no reset policy"):
+        reset_policy(text)
+
+
+def test_who_assigns_by_hand_without_group_asks_no_coordinator():
+    desk = Desk(group_id="").leaders()
+    desk.do(Assign(0, (T0,)))
+    desk.poll()
+    desk.none(FindCoordinator)
+    desk.asked(ListOffsetsRequest)
+
+
+def test_the_coordinator_is_looked_up_for_it():
+    desk = Desk().leaders()
+    desk.do(Assign(desk.now, (T0,)))
+    desk.poll()
+    desk.only(FindCoordinator)
+    desk.poll()
+    desk.none(FindCoordinator)
+    desk.do(LookupFailed(desk.now, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    desk.poll()
+    desk.none(FindCoordinator)
+    desk.wait(100)
+    desk.poll()
+    desk.only(FindCoordinator)
+    desk.do(CoordinatorFound(desk.now, node=1))
+    desk.poll()
+    desk.committed({T0: 4})
+
+
+def test_a_lookup_is_shared_by_polls_while_partitions_and_generation_are_the_same():
+    """K-POS-08."""
+    desk = started()
+    desk.poll()
+    assert len(desk.sent) == 1
+    desk.member(T0, epoch=2)
+    desk.poll()
+    assert len(desk.sent) == 2
+    desk.committed({T0: 1})  # of the old generation
+    desk.poll()
+    assert desk.reader.position(T0) is None
+    desk.committed({T0: 2})
+    desk.poll()
+    assert desk.reader.position(T0) == 2
+
+
+def test_a_seek_during_the_lookup_stands():
+    """K-POS-05, K-POS-08."""
+    desk = started(Client.CLASSIC, T0, T1)
+    desk.do(Seek(desk.now, T0, 40))
+    desk.committed({T0: 5, T1: 6})
+    desk.poll()
+    assert desk.reader.position(T0) == 40
+
+
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {"partition": ErrorCode.UNSTABLE_OFFSET_COMMIT},
+        {"group": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS},
+        {"group": ErrorCode.NOT_COORDINATOR},
+    ],
+    ids=str,
+)
+def test_what_may_pass_is_asked_again_after_a_backoff(client, errors):
+    """K-OFF-01."""
+    desk = started(client)
+    desk.committed({}, **errors)
+    if errors.get("group") is ErrorCode.NOT_COORDINATOR:
+        assert desk.reader.coordinator.node is None
+        desk.coordinator()
+    desk.now += 99
+    desk.poll()
+    desk.unasked(OffsetFetchRequest)
+    desk.now += 1
+    desk.poll()
+    desk.committed({T0: 3})
+    desk.poll()
+    assert desk.reader.position(T0) == 3
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_a_lost_lookup_forgets_the_coordinator(client):
+    """K-ERR-13."""
+    desk = started(client)
+    desk.lose(OffsetFetchRequest)
+    assert desk.reader.coordinator.node is None
+
+
+@pytest.mark.parametrize("client", JAVA)
+def test_a_fatal_answer_is_thrown_once(client):
+    desk = started(client)
+    desk.committed({}, group=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    problem = desk.poll().problem
+    assert problem is not None
+    assert problem.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert desk.poll().problem is None
+    desk.asked(OffsetFetchRequest)
+
+
+def test_an_unknown_topic_is_fatal_to_a_classic_consumer_and_retried_by_the_new_one():
+    """N-CMT-04: until the look-up's time is over, and then what is missing is not committed."""
+    desk = started(Client.CLASSIC)
+    desk.committed({}, partition=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    problem = desk.poll().problem
+    assert problem is not None
+    assert problem.kind is ProblemKind.KAFKA
+    desk = started(Client.CONSUMER, default_api_timeout_ms=150)
+    for wait in (100, 0):
+        desk.committed({}, partition=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        assert not [each for each in desk.sent if isinstance(each.body, OffsetFetchRequest)]
+        desk.now += wait
+        desk.poll()
+    desk.asked(ListOffsetsRequest)
+
+
+def test_the_new_consumer_tells_its_member_and_ids():
+    """N-CMT-01, N-CMT-04."""
+    _, body = started(Client.CONSUMER).asked(OffsetFetchRequest)
+    (group,) = body.groups
+    assert (group.member_id, group.member_epoch) == ("m", 1)
+    assert group.topics[0].topic_id == b"\1" * 16
+    _, body = started(Client.CLASSIC).asked(OffsetFetchRequest)
+    (group,) = body.groups
+    assert (group.member_id, group.member_epoch, group.topics[0].name) == (None, -1, "t")
+
+
+@pytest.mark.parametrize("epoch", [1, -1])
+def test_a_stale_epoch_is_retried_only_if_one_is_known(epoch):
+    """N-CMT-04."""
+    desk = Desk(Client.CONSUMER).leaders().coordinator().member(T0, epoch=epoch)
+    desk.poll()
+    desk.committed({}, group=ErrorCode.STALE_MEMBER_EPOCH)
+    desk.now += 100
+    assert (desk.poll().problem is None) == (epoch > 0)
+
+
+# --- resets ---
+
+
+def resetting(policy=EARLIEST):
+    desk = started(reset=policy)
+    desk.committed({})
+    desk.poll()
+    return desk
+
+
+def test_an_answer_for_another_policy_or_after_a_seek_is_dropped():
+    """K-POS-03."""
+    desk = resetting()
+    desk.do(SeekToEnd(desk.now, (T0,), Reset.LATEST))
+    desk.listed(ListedOffset(T0, offset=1))
+    assert state(desk) is FetchState.AWAIT_RESET
+    desk = resetting()
+    desk.do(Seek(desk.now, T0, 30))
+    desk.listed(ListedOffset(T0, offset=1))
+    assert desk.reader.position(T0) == 30
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OFFSET_NOT_AVAILABLE]
+)
+def test_a_reset_is_tried_again_with_new_metadata(error):
+    desk = resetting()
+    desk.listed(ListedOffset(T0, error_code=error))
+    desk.only(RequestMetadata)
+    desk.poll()
+    desk.unasked(ListOffsetsRequest)
+    desk.now += 100
+    desk.poll()
+    desk.listed(ListedOffset(T0, offset=2))
+    assert desk.reader.position(T0) == 2
+
+
+def test_a_leader_is_asked_once_in_a_requests_time():
+    desk = resetting()
+    desk.now += 29_999
+    desk.poll()
+    assert len([each for each in desk.sent if isinstance(each.body, ListOffsetsRequest)]) == 1
+    desk.now += 1
+    desk.poll()
+    assert len([each for each in desk.sent if isinstance(each.body, ListOffsetsRequest)]) == 2
+
+
+def test_a_denied_reset_is_thrown_by_the_next_poll():
+    desk = resetting()
+    desk.listed(ListedOffset(T0, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    problem = desk.poll().problem
+    assert problem is not None
+    assert problem.partitions == (T0,)
+    assert desk.poll().problem is None
+
+
+def test_without_a_leader_metadata_is_asked_for_once():
+    desk = Desk().coordinator().member(T0)
+    desk.only(RequestMetadata)
+    desk.poll()
+    desk.committed({})
+    desk.poll()
+    desk.none(RequestMetadata)
+    desk.unasked(ListOffsetsRequest)
+    desk.leaders()
+    desk.poll()
+    desk.asked(ListOffsetsRequest)
+
+
+# --- validation ---
+
+
+def unsure(policy=EARLIEST, client=Client.CLASSIC):
+    """At offset 10 of epoch 3, and the leader has moved to epoch 5."""
+    desk = Desk(client, reset=policy).leaders(epoch=3).coordinator().member(T0)
+    desk.do(Seek(desk.now, T0, 10, 3))
+    desk.poll()
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=3, end_offset=20)))
+    assert state(desk) is FetchState.FETCHING
+    desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)),)))
+    desk.poll()
+    return desk
+
+
+def ends(*found):
+    return OffsetForLeaderEpochResponse(found)
+
+
+def test_a_new_leader_is_asked_before_anything_is_read():
+    """K-POS-07."""
+    desk = unsure()
+    sent, body = desk.asked(OffsetForLeaderEpochRequest)
+    assert sent.node == 2
+    (asked,) = body.partitions
+    assert (asked.current_leader_epoch, asked.leader_epoch) == (5, 3)
+    assert state(desk) is FetchState.AWAIT_VALIDATION
+    assert not desk.reader.fetchable(T0)
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=3, end_offset=10)))
+    assert desk.reader.position(T0) == 10
+
+
+def test_a_log_that_was_cut_off_moves_the_position_back():
+    """K-POS-07."""
+    desk = unsure()
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=2, end_offset=7)))
+    assert desk.reader.position(T0) == 7
+    assert desk.reader.partitions[T0].position.epoch == 2
+
+
+def test_an_undefined_end_resets():
+    """K-POS-07."""
+    desk = unsure()
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0)))
+    assert state(desk) is FetchState.AWAIT_RESET
+
+
+@pytest.mark.parametrize("end", [EpochEnd(T0), EpochEnd(T0, leader_epoch=2, end_offset=7)])
+def test_without_policy_truncation_is_thrown(end):
+    """K-POS-07."""
+    desk = unsure(NONE)
+    desk.answer(OffsetForLeaderEpochRequest, ends(end))
+    problem = desk.poll().problem
+    assert problem is not None
+    assert (problem.kind, problem.partitions) == (ProblemKind.TRUNCATION, (T0,))
+    assert state(desk) is FetchState.AWAIT_VALIDATION
+
+
+def test_an_answer_about_another_position_is_dropped():
+    """K-POS-07."""
+    desk = unsure()
+    desk.do(Seek(desk.now, T0, 50))
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=2, end_offset=7)))
+    assert desk.reader.position(T0) == 50
+
+
+def test_a_leader_that_does_not_know_is_asked_again():
+    desk = unsure()
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, error_code=ErrorCode.FENCED_LEADER_EPOCH)))
+    desk.poll()
+    desk.unasked(OffsetForLeaderEpochRequest)
+    desk.now += 100
+    desk.poll()
+    desk.asked(OffsetForLeaderEpochRequest)
+
+
+def test_a_position_without_epoch_goes_on():
+    """K-POS-07."""
+    desk = Desk().reading(T0, at=4)
+    desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)),)))
+    desk.poll()
+    assert state(desk) is FetchState.FETCHING
+    desk.unasked(OffsetForLeaderEpochRequest)
+
+
+def test_kafka_python_checks_nothing():
+    """K-PY-02."""
+    desk = Desk(Client.KAFKA_PYTHON).leaders(epoch=3).coordinator().member(T0)
+    desk.poll()
+    desk.committed({T0: 4})
+    desk.poll()
+    desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)),)))
+    desk.poll()
+    assert state(desk) is FetchState.FETCHING
+
+
+def test_kafka_python_resets_before_it_asks_what_is_committed():
+    """K-PY-02: what is flagged for a reset first, and it waits for that."""
+    python, java = (Desk(client).leaders().coordinator().member(T0) for client in (Client.KAFKA_PYTHON, Client.CLASSIC))
+    for desk in (python, java):
+        desk.do(SeekToEnd(desk.now, (T0,)))
+        desk.member(T0, T1)
+        desk.poll()
+    python.asked(ListOffsetsRequest)
+    python.unasked(OffsetFetchRequest)
+    java.asked(OffsetFetchRequest)
+    java.unasked(ListOffsetsRequest)
+    python.listed(ListedOffset(T0, offset=0))
+    python.poll()
+    python.asked(OffsetFetchRequest)
+
+
+def test_a_committed_epoch_makes_older_metadata_useless():
+    """K-POS-01, K-POS-08."""
+    desk = Desk().leaders(epoch=3).coordinator().member(T0)
+    desk.poll()
+    desk.committed({T0: 9}, epoch=4)
+    desk.poll()
+    assert RequestMetadata in map(type, desk.commands)
+    assert desk.reader.partitions[T0].position.leader == Leader(None, 4)
+    desk.leaders(epoch=3)
+    assert desk.reader.last_epochs[T0] == 4
+    desk.unasked(FetchRequest)
+    desk.leaders(epoch=4)
+    desk.poll()
+    desk.asked(OffsetForLeaderEpochRequest)
+
+
+def test_positions_wait_for_a_rebalance_in_a_classic_group():
+    """K-POLL-05."""
+    desk = Desk().leaders().coordinator().member(T0, settled=False)
+    desk.poll()
+    desk.unasked(OffsetFetchRequest)
+    desk = Desk(Client.CONSUMER).leaders().coordinator().member(T0, settled=False)
+    desk.poll()
+    desk.asked(OffsetFetchRequest)
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_a_lookup_does_not_count_for_a_partition_that_was_away(client):
+    """K-POS-08: whoever had it meanwhile may have committed."""
+    desk = started(client, T0)
+    desk.member(epoch=1)
+    desk.committed({T0: 5})
+    desk.member(T0, epoch=1)
+    desk.poll()
+    assert desk.reader.position(T0) is None
+    desk.committed({T0: 8})
+    desk.poll()
+    assert desk.reader.position(T0) == 8
+
+
+@pytest.mark.parametrize("client", ALL)
+def test_an_answer_that_nobody_waits_for_still_loses_the_coordinator(client):
+    """K-OFF-11."""
+    desk = started(client, T0)
+    desk.member(T0, T1, epoch=2)
+    desk.poll()
+    desk.committed({}, group=ErrorCode.NOT_COORDINATOR)
+    assert desk.reader.coordinator.node is None
