@@ -25,6 +25,7 @@ from .door import while_loading
 from .history import Event, History, histories
 from .instead import Instead, instead
 from .offsets.judge import wrong_offsets
+from .positions.judge import wrong_positions
 from .search import Exhausted, Limits, Search
 from .text import answer_text, request_text
 from .verdict import Outcome, Refusal, Verdict
@@ -249,6 +250,8 @@ def check_trace(
         else:
             accepted.append(history.group_id)
     for refusal in wrong_offsets(trace, accepted, settings.offsets_retention_ms):
+        refusals.append(replace(refusal, line=_line(trace, refusal.line)))
+    for refusal in wrong_positions(trace, accepted):
         refusals.append(replace(refusal, line=_line(trace, refusal.line)))
     if refusals:
         outcome = "refused"

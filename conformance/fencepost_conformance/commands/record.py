@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import Result, finish
 from ..record.run import parse_address, record_until_stopped
 from ..wire.settings import OPTION_HELP, given, settings_json
@@ -21,6 +22,9 @@ def record(  # noqa: PLR0917
     patience: Annotated[
         float, typer.Option(min=0, help="seconds that the broker may be away, as when it is restarted")
     ] = 0,
+    positions: Annotated[
+        bool, typer.Option("--positions", help="the clients never seek: let validate judge from where they read")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="write over a trace that is there already")] = False,
     broker_version: Annotated[str, typer.Option(help="the broker's release, kept with the trace")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
@@ -31,7 +35,10 @@ def record(  # noqa: PLR0917
         parse_address(upstream, "--upstream"),
         output,
         groups=frozenset(group or ()),
-        provenance={"broker": broker_version} if broker_version else {},
+        provenance={
+            **({"broker": broker_version} if broker_version else {}),
+            **({POSITIONS: JUDGED} if positions else {}),
+        },
         settings=given(setting),
         replace=force,
         patience_s=patience,

@@ -9,6 +9,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 from ..checker.check import check_file
+from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import CannotRun
 from ..record.addresses import Address
 from ..record.output import part_of
@@ -89,6 +90,7 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
         "scenario": take.scenario.about,
         "assignors": ",".join(take.scenario.assignors),
         **_clients(take),
+        **({} if take.scenario.seeks else {POSITIONS: JUDGED}),
     }
     recording = asyncio.create_task(
         record(

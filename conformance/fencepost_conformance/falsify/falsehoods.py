@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fencepost.protocol.errors import ErrorCode as E
 
 from ..trace.files import WireTrace
-from . import classic, consumer, mixed, offsets  # noqa: F401  (each registers its kinds)
+from . import classic, consumer, mixed, offsets, positions  # noqa: F401  (each registers its kinds)
 from .exchanges import Exchange, exchanges
 from .kinds import KINDS, Falsehood
 

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fencepost.protocol.profiles import PROFILES
 
@@ -15,6 +15,7 @@ from ..trace import convert
 from ..wire.convert import GROUP_APIS, plain, to_request, to_response
 from ..wire.frames import RequestHeader
 from ..wire.settings import Known
+from . import reading
 
 #: APIs that are decoded and written down; all others pass unseen.
 RECORDED = frozenset(GROUP_APIS) | {
@@ -31,8 +32,14 @@ RECORDED = frozenset(GROUP_APIS) | {
     "create_topics",
     "create_partitions",
     "delete_topics",
+    # from where a consumer reads (K-POS-01)
+    "fetch",
+    "list_offsets",
+    "offset_for_leader_epoch",
 }
 
+#: kio's name of the API whose records are not kept.
+FETCH: Final = "fetch"
 #: Called with ``sent`` or ``received``, and the header of the request.
 Watch: TypeAlias = Callable[[str, RequestHeader], None]
 
@@ -71,6 +78,7 @@ class Journal:
     ) -> None:
         self._write = write
         self._watch = watch
+        self._topics: dict[str, str] = {}  #: names by ids
         self._began = time.monotonic_ns()
         self.events = 0
         self._line(
@@ -112,7 +120,26 @@ class Journal:
             self._watch(kind, header)
 
     def sent(self, connection: int, header: RequestHeader, entity: Any) -> None:
+        if header.api == FETCH:
+            self.fetches(connection, header, self.asked(entity))
+            return
         body = plain(to_request(header.api, entity) if header.api in GROUP_APIS else entity)
+        self._frame("sent", connection, header, body, client_id=header.client_id)
+
+    def learn(self, metadata: Any) -> None:
+        """What topics are called."""
+        self._topics.update(reading.names_of(metadata))
+
+    def asked(self, fetch: Any) -> dict[str, Any]:
+        """A Fetch, as far as it is kept (``reading.asked``)."""
+        return reading.asked(fetch, self._topics)
+
+    def told(self, answer: Any) -> dict[str, Any]:
+        """The answer to a Fetch, as far as it is kept (``reading.told``)."""
+        return reading.told(answer, self._topics)
+
+    def fetches(self, connection: int, header: RequestHeader, body: dict[str, Any]) -> None:
+        """A Fetch that has this body."""
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
     def sent_undecoded(self, connection: int, header: RequestHeader, frame: bytes) -> None:
@@ -120,6 +147,9 @@ class Journal:
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
     def received(self, connection: int, header: RequestHeader, entity: Any) -> None:
+        if header.api == FETCH:
+            self._frame("received", connection, header, self.told(entity))
+            return
         body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
         self._frame("received", connection, header, body)
 

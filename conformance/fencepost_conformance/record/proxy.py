@@ -35,11 +35,14 @@ from ..wire.frames import (
     write_response,
 )
 from .addresses import WITH_ADDRESSES, Address, SeveralBrokers, on_proxy, within_known_versions
-from .journal import RECORDED, Journal, groups_of
+from .journal import FETCH, RECORDED, Journal, groups_of
+from .reading import Quiet, says_something
 
 #: Decoded on the way back; every other answer passes as it is.
 _AWAITED = RECORDED | WITH_ADDRESSES | {"api_versions"}
 _UNSUPPORTED_VERSION = 35
+#: bytes that are kept of a Fetch's answer that cannot be decoded
+_KEPT_OF_FETCH = 64
 #: Listening on every interface: a client is told the one that it came in by.
 _WILDCARDS = ("0.0.0.0", "::", "")
 
@@ -58,6 +61,9 @@ class _Link:
     server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     #: correlation id -> the open request of an API in _AWAITED, and whether it is written down.
     open: dict[int, tuple[RequestHeader, bool]] = field(default_factory=dict)
+    #: which fetches say nothing new, and those that are open, by correlation id
+    quiet: Quiet = field(default_factory=Quiet)
+    held: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 class Proxy:
@@ -207,7 +213,26 @@ class Proxy:
         groups = groups_of(header.api, entity)
         if self._groups and groups is not None and not groups & self._groups:
             return False
-        self._journal.sent(link.number, header, entity)
+        if header.api == FETCH and link.quiet.is_one(body := self._journal.asked(entity)):
+            link.held[header.correlation_id] = body
+        else:
+            self._journal.sent(link.number, header, entity)
+        return True
+
+    def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, code: int | None) -> None:
+        if (held := link.held.pop(header.correlation_id, None)) is not None:
+            self._journal.fetches(link.number, header, {**held, "late": True})
+        kept = frame[:_KEPT_OF_FETCH] if header.api == FETCH else frame  # its records are nobody's business
+        self._journal.received_undecoded(link.number, header, kept, code)
+
+    def _brings_something(self, link: _Link, header: RequestHeader, entity: Any) -> bool:
+        """Whether the answer is to be written down; a Fetch that said nothing new is then, before it."""
+        held = link.held.pop(header.correlation_id, None)
+        if held is None:
+            return True
+        if not says_something(self._journal.told(entity)):
+            return False
+        self._journal.fetches(link.number, header, {**held, "late": True})
         return True
 
     async def _answers(self, link: _Link) -> None:
@@ -231,17 +256,19 @@ class Proxy:
             entity: Any = read_response(header.api, header.api_version, frame)
         except UnknownErrorCode as odd:  # for the client to make of it what it can
             if noted:
-                self._journal.received_undecoded(link.number, header, frame, odd.code)
+                self._note_undecoded(link, header, frame, odd.code)
             return frame
         except MalformedFrame:
             if noted:
-                self._journal.received_undecoded(link.number, header, frame)
+                self._note_undecoded(link, header, frame, None)
             raise
         changed = entity
         if header.api == "api_versions":
             changed = within_known_versions(entity, _AWAITED, API_KEYS)
         elif header.api in WITH_ADDRESSES:
             changed = on_proxy(entity, link.here)
-        if noted:
+            if header.api == "metadata":
+                self._journal.learn(entity)
+        if noted and self._brings_something(link, header, entity):
             self._journal.received(link.number, header, entity)
         return frame if changed is entity else write_response(header.correlation_id, changed)

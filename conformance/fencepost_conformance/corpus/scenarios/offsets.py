@@ -115,13 +115,13 @@ async def consumer_crash_before_commit(stage: Stage) -> None:
     await _crash_before_commit(stage)
 
 
-@scenario()
+@scenario(seeks=True)
 async def seek_back(stage: Stage) -> None:
     """A member seeks back and commits less than before"""
     await _seek_back(stage)
 
 
-@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
+@scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer", seeks=True)
 async def consumer_seek_back(stage: Stage) -> None:
     """A member seeks back and commits less than before"""
     await _seek_back(stage)

@@ -31,6 +31,7 @@ class Scenario:
     initial_delay_ms: int  #: of the broker
     protocol: str = "classic"  #: of members that are not told another
     own_broker: bool = False  #: it does to the broker what nobody else could bear
+    seeks: bool = False  #: its members read from where they are told to, not from where the group's offsets say
 
     @property
     def title(self) -> str:
@@ -41,19 +42,22 @@ SCENARIOS: dict[str, Scenario] = {}
 _Play = Callable[[Stage], Awaitable[None]]
 
 
-def scenario(
+def scenario(  # noqa: PLR0917
     libraries: tuple[str, ...] = ALL,
     assignors: tuple[str, ...] = ("range",),
     initial_delay_ms: int = 500,
     protocol: str = "classic",
     own_broker: bool = False,
+    seeks: bool = False,
 ) -> Callable[[_Play], _Play]:
     """Registers the function below it as a scenario."""
 
     def register(play: _Play) -> _Play:
         name = getattr(play, "__name__", "")
         about = (play.__doc__ or "").strip().removesuffix(".")
-        SCENARIOS[name] = Scenario(name, play, libraries, assignors, about, initial_delay_ms, protocol, own_broker)
+        SCENARIOS[name] = Scenario(
+            name, play, libraries, assignors, about, initial_delay_ms, protocol, own_broker, seeks
+        )
         return play
 
     return register

@@ -1,0 +1,1 @@
+"""Whether members read from where they may."""

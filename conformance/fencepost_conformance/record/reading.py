@@ -1,0 +1,117 @@
+"""What a consumer reads, as far as a trace keeps it: from where a Fetch asks, and how far what it got reaches.
+
+Records are not kept. Most fetches of an idle consumer say nothing new, its incremental ones that name no partition
+first of all; such a one is written down only if its answer brings something, and then as late as that (``late``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+#: Base offset, length, leader epoch, magic, checksum, attributes, offset of the last record less that of the first.
+_BATCH: Final = struct.Struct(">qiibIhi")
+_LENGTH_AT: Final = 12  # bytes before what the length counts
+_NEWEST_MAGIC: Final = 2
+
+
+def asked(fetch: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """The partitions that a Fetch names, each with the offset that it begins at. ``names``: topics by their ids."""
+    topics = [
+        {
+            **_name(topic, names),
+            "partitions": [{"partition": row.partition, "fetch_offset": row.fetch_offset} for row in topic.partitions],
+        }
+        for topic in fetch.topics
+    ]
+    gone = [
+        {**_name(topic, names), "partitions": list(topic.partitions)}
+        for topic in getattr(fetch, "forgotten_topics_data", ())
+    ]
+    return {
+        "session_id": getattr(fetch, "session_id", 0),
+        "session_epoch": getattr(fetch, "session_epoch", -1),
+        "topics": topics,
+        "forgotten_topics_data": gone,
+    }
+
+
+def told(answer: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """What an answer has of each partition: ``first_offset`` and ``next_offset``, those of its first record and behind
+    its last; None both if there are no records."""
+    topics = []
+    for topic in answer.responses:
+        rows = []
+        for row in topic.partitions:
+            first, behind = reach(row.records or b"")
+            rows.append(
+                {
+                    "partition_index": row.partition_index,
+                    "error_code": int(row.error_code.value),
+                    "high_watermark": row.high_watermark,
+                    "first_offset": first,
+                    "next_offset": behind,
+                }
+            )
+        topics.append({**_name(topic, names), "partitions": rows})
+    code = getattr(answer, "error_code", None)
+    return {
+        "error_code": 0 if code is None else int(code.value),
+        "session_id": getattr(answer, "session_id", 0),
+        "topics": topics,
+    }
+
+
+def reach(records: bytes) -> tuple[int | None, int | None]:
+    """The first offset of these batches, and the one behind their last record; the last batch may be cut off."""
+    first = behind = None
+    at = 0
+    while at + _BATCH.size <= len(records):
+        base, length, _, magic, _, _, last = _BATCH.unpack_from(records, at)
+        if length <= 0 or at + _LENGTH_AT + length > len(records):
+            break
+        first = base if first is None else first
+        behind = base + (last if magic >= _NEWEST_MAGIC else 0) + 1
+        at += _LENGTH_AT + length
+    return first, behind
+
+
+def says_something(told_body: dict[str, Any]) -> bool:
+    """Whether there is an error or a record in an answer."""
+    rows = (row for topic in told_body["topics"] for row in topic["partitions"])
+    return bool(told_body["error_code"]) or any(row["error_code"] or row["next_offset"] is not None for row in rows)
+
+
+def names_of(metadata: Any) -> dict[str, str]:
+    """The topics of an answer to Metadata, by their ids; empty for versions that have none."""
+    return {
+        str(topic.topic_id): str(topic.name)
+        for topic in metadata.topics or ()
+        if getattr(topic, "topic_id", None) is not None and topic.name is not None
+    }
+
+
+class Quiet:
+    """Which fetches of a connection say what the one before has said."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: Any = None
+
+    def is_one(self, body: dict[str, Any]) -> bool:
+        """Whether this Fetch names no partition, or those of the last one and nothing else."""
+        if not body["topics"] and not body["forgotten_topics_data"]:
+            return True
+        same = body["topics"] == self._last and not body["forgotten_topics_data"]
+        self._last = body["topics"]
+        return same
+
+
+def _name(topic: Any, names: Mapping[str, str]) -> dict[str, str]:
+    """By name, or since version 13 by id, and by name where that is known."""
+    if hasattr(topic, "topic_id"):
+        topic_id = str(topic.topic_id or "")
+        return {"topic_id": topic_id, "name": names.get(topic_id, "")}
+    return {"name": topic.topic}

@@ -1,0 +1,147 @@
+"""From where members read: what a recording keeps of it, and what the checker refuses."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace as Some
+from uuid import UUID
+
+import pytest
+
+from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.checker.positions.clients import clients
+from fencepost_conformance.checker.positions.judge import FETCH, judged
+from fencepost_conformance.checker.positions.track import GRACE_MS, Track
+from fencepost_conformance.record import reading
+from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.trace.lines import SentLine
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+
+
+def read(name: str) -> WireTrace:
+    (trace,) = read_traces(CORPUS / f"{name}.jsonl.gz")
+    assert isinstance(trace, WireTrace)
+    return trace
+
+
+def batch(base: int, last: int) -> bytes:
+    """The header of a batch and as many bytes as it announces."""
+    return struct.pack(">qiibIhi", base, 49, 0, 2, 0, 0, last) + bytes(49 + 12 - 27)
+
+
+class TestRecording:
+    def test_how_far_records_reach(self) -> None:
+        assert reading.reach(b"") == (None, None)
+        assert reading.reach(batch(5, 0)) == (5, 6)
+        assert reading.reach(batch(5, 2) + batch(8, 4)) == (5, 13)
+
+    def test_a_batch_that_is_cut_off_does_not_count(self) -> None:
+        assert reading.reach(batch(5, 2) + batch(8, 4)[:-1]) == (5, 8)
+        assert reading.reach(batch(5, 2)[:-1]) == (None, None)
+
+    def test_a_topic_has_its_name_where_that_is_known(self) -> None:
+        known, other = UUID(int=7), UUID(int=8)
+        names = reading.names_of(Some(topics=(Some(topic_id=known, name="t"), Some(topic_id=other, name=None))))
+        row = Some(partition=3, fetch_offset=9)
+        fetch = Some(topics=[Some(topic_id=each, partitions=[row]) for each in (known, other)])
+        assert [(topic["topic_id"], topic["name"]) for topic in reading.asked(fetch, names)["topics"]] == [
+            (str(known), "t"),
+            (str(other), ""),
+        ]
+
+    def test_a_fetch_that_says_nothing_new_is_quiet(self) -> None:
+        quiet = reading.Quiet()
+        one, none = {"topics": ["t"], "forgotten_topics_data": []}, {"topics": [], "forgotten_topics_data": []}
+        assert [quiet.is_one(body) for body in (one, none, one, {**one, "topics": ["u"]}, one)] == [
+            False, True, True, False, False,
+        ]  # fmt: skip
+        assert not quiet.is_one({**none, "forgotten_topics_data": ["t"]})
+
+
+class TestTrack:
+    def test_it_begins_where_it_was_told_and_goes_on(self) -> None:
+        """K-POS-01, K-FETCH-02: within what came, since an application may have had some of it only."""
+        track = Track()
+        track.gain()
+        assert not track.fetches(5, 0)
+        track.may_begin_at(5, "OffsetFetch")
+        assert track.fetches(5, 0)
+        track.brought(9)
+        assert track.fetches(7, 0)
+        assert not track.fetches(6, 0)
+        assert not track.fetches(9, 0)
+
+    def test_what_it_was_told_counts_once(self) -> None:
+        """K-POS-05: a way back would be a seek."""
+        track = Track()
+        track.may_begin_at(5, "OffsetFetch")
+        assert track.fetches(5, 0)
+        track.brought(6)
+        assert track.fetches(6, 0)
+        assert not track.fetches(5, 0)
+
+    def test_an_earlier_reset_counts_when_nothing_is_committed(self) -> None:
+        """K-POS-02, K-POS-03."""
+        track = Track()
+        track.may_reset_to(0)
+        track.gain()
+        assert not track.fetches(0, 0)
+        track.nothing_committed()
+        assert track.fetches(0, 0)
+
+    def test_what_is_given_up_is_not_read(self) -> None:
+        """K-SUB-02: but two connections are two streams."""
+        track = Track()
+        track.may_begin_at(5, "OffsetFetch")
+        track.lost_ms = 100
+        assert track.fetches(5, 100 + GRACE_MS)
+        assert not track.fetches(5, 101 + GRACE_MS)
+
+
+#: Traces of each kind of client, of both protocols.
+JUDGED = ("handed-over-java", "handed-over-aiokafka", "consumer-auto-commit-java", "cooperative-confluent-kafka")
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_much_is_judged(name: str) -> None:
+    assert len(judged(read(name))) > 20
+
+
+def _read_by(trace: WireTrace, name: str) -> WireTrace:
+    """Every fetch is this client's."""
+    return replace(
+        trace,
+        lines=tuple(
+            line.model_copy(update={"client_id": name})
+            if isinstance(line, SentLine) and line.api_key == FETCH
+            else line
+            for line in trace.lines
+        ),
+    )
+
+
+def test_who_reads_what_another_member_was_given_is_refused() -> None:
+    """K-SUB-02."""
+    verdict = check_trace(_read_by(read("handed-over-java"), "one"))
+    assert verdict.outcome == "refused"
+    assert verdict.refusals[0].seen.startswith("one read handed-over-java-a-")
+
+
+def test_traces_whose_clients_may_seek_are_not_judged() -> None:
+    """K-POS-05: no recorder sees a seek."""
+    trace = _read_by(read("handed-over-java"), "one")
+    assert check_trace(replace(trace, provenance=())).outcome == "accepted"
+
+
+def test_a_client_that_is_two_members_is_left_alone() -> None:
+    """Nobody can tell which of them reads."""
+    trace = read("handed-over-java")
+    assert clients(trace).keys() == {"one", "two"}
+    alike = tuple(
+        line.model_copy(update={"client_id": "one"}) if isinstance(line, SentLine) and line.client_id == "two" else line
+        for line in trace.lines
+    )
+    assert not clients(replace(trace, lines=alike))
