@@ -123,16 +123,23 @@ def _read_by(trace: WireTrace, name: str) -> WireTrace:
     )
 
 
-def test_who_reads_what_another_member_was_given_is_refused() -> None:
+#: Of eager, cooperative and KIP-848 members.
+HANDED = ("auto-commit-aiokafka", "cooperative-java", "consumer-auto-commit-confluent-kafka")
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_who_reads_on_what_another_member_was_given_is_refused(name: str) -> None:
     """K-SUB-02."""
-    verdict = check_trace(_read_by(read("handed-over-java"), "one"))
+    verdict = check_trace(_read_by(read(name), "one"))
     assert verdict.outcome == "refused"
-    assert verdict.refusals[0].seen.startswith("one read handed-over-java-a-")
+    assert verdict.refusals[0].seen.startswith(f"one read {name}-a-")
+    assert "it gave the partition up" in verdict.refusals[0].allowed[0]
 
 
-def test_traces_whose_clients_may_seek_are_not_judged() -> None:
+@pytest.mark.parametrize("name", HANDED)
+def test_traces_whose_clients_may_seek_are_not_judged(name: str) -> None:
     """K-POS-05: no recorder sees a seek."""
-    trace = _read_by(read("handed-over-java"), "one")
+    trace = _read_by(read(name), "one")
     assert check_trace(replace(trace, provenance=())).outcome == "accepted"
 
 
