@@ -1,0 +1,232 @@
+"""A whole consumer: a member of either protocol and a reader, each told what the other one says.
+
+``step(consumer, event)`` takes the events of both and gives the commands of both, but for what they have for each
+other: a member's ``Commit`` and a reader's ``TellMember`` never come out. Requests of both go over one connection; the
+member's have even ids, the reader's odd ones.
+
+A poll is the member's turn and then the reader's; it ends with ``PollReturned``, or with ``Returned`` and why if the
+member has something to throw. ``Unsubscribe`` ends with ``Returned``, ``Close`` with ``CallReturned``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from fencepost.member.consumer.state import ConsumerMember
+from fencepost.member.consumer.step import step as consumer_member_step
+from fencepost.member.events import (
+    Answered,
+    Call,
+    Close,
+    Command,
+    Commit,
+    CoordinatorFound,
+    CoordinatorLost,
+    EnforceRebalance,
+    Failure,
+    FindCoordinator,
+    Listener,
+    ListenerDone,
+    LookupFailed,
+    MemberEvent,
+    MemberTimerFired,
+    MetadataChanged,
+    Poll,
+    RequestLost,
+    Returned,
+    Send,
+    Subscribe,
+    SubscribePattern,
+    SubscribeRegex,
+    Unsubscribe,
+)
+from fencepost.member.state import Member
+from fencepost.member.step import step as member_step
+from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.offset_messages import OffsetCommitResponse, OffsetFetchResponse
+from fencepost.protocol.settings import BadSettings
+
+from .events import (
+    Arrived,
+    AssignmentAdopted,
+    CommitWanted,
+    MembershipChanged,
+    NeverArrived,
+    PollReturned,
+    ReaderCommand,
+    ReaderEvent,
+    RunCallbacks,
+    SendToLeader,
+    TellMember,
+)
+from .membership import membership_of
+from .settings import Client
+from .state import Mode, Reader
+from .step import step as reader_step
+
+ConsumerEvent: TypeAlias = MemberEvent | ReaderEvent
+ConsumerCommand: TypeAlias = Command | ReaderCommand
+
+
+class Stage(Enum):
+    """The call that the member has not returned from."""
+
+    POLL = "poll"
+    UNSUBSCRIBE = "unsubscribe"
+    CLOSE = "close"
+
+
+class Consumer(NamedTuple):
+    """Make one with ``consumer_of(member, reader)``; change it with ``step`` only."""
+
+    member: Member | ConsumerMember
+    reader: Reader
+    stage: Stage | None = None
+
+
+def consumer_of(member: Member | ConsumerMember, reader: Reader) -> Consumer:
+    """The two halves together. Raises ``BadSettings`` if they are configured for different consumers."""
+    ours, theirs = reader.settings, member.settings
+    alike = ("group_id", "group_instance_id", "auto_commit", "profile")
+    differ = [each for each in alike if getattr(ours, each) != getattr(theirs, each)]
+    if differ:
+        raise BadSettings(f"member and reader of one consumer differ in {', '.join(differ)}")
+    if isinstance(member, ConsumerMember) != (ours.client is Client.CONSUMER):
+        raise BadSettings(f"a {type(member).__name__} goes with another client than {ours.client.value}")
+    return Consumer(member, reader)
+
+
+def step(consumer: Consumer, event: ConsumerEvent, jitter: float = 1.0) -> tuple[Consumer, tuple[ConsumerCommand, ...]]:
+    """Handle one event; raises what the step functions of the halves raise, and then nothing has changed."""
+    both = _Both(consumer, event.at_ms, jitter)
+    both.take(event)
+    return Consumer(both.member, both.reader, both.stage), tuple(both.commands)
+
+
+class _Both:
+    """The working copy of both halves."""
+
+    def __init__(self, consumer: Consumer, now: int, jitter: float) -> None:
+        self.member, self.reader, self.stage = consumer
+        self.now = now
+        self.jitter = jitter
+        self.commands: list[ConsumerCommand] = []
+
+    def take(self, event: ConsumerEvent) -> None:
+        """An event goes to the half that it is for, or to both."""
+        match event:
+            case Poll():
+                self._poll(event)
+            case Unsubscribe() | Close():
+                self._leave(event)
+            case Subscribe() | SubscribePattern() | SubscribeRegex():
+                self._read(event)  # refuses what excludes each other (K-SUB-01)
+                self._join(event)
+            case Answered(request_id=number, body=body) if number % 2:
+                if not isinstance(body, OffsetCommitResponse | OffsetFetchResponse):
+                    raise IllegalEvent(f"{type(body).__name__} does not answer a request about offsets")
+                self._read(Arrived(self.now, request_id=number // 2, body=body))
+            case RequestLost(request_id=number) if number % 2:
+                self._read(NeverArrived(self.now, request_id=number // 2))
+            case Answered(request_id=number) | RequestLost(request_id=number):
+                self._join(replace(event, request_id=number // 2))
+            case Arrived(request_id=number) | NeverArrived(request_id=number):
+                self._read(replace(event, request_id=number // 2))
+            case CoordinatorFound() | CoordinatorLost() | LookupFailed():
+                self._coordinator(event)
+            case EnforceRebalance() | ListenerDone() | MemberTimerFired() | MetadataChanged():
+                self._join(event)
+            case _:
+                self._read(event)  # type: ignore[arg-type]  # the reader refuses what is not for it
+
+    # --- calls of both ---
+
+    def _poll(self, event: Poll) -> None:
+        if self.reader.mode.automatic:
+            if self.reader.settings.client is not Client.CONSUMER:
+                self._read(RunCallbacks(self.now))  # K-POLL-01, step 2
+                if any(isinstance(each, PollReturned) for each in self.commands):
+                    return
+            self.stage = Stage.POLL
+            self._join(event)
+        else:
+            self._read(event)
+
+    def _leave(self, event: Unsubscribe | Close) -> None:
+        if self.reader.mode is Mode.MANUAL and isinstance(event, Unsubscribe):
+            self._read(event)
+            self.commands.append(Returned())
+            return
+        self.stage = Stage.CLOSE if isinstance(event, Close) else Stage.UNSUBSCRIBE
+        self._join(event)
+
+    def _returned(self, failure: Failure | None) -> None:
+        """The member's part of a call is over; now comes the reader's (K-POLL-01, K-LEAVE-04)."""
+        stage, self.stage = self.stage, None
+        match stage:
+            case Stage.POLL if failure is None:
+                self._read(Poll(self.now))
+            case Stage.CLOSE:
+                self._read(Close(self.now))
+            case Stage.UNSUBSCRIBE if failure is None:
+                self._read(Unsubscribe(self.now))
+        if failure is not None or stage is Stage.UNSUBSCRIBE:
+            self.commands.append(Returned(failure))
+
+    def _coordinator(self, event: CoordinatorFound | CoordinatorLost | LookupFailed) -> None:
+        """One look-up serves both; who does not look for it is not told of a failure."""
+        if isinstance(event, CoordinatorLost) or self.member.coordinator.node is None:
+            looks = not isinstance(event, LookupFailed) or self.member.coordinator.looking_up
+            if looks:
+                self._join(event)
+        if not isinstance(event, LookupFailed) or self.reader.coordinator.looking_up:
+            self._read(event)
+
+    # --- the halves ---
+
+    def _join(self, event: MemberEvent) -> None:
+        before = self.member
+        if isinstance(self.member, ConsumerMember):
+            self.member, commands = consumer_member_step(self.member, event, self.jitter)
+            adopted = isinstance(before, ConsumerMember) and self.member.current not in (None, before.current)
+        else:
+            self.member, commands = member_step(self.member, event, self.jitter)
+            adopted = any(isinstance(each, Listener) and each.call is Call.ASSIGNED for each in commands)
+        if adopted:  # K-CB-13: before the assignment is replaced
+            self._read(AssignmentAdopted(self.now))
+        view = membership_of(self.member)
+        if view != self.reader.membership:
+            self._read(MembershipChanged(self.now, view))
+        for command in commands:
+            match command:
+                case Commit(commit_id=number, partitions=partitions):
+                    closing = self.member.closed
+                    self._read(CommitWanted(self.now, commit_id=number, partitions=partitions, closing=closing))
+                case Returned(failure=failure):
+                    self._returned(failure)
+                case Send(request_id=number):
+                    self.commands.append(replace(command, request_id=2 * number))
+                case FindCoordinator() if self.reader.coordinator.looking_up:
+                    pass
+                case _:
+                    self.commands.append(command)
+        if before.coordinator.node is not None and self.member.coordinator.node is None:
+            self._read(CoordinatorLost(self.now))  # they have one connection (K-ERR-13)
+
+    def _read(self, event: ReaderEvent) -> None:
+        before = self.reader
+        self.reader, commands = reader_step(self.reader, event, self.jitter)
+        for command in commands:
+            match command:
+                case TellMember(event=told):
+                    self._join(told)
+                case Send(request_id=number) | SendToLeader(request_id=number):
+                    self.commands.append(replace(command, request_id=2 * number + 1))
+                case FindCoordinator() if self.member.coordinator.looking_up:
+                    pass
+                case _:
+                    self.commands.append(command)
+        if before.coordinator.node is not None and self.reader.coordinator.node is None:
+            self._join(CoordinatorLost(self.now))

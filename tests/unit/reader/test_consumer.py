@@ -1,0 +1,244 @@
+"""Member and reader as one consumer: who is told what, and in which order (K-POLL-01, K-LEAVE-04, K-FIND-01)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fencepost.member import Member, MemberSettings
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings
+from fencepost.member.consumer_protocol import Assignment, encode_assignment
+from fencepost.member.events import (
+    Answered,
+    CancelMemberTimer,
+    Close,
+    CoordinatorFound,
+    CoordinatorLost,
+    Disconnect,
+    FindCoordinator,
+    Listener,
+    ListenerDone,
+    MetadataChanged,
+    Poll,
+    RequestLost,
+    Returned,
+    Send,
+    SetMemberTimer,
+    Subscribe,
+    Unsubscribe,
+)
+from fencepost.member.state import MemberState
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
+from fencepost.protocol.messages import (
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    SyncGroupResponse,
+)
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+)
+from fencepost.protocol.settings import BadSettings
+from fencepost.reader import Client, Reader, ReaderSettings
+from fencepost.reader.consumer import Consumer, consumer_of, step
+from fencepost.reader.events import (
+    Assign,
+    CallReturned,
+    CancelReaderTimer,
+    CommitAsync,
+    CommitCallback,
+    CommitSync,
+    LeadersChanged,
+    OffsetAndMetadata,
+    PollReturned,
+    Refused,
+    Seek,
+    SendToLeader,
+    SetReaderTimer,
+    TellMember,
+)
+from fencepost.reader.partition import Leader
+
+from .desk import EARLIEST, IDS, T0, T1
+
+FIVE = ((T0, OffsetAndMetadata(5)),)
+
+
+class Whole:
+    """A classic consumer with automatic commits, in a stable generation, that owns T0 and T1."""
+
+    def __init__(self) -> None:
+        member = Member(MemberSettings("g", auto_commit=True, assignors=(RangeAssignor(),)))
+        reader = Reader(ReaderSettings("g", auto_commit=True, reset=EARLIEST))
+        self.consumer: Consumer = consumer_of(member, reader)
+        self.sent: list[Send | SendToLeader] = []
+        self.commands: tuple[Any, ...] = ()
+        self.do(Subscribe(0, frozenset({"t"})))
+        self.do(MetadataChanged(0, ()))
+        self.do(LeadersChanged(0, ((T0, Leader(1, 0)), (T1, Leader(1, 0))), IDS))
+        self.do(Poll(0))
+        self.do(CoordinatorFound(0, node=9))
+        self.do(Poll(0))
+        self.join(1)
+
+    def join(self, generation: int) -> None:
+        self.answer(
+            JoinGroupRequest,
+            JoinGroupResponse(
+                ErrorCode.NONE,
+                generation_id=generation,
+                protocol_type="consumer",
+                protocol_name="range",
+                leader="x",
+                member_id="m",
+            ),
+        )
+        data = encode_assignment(Assignment((T0, T1)))
+        number = self.sent.pop().request_id
+        body = SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=data)
+        self.do(Answered(0, request_id=number, body=body))
+        self.do(Poll(0))
+        while any(isinstance(each, Listener) for each in self.commands):
+            self.do(ListenerDone(0))
+
+    def do(self, event: Any) -> tuple[Any, ...]:
+        self.consumer, self.commands = step(self.consumer, event)
+        self.sent += [each for each in self.commands if isinstance(each, Send | SendToLeader)]
+        return self.commands
+
+    def kinds(self) -> list[type]:
+        timers = (SetMemberTimer, CancelMemberTimer, SetReaderTimer, CancelReaderTimer)
+        return [type(each) for each in self.commands if not isinstance(each, timers)]
+
+    def request(self, kind: type) -> Send | SendToLeader:
+        found = next(each for each in self.sent if isinstance(each.body, kind))
+        self.sent.remove(found)
+        return found
+
+    def answer(self, kind: type, body: Any) -> None:
+        self.do(Answered(0, request_id=self.request(kind).request_id, body=body))
+
+    def commit_answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        rows = OffsetCommitResponsePartition(0, error)
+        topics = (OffsetCommitResponseTopic(name="t", partitions=(rows,)),)
+        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics))
+
+
+def test_halves_of_different_consumers_do_not_go_together() -> None:
+    with pytest.raises(BadSettings, match="differ in group_id, auto_commit"):
+        consumer_of(Member(MemberSettings("g")), Reader(ReaderSettings("h", auto_commit=True)))
+    with pytest.raises(BadSettings, match="another client than classic"):
+        consumer_of(ConsumerMember(ConsumerSettings("g"), "m"), Reader(ReaderSettings("g")))
+    consumer_of(ConsumerMember(ConsumerSettings("g"), "m"), Reader(ReaderSettings("g", client=Client.CONSUMER)))
+
+
+def test_a_poll_ends_with_the_readers_part() -> None:
+    whole = Whole()
+    assert whole.kinds()[-1] is PollReturned
+    assert Returned not in whole.kinds()
+    assert set(whole.consumer.reader.partitions) == {T0, T1}
+    assert isinstance(whole.request(OffsetFetchRequest), Send)
+
+
+def test_requests_of_both_are_told_apart() -> None:
+    whole = Whole()
+    fetch = whole.request(OffsetFetchRequest)
+    assert fetch.request_id % 2 == 1
+    with pytest.raises(IllegalEvent, match="HeartbeatResponse does not answer a request about offsets"):
+        whole.do(Answered(0, request_id=fetch.request_id, body=HeartbeatResponse(ErrorCode.NONE)))
+    whole.do(RequestLost(0, request_id=fetch.request_id))
+    assert whole.consumer.reader.coordinator.node is None
+    assert whole.consumer.member.coordinator.node is None  # one connection
+
+
+def test_one_look_up_serves_both() -> None:
+    whole = Whole()
+    whole.do(CoordinatorLost(0))
+    assert whole.kinds().count(FindCoordinator) == 1  # for the heartbeats
+    whole.do(CommitAsync(0, FIVE, 1))
+    assert FindCoordinator not in whole.kinds()
+    whole.do(Poll(0))
+    assert FindCoordinator not in whole.kinds()
+    whole.do(CoordinatorFound(0, node=9))
+    assert whole.consumer.member.coordinator.node == whole.consumer.reader.coordinator.node == 9
+    assert whole.request(OffsetCommitRequest)
+
+
+@pytest.mark.parametrize("error", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])
+def test_a_refused_commit_puts_the_member_out(error: ErrorCode) -> None:
+    """K-OFF-13."""
+    whole = Whole()
+    whole.do(CommitSync(0, FIVE))
+    whole.commit_answer(error)
+    assert whole.consumer.member.state is MemberState.UNJOINED
+    assert TellMember not in whole.kinds()
+    assert whole.consumer.reader.membership.epoch == -1
+
+
+def test_a_coordinator_that_has_moved_is_forgotten_by_both() -> None:
+    """K-OFF-11."""
+    whole = Whole()
+    whole.do(CommitSync(0, FIVE))
+    whole.commit_answer(ErrorCode.NOT_COORDINATOR)
+    assert Disconnect in whole.kinds()
+    assert whole.consumer.member.coordinator.node is None
+
+
+def test_before_a_rebalance_positions_are_committed() -> None:
+    """K-CB-01: the member waits for it."""
+    whole = Whole()
+    whole.do(Seek(0, T0, 7))
+    whole.do(CommitSync(0, FIVE))
+    whole.commit_answer(ErrorCode.REBALANCE_IN_PROGRESS)
+    whole.do(Poll(0))
+    sent = whole.request(OffsetCommitRequest)
+    assert isinstance(sent.body, OffsetCommitRequest)
+    assert sent.body.topics[0].partitions[0].committed_offset == 7
+    assert not whole.consumer.reader.fetchable(T0)
+    assert not [each for each in whole.sent if isinstance(each.body, JoinGroupRequest)]
+    whole.sent.append(sent)
+    whole.commit_answer()
+    whole.do(Poll(0))
+    assert Listener in whole.kinds()
+    whole.do(ListenerDone(0))
+    assert whole.request(JoinGroupRequest)
+    assert whole.consumer.reader.partitions == {}
+
+
+def test_a_close_commits_leaves_and_runs_the_last_callbacks() -> None:
+    """K-LEAVE-04."""
+    whole = Whole()
+    whole.do(Seek(0, T0, 7))
+    whole.do(CommitAsync(0, FIVE, 1))
+    whole.do(Close(0))
+    whole.commit_answer()
+    assert Listener not in whole.kinds()
+    whole.commit_answer()
+    assert whole.kinds() == [CommitCallback, Listener]
+    whole.do(ListenerDone(0))
+    assert whole.kinds()[-1] is CallReturned
+    assert whole.request(LeaveGroupRequest)
+    with pytest.raises(IllegalEvent, match="closed"):
+        whole.do(Poll(0))
+
+
+def test_unsubscribe_then_by_hand() -> None:
+    whole = Whole()
+    with pytest.raises(Refused, match="exclude each other"):
+        whole.do(Assign(0, (T0,)))
+    whole.do(Unsubscribe(0))
+    whole.do(ListenerDone(0))
+    assert whole.kinds()[-1] is Returned
+    whole.do(Assign(0, (T0,)))
+    whole.do(Poll(0))
+    assert whole.kinds()[-1] is PollReturned
+    assert whole.consumer.reader.mode.value == "manual"
+    whole.do(Unsubscribe(0))
+    assert whole.kinds()[-1] is Returned
