@@ -3,7 +3,8 @@
 The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The last two are
 *observed*: the lockstep run with Kafka's own coordinator and the check of the recorded traces each write down which
 rules the model applied in steps that agreed, and the comparison with Kafka's serde by which rules records are read and
-written alike (``evidence/*.json``). A citation alone therefore never counts as compared.
+written alike; of members, which rules the code cites that ran where Kafka's own client did the same
+(``evidence/*.json``). A citation alone therefore never counts as compared.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ NOT_OF_RULES = (
     "tests/unit/rulebook/",
 )
 RECORDS_EVIDENCE = "records.json"
+MEMBER_EVIDENCE = "member.json"
 #: Evidence by observation: column, file, and the module that writes it.
 OBSERVED = (
     ("compared", "lockstep.json", "rulebook.evidence"),
     ("compared", RECORDS_EVIDENCE, "jvm.serde"),
+    ("compared", MEMBER_EVIDENCE, "rulebook.member_evidence"),
     ("wire", "wire.json", "rulebook.evidence"),
 )
 COLUMNS = tuple(name for name, *_ in CITED) + tuple(dict.fromkeys(name for name, *_ in OBSERVED))

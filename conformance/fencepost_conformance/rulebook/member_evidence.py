@@ -1,0 +1,131 @@
+"""Observe which rules of members are at work where Kafka's own client does the same, and write that down.
+
+Random schedules go through the core's member and through Kafka's client (``clientside``). In each schedule that ends
+without a difference the functions of the core that ran are noted; a rule that is cited in the lines of one of them
+counts for that schedule. That is less than the model's word for each step (``evidence``): a function may cite a rule
+that decided nothing there.
+
+Run it with ``python -m fencepost_conformance.rulebook.member_evidence [SCHEDULES]``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import fencepost
+from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost.rulebook.book import cited_lines, read_book
+
+from .. import repository
+from ..clientside.judge import Judge, MemberProtocol
+from ..console import CannotRun, progress
+from ..counting import counted
+from ..jvm.builds import Build
+from ..jvm.process import ProcessFault
+from .standing import MEMBER_EVIDENCE, evidence_folder
+
+RELEASE = "4.4.0"
+SCHEDULES = 1_000
+LENGTH = 60
+#: Where what a member does is written.
+_FOLDERS = ("member", "reader")
+_HOME = Path(fencepost.__file__).parent
+
+
+def rules_of_functions(
+    folder: Path, rules_in: Callable[[str], Iterator[tuple[str, int]]]
+) -> dict[tuple[str, int], set[str]]:
+    """The rules that each function below ``folder`` cites, by its file and first line as its code object has them.
+
+    ``rules_in``: the rules of a text, each with its line."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        cited = list(rules_in(text))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                inside = {rule for rule, line in cited if node.lineno <= line <= (node.end_lineno or node.lineno)}
+                if inside:
+                    found[str(path), first] = inside
+    return found
+
+
+@contextmanager
+def noted(into: set[CodeType], home: Path) -> Iterator[None]:
+    """Every function of files below ``home`` that runs meanwhile."""
+    prefix = str(home)
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(prefix):
+            into.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def observe(schedules: int) -> dict[str, Any]:
+    """How many schedules of both kinds of member each rule was at work in; schedules of seeds 0, 1, …
+
+    Raises ``CannotRun`` where no JVM or no client can be had."""
+    book = read_book(repository.root() / "docs" / "rules")
+    cited: dict[tuple[str, int], set[str]] = {}
+    for folder in _FOLDERS:
+        cited |= rules_of_functions(_HOME / folder, lambda text: iter(cited_lines(text, book)))
+    rules: Counter[str] = Counter()
+    steps = differing = 0
+    with progress(f"Kafka's client {RELEASE} and the member", len(MemberProtocol) * schedules) as meter:
+        for protocol in MemberProtocol:
+            with Judge(Build(RELEASE), KAFKA_4_4, protocol, LENGTH) as judge:
+                for seed in range(schedules):
+                    ran: set[CodeType] = set()
+                    try:
+                        with noted(ran, _HOME):
+                            judged = judge.judge(seed)
+                    except ProcessFault as fault:
+                        raise CannotRun(str(fault)) from None
+                    steps += judged.steps
+                    differing += judged.difference is not None
+                    if judged.difference is None:
+                        rules.update(
+                            {rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())}
+                        )
+                    meter.advance(1)
+    return {
+        "kafka": RELEASE,
+        "profile": KAFKA_4_4.name,
+        "schedules": schedules * len(MemberProtocol),
+        "steps": steps,
+        "differing": differing,
+        "rules": dict(sorted(rules.items())),
+    }
+
+
+def main() -> None:
+    words = sys.argv[1:] or [str(SCHEDULES)]
+    try:
+        if len(words) > 1 or not words[0].isdigit():
+            raise CannotRun(f"{' '.join(words)!r} is no number of schedules")
+        found = observe(int(words[0]))
+    except CannotRun as reason:
+        print(f"evidence: {reason}", file=sys.stderr)
+        raise SystemExit(2) from None
+    path = evidence_folder(repository.root()) / MEMBER_EVIDENCE
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"{MEMBER_EVIDENCE}: {counted(len(found['rules']), 'rules')}")
+
+
+if __name__ == "__main__":
+    main()

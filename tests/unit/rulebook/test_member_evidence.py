@@ -1,0 +1,47 @@
+"""Which rules count as at work: those that the functions cite that ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fencepost.rulebook import read_book
+from fencepost.rulebook.book import cited_lines
+from fencepost_conformance import repository
+from fencepost_conformance.rulebook.member_evidence import noted, rules_of_functions
+
+TEXT = '''"""K-HB-01 of the whole file belongs to no function."""
+
+
+def beats():
+    """K-HB-02."""
+    return 1  # K-HB-03
+
+
+@staticmethod
+def leaves():
+    """K-LEAVE-01."""
+
+
+def silent():
+    return 2
+'''
+
+
+def test_a_function_has_the_rules_between_its_lines(tmp_path: Path) -> None:
+    path = tmp_path / "one.py"
+    path.write_text(TEXT)
+    book = read_book(repository.root() / "docs" / "rules")
+    found = rules_of_functions(tmp_path, lambda text: cited_lines(text, book))
+    assert found == {(str(path), 4): {"K-HB-02", "K-HB-03"}, (str(path), 9): {"K-LEAVE-01"}}
+
+
+def test_only_what_runs_is_noted_and_by_the_line_that_the_source_has(tmp_path: Path) -> None:
+    path = tmp_path / "one.py"
+    path.write_text(TEXT)
+    names: dict[str, object] = {}
+    exec(compile(TEXT, str(path), "exec"), names)  # noqa: S102 — the file just written
+    ran: set[object] = set()
+    with noted(ran, tmp_path):  # type: ignore[arg-type]
+        names["beats"]()  # type: ignore[operator]
+    names["silent"]()  # type: ignore[operator]
+    assert {(code.co_filename, code.co_firstlineno) for code in ran} == {(str(path), 4)}  # type: ignore[attr-defined]
