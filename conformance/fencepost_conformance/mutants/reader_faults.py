@@ -32,8 +32,8 @@ FAULTS = (
         "dropped-topic-still-read", R, ("K-SUB-03",), "KAFKA-19356",
         "a topic that is not subscribed to any more is read until the rebalance is over",
         (Replacement(
-            STATE, "Reader.readable",
-            "self.mode is not Mode.TOPICS or partition.topic in self.topics", "True",
+            STATE, "is_subscribed",
+            "reader.mode is not Mode.TOPICS or topic in reader.topics", "True",
         ),),
     ),
     Mutant(
@@ -123,7 +123,7 @@ FAULTS = (
     Mutant(
         "callbacks-as-answered", R, ("K-OFF-18",), "",
         "the callback of a commit runs before that of an earlier one",
-        (Replacement(COMMITS, "run_callbacks", "break", "continue"),),
+        (Replacement(COMMITS, "callbacks_due", "break", "continue"),),
     ),
     Mutant(
         "retriable-told-as-final", R, ("K-OFF-18", "N-CMT-06"), "",

@@ -31,7 +31,7 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     CONFIG: ("G-CFG-40", "M-TGT-10", "G-CFG-06", "G-CFG-36", "V-06", "V-07", "V-09"),
     RUNTIME: ("G-CFG-07", "G-CFG-23", "G-CFG-32", "G-CFG-34", "G-CFG-35", "F-RT-15", "F-RT-19", "V-08", "V-13"),
     THREADS: ("V-102", "N-POLL-03"),
-    ORDER: ("V-15",),
+    ORDER: ("V-15", "V-83"),
     WORDS: ("G-VOC-",),
     RELEASES: ("D-", "L-", "A-STICKY-15"),
     GUARD: ("NOT-",),

@@ -448,6 +448,9 @@ class Profile:
     fault_failed_assignment_stays: bool = switch(
         "member", "N-REC-03", "N-REC-09", says="what a callback that threw was to add stays although it was withdrawn"
     )
+    fault_callbacks_overtake: bool = switch(
+        "member", "K-OFF-18", says="the callback of a commit that fails unsent comes before those of earlier ones"
+    )
     old_no_close_options: bool = switch("member", "V-21", "V-80", says="4.0 has no options of close")
     old_no_rack_in_heartbeats: bool = switch("member", "V-90", says="4.0 never tells its rack")
     old_negative_epoch_adopted: bool = switch("member", "V-91", says="4.0 takes over an answer's negative epoch")
@@ -473,6 +476,22 @@ class Profile:
     )
     old_fenced_member_fetches: bool = switch(
         "member", "V-98", says="before 4.3 a member that was fenced fetches until its callback has run"
+    )
+    old_dropped_topic_is_read: bool = switch(
+        "member", "V-81", says="4.0 reads a topic that is not subscribed to any more until it is taken away"
+    )
+    old_revoked_is_initialised: bool = switch(
+        "member", "V-82", says="up to 4.1 a committed offset is looked up for what is about to be revoked"
+    )
+    old_offsets_by_name: bool = switch("member", "V-99", says="up to 4.1 requests about offsets name their topics")
+    old_unknown_topic_fails_lookup: bool = switch(
+        "member", "V-100", says="up to 4.1 an unknown topic ends a look-up of committed offsets"
+    )
+    old_unknown_topic_id_is_final: bool = switch(
+        "member", "V-101", says="up to 4.1 a synchronous commit does not try an unknown topic id again"
+    )
+    old_close_waits_for_coordinator: bool = switch(
+        "member", "V-103", says="up to 4.1 a close waits for commits that found no coordinator until its time is over"
     )
 
     # Of the host of a coordinator: what it draws is its own matter, and so no part of what is intended

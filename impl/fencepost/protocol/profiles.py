@@ -71,6 +71,11 @@ KAFKA_4_1 = replace(
     old_backoff_jitter=True,
     old_leave_without_group_is_fatal=True,
     old_background_revokes=True,
+    old_revoked_is_initialised=True,
+    old_offsets_by_name=True,
+    old_unknown_topic_fails_lookup=True,
+    old_unknown_topic_id_is_final=True,
+    old_close_waits_for_coordinator=True,
 )
 KAFKA_4_0 = replace(
     KAFKA_4_1,
@@ -85,6 +90,7 @@ KAFKA_4_0 = replace(
     old_negative_epoch_adopted=True,
     old_static_remains_silently=False,  # there are no close options
     old_target_topics_not_watched=True,
+    old_dropped_topic_is_read=True,
     old_no_topic_ids=True,
     fault_expiring_offset_keeps_topic_id=False,  # there is none to keep
 )

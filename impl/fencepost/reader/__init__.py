@@ -1,7 +1,8 @@
 """The reading half of a consumer as a step function: subscription, positions, fetches, polls and commits."""
 
+from . import quirks
 from .settings import Client, ReaderSettings, Reset, ResetPolicy, reset_policy
 from .state import Reader
 from .step import step
 
-__all__ = ["Client", "Reader", "ReaderSettings", "Reset", "ResetPolicy", "reset_policy", "step"]
+__all__ = ["Client", "Reader", "ReaderSettings", "Reset", "ResetPolicy", "quirks", "reset_policy", "step"]

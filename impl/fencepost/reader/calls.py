@@ -163,6 +163,7 @@ def close(turn: Turn, timeout_ms: int) -> None:
     number = None
     if turn.reader.settings.auto_commit and turn.reader.mode is Mode.MANUAL:
         number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
+    commits.give_up_unsent(turn)
     _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
 
 

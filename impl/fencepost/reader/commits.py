@@ -14,6 +14,7 @@ from fencepost.protocol.offset_messages import (
     OffsetCommitResponse,
 )
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from .events import CommitCallback, Offsets, Problem, ProblemKind, TellMember
 from .membership import Phase
@@ -168,12 +169,18 @@ def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
         return Outcome(_classic_problem(turn, commit, error))
     match error:  # N-CMT-02, N-CMT-03, N-CMT-06
         case ErrorCode.UNKNOWN_TOPIC_ID:
-            return Outcome(plain, retriable=True)
+            return Outcome(plain, retriable=topic_id_passes(turn))
         case ErrorCode.STALE_MEMBER_EPOCH:
             return Outcome(plain, stale=True)
         case ErrorCode.UNKNOWN_MEMBER_ID:
             return Outcome(Problem(_K.COMMIT_FAILED, error))
     return Outcome(Problem(_K.KAFKA, error))
+
+
+@varies
+def topic_id_passes(turn: Turn) -> bool:
+    """Whether UNKNOWN_TOPIC_ID may pass, as an unknown name may (N-CMT-06)."""
+    return True
 
 
 def _classic_problem(turn: Turn, commit: Commit, error: ErrorCode) -> Problem:
@@ -258,14 +265,32 @@ def run_callbacks(turn: Turn, *, throw: bool = True) -> None:
         if commit.cause is Cause.INTERVAL and commit.outcome is not None:
             _drop(turn, commit)
             _interval_over(turn, commit.outcome)
+    for commit in callbacks_due(turn):
+        _drop(turn, commit)
+        if commit.label is not None and commit.outcome is not None:
+            turn.emit(CommitCallback(commit.label, commit.offsets, commit.outcome.problem))
+
+
+@varies
+def callbacks_due(turn: Turn) -> tuple[Commit, ...]:
+    """The asynchronous commits that are over, and all before them are too (K-OFF-18)."""
+    due = []
     for commit in turn.reader.commits:
         if commit.cause is not Cause.ASYNC:
             continue
         if commit.outcome is None:
             break
-        _drop(turn, commit)
-        if commit.label is not None:
-            turn.emit(CommitCallback(commit.label, commit.offsets, commit.outcome.problem))
+        due.append(commit)
+    return tuple(due)
+
+
+@varies
+def give_up_unsent(turn: Turn) -> None:
+    """The new consumer closes and knows no coordinator: what is not sent fails (N-CLOSE-01)."""
+    if turn.client is Client.CONSUMER and turn.reader.coordinator.node is None:
+        for commit in turn.reader.commits:
+            if commit.outcome is None and commit.request_id is None:
+                _finish(turn, commit, Outcome(Problem(_K.COMMIT_FAILED)))
 
 
 def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:

@@ -13,6 +13,7 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseGroup,
 )
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from .events import OffsetAndMetadata, Problem, ProblemKind
 from .membership import Phase
@@ -137,7 +138,7 @@ def _read(turn: Turn, sent: SentLookup, lookup: Lookup, group: OffsetFetchRespon
                 denied.append(partition)
             elif error is _E.UNSTABLE_OFFSET_COMMIT:
                 unstable = True
-            elif error in _UNKNOWN_TOPIC and turn.client is Client.CONSUMER:
+            elif error in _UNKNOWN_TOPIC and unknown_passes(turn):
                 unknown = True
             elif error is not _E.NONE:
                 problem = Problem(ProblemKind.KAFKA, error, (partition,))
@@ -157,6 +158,13 @@ def _read(turn: Turn, sent: SentLookup, lookup: Lookup, group: OffsetFetchRespon
         _again(turn, sent.purpose, lookup)
     else:  # with something unknown: what is missing counts as not committed (N-CMT-04)
         _put(turn, sent.purpose, replace(lookup, request_id=None, found=found))
+
+
+@varies
+def unknown_passes(turn: Turn) -> bool:
+    """Whether a topic that the coordinator does not know is asked for again: to the new consumer it may be so new that
+    only the client has heard of it (N-CMT-04)."""
+    return turn.client is Client.CONSUMER
 
 
 def _again(turn: Turn, purpose: Purpose, lookup: Lookup) -> None:

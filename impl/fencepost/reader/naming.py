@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from .settings import Client
 from .turn import Turn
 
 
+@varies
 def ids_of(turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
     """The names by the ids that go out instead of them; empty if names go out. A classic consumer always sends
     names."""

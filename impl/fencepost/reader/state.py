@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import Quirks, varies
 
 from .broker import FetchedPartition, Record
 from .events import OffsetAndMetadata, Offsets, Problem, ReaderTimer
@@ -247,6 +248,11 @@ class Reader(NamedTuple):
     wakeup: bool = False
     deadlines: Mapping[ReaderTimer, int] = MappingProxyType({})
 
+    @property
+    def quirks(self) -> Quirks | None:
+        """What the client of the profile does otherwise."""
+        return self.settings.quirks
+
     def position(self, partition: TopicPartition) -> int | None:
         """The next record to read, if there is a valid position (K-SUB-04)."""
         state = self.partitions.get(partition)
@@ -263,12 +269,12 @@ class Reader(NamedTuple):
         membership = self.membership
         if partition in membership.pending_revocation or partition in membership.pending_callback:
             return False
-        return self.mode is not Mode.TOPICS or partition.topic in self.topics
+        return is_subscribed(self, partition.topic)
 
     @property
     def initializing(self) -> tuple[TopicPartition, ...]:
         """The partitions whose committed offset is to be looked up (K-SUB-10)."""
-        held = self.membership.pending_revocation | self.membership.pending_callback
+        held = not_initialised(self)
         return tuple(
             each
             for each, state in self.partitions.items()
@@ -283,3 +289,16 @@ class Reader(NamedTuple):
             for each, state in self.partitions.items()
             if state.valid is not None
         )
+
+
+@varies
+def is_subscribed(reader: Reader, topic: str) -> bool:
+    """Whether the present subscription lets the topic be read; a pattern or an assignment by hand lets any
+    (K-SUB-03)."""
+    return reader.mode is not Mode.TOPICS or topic in reader.topics
+
+
+@varies
+def not_initialised(reader: Reader) -> frozenset[TopicPartition]:
+    """The partitions for which no committed offset is looked up, whatever their state (K-SUB-10)."""
+    return reader.membership.pending_revocation | reader.membership.pending_callback

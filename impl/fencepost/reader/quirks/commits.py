@@ -1,0 +1,38 @@
+"""What Kafka's consumers do otherwise when they commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import quirk
+
+from .. import commits, naming
+from ..state import Cause, Commit
+from ..turn import Turn
+
+
+@quirk("fault_callbacks_overtake", of=commits.callbacks_due)
+def as_they_end(turn: Turn) -> tuple[Commit, ...]:
+    """Callbacks come in the order in which commits end, and one that fails without a request ends before those that
+    wait for an answer (K-OFF-18)."""
+    ended = (each for each in turn.reader.commits if each.cause is Cause.ASYNC and each.outcome is not None)
+    return tuple(sorted(ended, key=attrgetter("ended")))
+
+
+@quirk("old_offsets_by_name", of=naming.ids_of)
+def names_always(turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
+    """Up to 4.1 requests about offsets name their topics (V-99)."""
+    return {}
+
+
+@quirk("old_unknown_topic_id_is_final", of=commits.topic_id_passes)
+def never_passes(turn: Turn) -> bool:
+    """Up to 4.1 a synchronous commit does not try UNKNOWN_TOPIC_ID again (V-101)."""
+    return False
+
+
+@quirk("old_close_waits_for_coordinator", of=commits.give_up_unsent)
+def waits(turn: Turn) -> None:
+    """Up to 4.1 a close waits until its timer ends for commits that found no coordinator (V-103)."""
