@@ -8,13 +8,19 @@ asynchronous commits come in the order of the calls.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.reader import Client, Reader, step
+from fencepost.reader.broker import ListOffsetsResponse, OffsetForLeaderEpochResponse
+from fencepost.reader.events import Arrived, MembershipChanged, PollReturned, Seek
+from fencepost_conformance.mutants.replacement import Replacement, in_place
+from fencepost_conformance.simulate.broken import Broken, demand
 from fencepost_conformance.simulate.reading import World, walk
 from fencepost_conformance.simulate.reading import world as worlds
 
@@ -39,6 +45,51 @@ def test_walks_read_and_are_of_every_kind() -> None:
     assert clients == set(Client)
     assert handed > 150
     assert {"TIMEOUT", "WAKEUP", "NO_OFFSET"} <= moved
+
+
+class Offsets:
+    """Knows nothing but what was handed out: offsets of a partition rise until something moves its position
+    (INV-CL-03). It takes the place of the ledger."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.last: dict[TopicPartition, int] = {}
+        self.handed = 0
+        self.called: list[int] = []
+
+    def before(self, event: object, reader: Reader) -> None:
+        match event:
+            case Seek(partition=partition):
+                self.last.pop(partition, None)
+            case Arrived(body=ListOffsetsResponse(partitions=rows) | OffsetForLeaderEpochResponse(partitions=rows)):
+                for row in rows:
+                    self.last.pop(row.partition, None)
+            case MembershipChanged(membership=membership):
+                self.last = {each: last for each, last in self.last.items() if each in membership.owned}
+
+    def after(self, event: object, commands: Iterable[object], reader: Reader) -> None:
+        for command in commands:
+            for partition, records in command.records if isinstance(command, PollReturned) else ():
+                for record in records:
+                    demand(record.offset > self.last.get(partition, -1), "INV-CL-03", f"{record.offset} again")
+                    self.last[partition] = record.offset
+                    self.handed += 1
+
+    def automatic(self, *_: object) -> None: ...
+    def coordinator_lost(self) -> None: ...
+
+
+def test_offsets_rise_until_something_moves_the_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worlds, "Ledger", Offsets)
+
+    def handed() -> int:
+        return sum(walk(seed).ledger.handed for seed in range(300, 340))
+
+    assert handed() > 200
+    stays = Replacement(
+        "reader/handing.py", "_hand_out", "replace(state, position=moved)", "replace(state, position=position)"
+    )
+    with in_place([stays]), pytest.raises(Broken, match="INV-CL-03"):
+        handed()
 
 
 @pytest.mark.all

@@ -10,7 +10,7 @@ from .broker import ListOffsetsRequest, ListOffsetsResponse
 from .events import CallReturned, CommitAsync, CommitSync, Offsets, PollReturned, Problem, ProblemKind, Refused
 from .partition import Partition
 from .settings import Client
-from .state import CallKind, Cause, Mode, Purpose, SentEnd, Waiting
+from .state import CallKind, Cause, Mode, Purpose, Reader, SentEnd, Waiting
 from .subscribing import assigned
 from .turn import Thrown, Turn
 
@@ -33,6 +33,19 @@ def poll(turn: Turn) -> None:
     records, advanced = handing.collect(turn)
     fetching.send_fetches(turn)  # K-POLL-04: also when there are records
     turn.emit(PollReturned(records, advanced))
+
+
+def poll_by(reader: Reader) -> int | None:
+    """When a poll has something to do even if nothing arrives until then: an automatic commit, a look-up or a reset
+    whose back-off is over, a broker that may be asked again (K-POLL-01). None: nothing of the kind is due."""
+    times = [reader.commit_due_ms if reader.settings.auto_commit else None]
+    times += [state.retry_at for state in reader.partitions.values() if state.valid is None]
+    times += [lookup.retry_at for lookup in reader.lookups.values()]
+    if reader.initializing and reader.settings.group_id:
+        times.append(reader.coordinator.retry_at)
+    leaders = {state.valid.leader.node for state in reader.partitions.values() if state.valid is not None}
+    times += [until for node, until in reader.unavailable.items() if node in leaders]
+    return min((at for at in times if at is not None), default=None)
 
 
 def _classic_turn(turn: Turn) -> None:

@@ -47,8 +47,8 @@ def start(turn: Turn, cause: Cause, offsets: Offsets, label: int | None = None, 
 
 
 def maybe_auto_commit(turn: Turn) -> None:
-    """The interval has passed: commit what was handed out (K-OFF-04). The new consumer waits for the answer to the
-    last one, Java's old one does not (K-OFF-19)."""
+    """The interval has passed: commit what was handed out (K-OFF-04), and nothing beyond it (INV-CL-04). The new
+    consumer waits for the answer to the last one, Java's old one does not (K-OFF-19)."""
     settings, due = turn.reader.settings, turn.reader.commit_due_ms
     if not settings.auto_commit or due is None or turn.now < due:
         return

@@ -13,11 +13,13 @@ from .turn import Turn
 
 def send_fetches(turn: Turn) -> None:
     """Ask for what is fetchable and not there yet: one request a broker at a time, none to a broker of which something
-    is still to be handed out, so that no partition starves another (K-FETCH-01, K-POLL-04)."""
+    is still to be handed out, so that no partition starves another, none to one that has just not answered (K-FETCH-01,
+    K-POLL-04)."""
     reader = turn.reader
     buffered = {each.partition for each in reader.buffer}
     busy = {sent.node for sent in reader.sent.values() if isinstance(sent, SentFetch)}
     busy |= {node for each in buffered if reader.fetchable(each) and (node := _node(turn, each).node) is not None}
+    busy |= {node for node, until in reader.unavailable.items() if turn.now < until}
     wanted = {each: _node(turn, each) for each in reader.partitions if reader.fetchable(each) and each not in buffered}
     for node, partitions in turn.by_leader(wanted).items():
         if node in busy:
@@ -54,6 +56,8 @@ def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
     """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
     ``body`` None: no answer has come."""
     if body is None:
+        until = turn.now + turn.reader.settings.reconnect_backoff_ms
+        turn.reader = turn.reader._replace(unavailable={**turn.reader.unavailable, sent.node: until})
         turn.want_metadata()
         return
     found = tuple(

@@ -150,8 +150,8 @@ def _out_of_range(turn: Turn, head: Buffered) -> None:
 
 
 def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
-    """As much as there is room for; the position moves with it (K-FETCH-02). What cannot be handed out is dropped
-    (K-POS-06)."""
+    """As much as there is room for; the position moves with it (K-FETCH-02, INV-CL-03). What cannot be handed out is
+    dropped (K-POS-06)."""
     rest = turn.reader.buffer[1:]
     state = turn.reader.partitions.get(head.partition)
     position = None if state is None or not turn.reader.fetchable(head.partition) else state.valid

@@ -1,4 +1,4 @@
-"""How requests about offsets name their topics: by ids if all of them are known, else by names (N-CMT-01)."""
+"""How requests about offsets name their topics: by ids if all are known, else by names (N-CMT-01, G-WIRE-30)."""
 
 from __future__ import annotations
 

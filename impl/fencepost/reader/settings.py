@@ -83,6 +83,7 @@ class ReaderSettings(ClientSettings):
     max_poll_records: int = 500  # G-CFG-44
     auto_commit_interval_ms: int = 5_000  # G-CFG-45
     default_api_timeout_ms: int = 60_000
+    reconnect_backoff_ms: int = 50
     read_committed: bool = False
 
     def __post_init__(self) -> None:

@@ -227,6 +227,8 @@ class Reader(NamedTuple):
     sent: Mapping[int, Sent] = MappingProxyType({})
     next_request_id: int = 0
 
+    unavailable: Mapping[int, int] = MappingProxyType({})  #: brokers that did not answer, and until when they are left
+
     # positions
     lookups: Mapping[Purpose, Lookup] = MappingProxyType({})
     lookup_problem: Problem | None = None  #: these three are thrown when positions are updated next (N-POLL-03)

@@ -55,8 +55,8 @@ def told(turn: Turn, event: MembershipChanged) -> None:
 
 
 def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
-    """What stays keeps its state, what is new has none, what goes is forgotten with all that was fetched of it; in the
-    order given (K-SUB-02, K-SUB-05, K-SUB-14)."""
+    """What stays keeps its state and what was fetched of it (K-CB-11), what is new has none, what goes is forgotten
+    with all that; in the order given (K-SUB-02, K-SUB-05, K-SUB-14)."""
     before = turn.reader.partitions
     after = {each: before.get(each, Partition()) for each in partitions}
     if list(after) == list(before):

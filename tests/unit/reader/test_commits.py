@@ -66,7 +66,7 @@ def told(desk):
 
 
 def test_members_say_who_they_are():
-    """K-OFF-02, N-CMT-01: the new consumer by topic ids."""
+    """K-OFF-02, N-CMT-01, G-WIRE-30: the new consumer by topic ids."""
     for client, name in ((Client.CLASSIC, "t"), (Client.CONSUMER, "")):
         (body,) = commits(sync(Desk(client, group_instance_id="i").reading(T0)))
         assert (body.member_id, body.generation_id_or_member_epoch, body.group_instance_id) == ("m", 1, "i")

@@ -7,7 +7,7 @@ import pytest
 from fencepost.member.events import RequestMetadata, Subscribe
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetCommitRequest
-from fencepost.reader import Client
+from fencepost.reader import Client, poll_by
 from fencepost.reader.broker import FetchedPartition, FetchRequest, FetchResponse
 from fencepost.reader.events import (
     AskLag,
@@ -62,13 +62,34 @@ def test_one_fetch_a_broker_at_a_time(client):
     desk.poll()
     assert len(desk.sent) == 2
     desk.lose(FetchRequest)
+    desk.now += 49
+    desk.poll()
+    assert asked_of(desk).keys() == {2}  # the other is left alone for a while
+    desk.now += 1
     desk.poll()
     assert asked_of(desk).keys() == {1, 2}
 
 
+def test_when_to_poll_again():
+    """K-POLL-01: the wait of a poll is bounded by what is due."""
+    desk = Desk().leaders().coordinator().member(T0)
+    assert poll_by(desk.reader) is None
+    desk.poll()
+    desk.committed({}, partition=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    assert poll_by(desk.reader) == desk.now + 100
+    desk.now += 100
+    desk.poll()
+    desk.committed({T0: 0})
+    desk.poll()
+    desk.lose(FetchRequest)
+    assert poll_by(desk.reader) == desk.now + 50
+    desk = Desk(auto_commit=True).leaders()
+    assert poll_by(desk.reader) == desk.now + 5_000
+
+
 @pytest.mark.parametrize("client", ALL)
 def test_records_are_handed_out_in_the_order_of_their_coming(client):
-    """K-FETCH-02, K-POLL-03: at most so many, and each once."""
+    """K-FETCH-02, K-POLL-03, INV-CL-03: at most so many, and each once."""
     desk = Desk(client, max_poll_records=3).reading(T0, T1, T2)
     of(desk, 2).fetched(got(T1, 0, 0))
     of(desk, 1).fetched(got(T2, 0, 1), got(T0, 0, 3))
@@ -281,7 +302,7 @@ def test_records_come_while_a_rebalance_is_under_way():
 
 @pytest.mark.parametrize("client", ALL)
 def test_what_an_interval_commits_was_handed_out_before(client):
-    """K-OFF-05: the commit comes before this poll's records."""
+    """K-OFF-05, INV-CL-04: the commit comes before this poll's records."""
     desk = Desk(client, auto_commit=True).reading(T0)
     desk.fetched(got(T0, 0, 1))
     assert desk.offsets() == [(T0, [0, 1])]

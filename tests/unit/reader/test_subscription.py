@@ -57,7 +57,7 @@ def test_a_poll_of_nothing_is_refused():
 
 
 def test_what_stays_keeps_its_state_and_what_is_new_has_none():
-    """K-SUB-02, K-SUB-05: also the pause, which is lost with the partition."""
+    """K-SUB-02, K-SUB-05, K-CB-11: also the pause, which is lost with the partition."""
     desk = Desk().reading(T0, T1, at=5)
     desk.do(Pause(0, (T0, T1)))
     desk.member(T2, T0)

@@ -345,13 +345,13 @@ class Group:
         program.receive(process, Answered(self.now, request_id=answer.request_id, body=answer.body))
 
     def _stored(self, key: OffsetCommitKey, value: Any) -> None:
-        """Nothing is committed that nobody has processed (INV-CL-05's kin, K-OFF-05)."""
+        """Nothing is committed that nobody has processed (INV-CL-04, K-OFF-05)."""
         if value is None:
             return
         partition = TopicPartition(key.topic, key.partition)
         self.tally.commits += 1
         text = f"{partition} is committed up to {value.offset}, processed up to {self.done[partition]}"
-        demand(value.offset <= self.done[partition], "K-OFF-05", text)
+        demand(value.offset <= self.done[partition], "INV-CL-04", text)
         self.committed[partition] = value.offset
 
     def lead(self, program: Program, process: int, number: int, body: LeaderRequest) -> None:

@@ -317,10 +317,12 @@ class Ledger:
             return
         may = dict(place.may or {})
         if at != place.at or "seek" in may:
-            other = [
-                each for each in may if " for " in each and not each.endswith(f" for {self.generation}")
-            ]  # K-POS-08
-            origins = [origin for origin, (offset, _) in may.items() if offset == at and origin not in other]
+            mine = f" for {self.generation}"  # K-POS-08: what was looked up in another generation does not count
+            origins = [
+                origin
+                for origin, (offset, _) in may.items()
+                if offset == at and (not origin.startswith("committed") or origin.endswith(mine))
+            ]
             rule = "K-POS-05" if "seek" in may else "K-POS-07" if "truncation" in may else "K-POS-03"
             text = f"{name(partition)} went from {place.at} to {at}; allowed: {may}"
             demand(bool(origins), rule, text)
