@@ -213,7 +213,7 @@ CONSUMER_CLIENT = MachineSpec(
         Transition("released", (PREPARE_LEAVING,), LEAVING, ("N-ST-27", "N-TR-07", "N-TR-09")),
         Transition("left", (LEAVING,), UNSUBSCRIBED, ("N-ST-28", "N-TR-08", "N-TR-12")),
         Transition("left_stale", (LEAVING,), STALE, ("N-ST-29", "N-TR-08", "N-TR-09")),
-        Transition("fatal", (*IN_GROUP, PREPARE_LEAVING, UNSUBSCRIBED), FATAL, ("N-ST-25", "N-TR-11")),
+        Transition("fatal", (*IN_GROUP, PREPARE_LEAVING, LEAVING, UNSUBSCRIBED), FATAL, ("N-ST-25", "N-TR-11")),
     ),
 )
 

@@ -138,9 +138,10 @@ class _Maker:
         self.now += dice.choice((0, 0, 1, 50))
         due = [each for each, at in armed(member).items() if at <= self.now]
         if due:
+            whose = min(due, key=lambda each: each is MemberTimer.RETRY)  # the thread has its turn at any other
             for timer in due:
                 if armed(self.member).get(timer, self.now + 1) <= self.now:
-                    self._do(MemberTimerFired(self.now, timer), {"kind": "timer"})
+                    self._do(MemberTimerFired(self.now, timer), {"kind": "timer", "timer": whose.value})
             return
         if member.coordinator.looking_up and dice.random() < 0.7:
             self._look_up()

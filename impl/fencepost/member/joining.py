@@ -26,7 +26,8 @@ def poll(turn: Turn) -> None:
         return
     thread = turn.member.thread
     if thread.failure is not None:
-        turn.member = turn.member._replace(thread=HeartbeatThread())  # K-HB-10
+        # K-HB-10: a new thread, that counts failures from where the old one was (K-HB-05)
+        turn.member = turn.member._replace(thread=HeartbeatThread(failed_attempts=thread.failed_attempts))
         turn.returns(thread.failure)
         return
     if thread.exists:

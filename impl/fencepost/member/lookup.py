@@ -26,10 +26,11 @@ RETRIABLE = frozenset(
 
 
 def start(turn: AnyTurn[M]) -> None:
-    """Look the coordinator up, one request at a time, not during the back-off."""
+    """Look the coordinator up, one request at a time, not during the back-off. What the last one failed of is
+    forgotten: a poll throws it only if it comes before (K-FIND-01)."""
     coordinator = turn.member.coordinator
     if coordinator.node is None and not coordinator.looking_up and not turn.running(MemberTimer.LOOKUP):
-        turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=True))
+        turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=True, failure=None))
         turn.drop_deadline(MemberTimer.LOOKUP)
         turn.emit(FindCoordinator(turn.member.settings.group_id))
 

@@ -55,6 +55,7 @@ public final class ClassicClient {
     private final JsonNode cluster;
     private int at;
     private ArrayNode calls;
+    private boolean late; // a listener has taken long: the heartbeat thread has its turn where the core's has
 
     private ClassicClient(JsonNode trace) throws Exception {
         events = trace.get("events");
@@ -128,12 +129,20 @@ public final class ClassicClient {
     };
 
     private void called(String name, Collection<TopicPartition> partitions) {
+        if (late) {
+            try {
+                look();
+            } catch (Exception fault) {
+                throw new IllegalStateException(fault);
+            }
+        }
         ArrayNode call = calls.addArray().add(name);
         partitions.forEach(each -> call.add(each.toString()));
         JsonNode next = at + 1 < events.size() ? events.get(at + 1) : null;
         if (next == null || !next.get("kind").asText().equals("listener"))
             throw new IllegalStateException("a listener that nobody expected: " + name);
         at++;
+        late = next.get("at").asLong() > time.now;
         time.now = next.get("at").asLong();
         if (!next.get("error").isNull())
             throw new Thrown(next.get("error").asText());
@@ -156,11 +165,17 @@ public final class ClassicClient {
             network.pollNoWakeup();
             network.pollNoWakeup();
             String kind = event.get("kind").asText();
-            if (kind.equals("timer") || kind.equals("found") || known && coordinator.coordinatorUnknown()) {
-                if (stale())
-                    turn(); // which only forgets the look-up that is over
-                turn();
+            // the back-off of the join loop is no business of the heartbeat thread's
+            boolean timer = kind.equals("timer") && !event.get("timer").asText().equals("retry");
+            if (timer || kind.equals("found") || known && coordinator.coordinatorUnknown()) {
+                boolean knew = !coordinator.coordinatorUnknown();
+                look();
+                if (knew && coordinator.coordinatorUnknown())
+                    look();
+            } else if (late) {
+                look();
             }
+            late = false;
             network.pollNoWakeup();
             for (; at + 1 < events.size() && events.get(at + 1).get("kind").asText().equals("within"); at++) {
                 update(cluster);
@@ -175,6 +190,13 @@ public final class ClassicClient {
     private static String name(Throwable error) {
         Throwable cause = error.getCause() instanceof Thrown ? error.getCause() : error;
         return cause instanceof Thrown ? "listener" : cause.getClass().getSimpleName();
+    }
+
+    /** A turn that does something: one that only forgets the look-up that is over comes before it. */
+    private void look() throws Exception {
+        if (stale())
+            turn();
+        turn();
     }
 
     private boolean stale() throws Exception {
@@ -222,9 +244,10 @@ public final class ClassicClient {
             case "subscribe" -> {
                 Set<String> topics = new TreeSet<>();
                 event.get("topics").forEach(each -> topics.add(each.asText()));
-                if (subscriptions.subscribe(topics, Optional.of(listener)))
+                if (subscriptions.subscribe(topics, Optional.of(listener))) {
                     metadata.requestUpdateForNewTopics();
-                update(cluster);
+                    update(cluster);
+                }
             }
             case "poll" -> {
                 Field running = field(AbstractCoordinator.class, "heartbeatThread");

@@ -333,9 +333,11 @@ final class ConsumerClient {
         if (subscriptions.hasNoSubscriptionOrUserAssignment())
             return; // which Kafka's refuses, and the core leaves to its host
         do { // the loop in Kafka's poll, whose time would be over at once
-            for (TopicPartition each : subscriptions.assignedPartitions())
+            for (TopicPartition each : subscriptions.assignedPartitions()) { // so that nobody asks for positions or records
                 if (!subscriptions.hasValidPosition(each))
-                    subscriptions.seek(each, 0); // so that nobody asks for positions
+                    subscriptions.seek(each, 0);
+                subscriptions.pause(each);
+            }
             consumer.poll(Duration.ZERO);
         } while (!errands.isEmpty());
     }

@@ -34,6 +34,7 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
     """What an answer does that counts, by its code (8.10)."""
     if sent.beat is Beat.LEAVE:
         turn.left()  # N-TR-08: with any code
+    gone = sent.beat is Beat.LEAVE or turn.member.state is ConsumerState.UNSUBSCRIBED
     error = body.error_code
     if error is ErrorCode.NONE:
         heartbeats.good(turn, body.heartbeat_interval_ms)
@@ -46,7 +47,7 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
     elif error in _THROWN_OUT:  # N-ERR-02
         heartbeats.skip_backoff(turn)
         _thrown_out(turn)
-    elif (sent.beat is Beat.LEAVE and harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+    elif (gone and harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         pass
     elif error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # N-ERR-07
         turn.put(Failure(FailureKind.ANSWER, error))
@@ -95,7 +96,7 @@ def _thrown_out(turn: ConsumerTurn) -> None:
     """Fenced, or not known any more (N-TR-06). Whoever is leaving has left (N-ERR-02); who is not in the group does not
     mind."""
     state = turn.member.state
-    if state is ConsumerState.PREPARE_LEAVING:
+    if state in (ConsumerState.PREPARE_LEAVING, ConsumerState.LEAVING):
         turn.member = turn.member._replace(epoch=heartbeats.leave_epoch(turn, turn.member.option), current=None)
         turn.move(ConsumerState.UNSUBSCRIBED)
         turn.left()

@@ -115,8 +115,10 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
             reconciling.revoked(turn, error)
         case Reason.ASSIGNMENT:
             reconciling.assigned(turn, error)
-        case Reason.LEAVE | Reason.CLOSE:
-            _say_goodbye(turn)  # also if it threw (N-TR-07)
+        case Reason.LEAVE:
+            _say_goodbye(turn, began=True)  # also if it threw (N-TR-07)
+        case Reason.CLOSE:
+            _say_goodbye(turn)
         case Reason.FENCED:
             turn.release()
             if turn.member.state is ConsumerState.FENCED:
@@ -138,13 +140,14 @@ def unsubscribe(turn: ConsumerTurn) -> None:
     (N-TR-07)."""
     turn.wait(Waiting(ApiCall.UNSUBSCRIBE))
     turn.member = turn.member._replace(option=CloseOption.DEFAULT)
-    if turn.member.state.in_group:
+    began = turn.member.state.in_group
+    if began:
         turn.move(ConsumerState.PREPARE_LEAVING)
         turn.member = turn.member._replace(leaving=True)
         if turn.give_up(_farewell(turn), Reason.LEAVE):
             _run_errands(turn)
             return
-    _say_goodbye(turn)
+    _say_goodbye(turn, began=began)
     _run_errands(turn)
 
 
@@ -193,11 +196,11 @@ def _farewell(turn: ConsumerTurn) -> Call:
     return Call.REVOKED if turn.member.epoch > 0 else Call.LOST
 
 
-def _say_goodbye(turn: ConsumerTurn) -> None:
+def _say_goodbye(turn: ConsumerTurn, *, began: bool = False) -> None:
     """Nothing is owned nor subscribed to any more. Who is in the group tells the coordinator; FENCED is out of it,
-    STALE and FATAL stay what they are (N-TR-07)."""
+    STALE and FATAL stay what they are (N-TR-07). ``began``: the member had begun to leave, whatever it is now."""
     state = turn.member.state
-    if state.in_group or state is ConsumerState.PREPARE_LEAVING:
+    if began or state.in_group or state is ConsumerState.PREPARE_LEAVING:
         turn.member = turn.member._replace(subscription=SubscriptionState())
         turn.release()  # in this order: the application's thread does not hear of it (N-CLOSE-01)
     else:

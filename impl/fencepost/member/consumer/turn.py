@@ -22,7 +22,7 @@ LEGAL: dict[ConsumerState, frozenset[ConsumerState]] = {
     _S.STABLE: frozenset({_S.RECONCILING, _S.FENCED, _S.FATAL, _S.PREPARE_LEAVING}),
     _S.FENCED: frozenset({_S.JOINING, _S.UNSUBSCRIBED}),
     _S.PREPARE_LEAVING: frozenset({_S.LEAVING, _S.UNSUBSCRIBED, _S.FATAL}),
-    _S.LEAVING: frozenset({_S.UNSUBSCRIBED, _S.STALE}),
+    _S.LEAVING: frozenset({_S.UNSUBSCRIBED, _S.STALE, _S.FATAL}),
     _S.STALE: frozenset({_S.JOINING}),
     _S.FATAL: frozenset(),
 }

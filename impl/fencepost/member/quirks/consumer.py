@@ -47,7 +47,8 @@ def counts_late_loss(turn: ConsumerTurn) -> bool:
 @quirk("fault_late_heartbeat_counts", of=heartbeats.let_go)
 def keeps_waiting(turn: ConsumerTurn) -> None:
     """What was sent to who is no coordinator any more is answered, or lost, like anything else (N-HB-11)."""
-    turn.member = turn.member._replace(coordinator=Coordinator())
+    if turn.member.coordinator.node is not None:
+        turn.member = turn.member._replace(coordinator=Coordinator())
 
 
 @quirk("old_leave_without_group_is_fatal", of=answers.harmless)

@@ -7,7 +7,7 @@ from typing import Final
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 
-from ...machines import IN_GROUP, PREPARE_LEAVING, RECONCILING, UNSUBSCRIBED
+from ...machines import IN_GROUP, LEAVING, PREPARE_LEAVING, RECONCILING, UNSUBSCRIBED
 from .background import leave_epoch
 from .draft import ClientDraft
 from .inputs import Heard
@@ -52,7 +52,7 @@ def heard(d: ClientDraft, answer: Heard) -> None:
         return
     d.rule("N-HB-04")
     d.set(told=Told(), failing=True, due=False)
-    if not goodbye or error in (*_GONE, *_FENCED) or _counts(d, error):
+    if not (goodbye or d.now.state == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
         _bad(d, error)
 
 
@@ -109,8 +109,8 @@ def _bad(d: ClientDraft, error: ErrorCode) -> None:
 
 def _fenced(d: ClientDraft) -> None:
     """N-TR-06."""
-    if d.now.state == PREPARE_LEAVING:
-        d.go("fenced")
+    if d.now.state in (PREPARE_LEAVING, LEAVING):
+        d.go("fenced" if d.now.state == PREPARE_LEAVING else "left")
         d.set(epoch=leave_epoch(d), current=None)  # as if it had said so
         d.left()
     elif d.in_group:

@@ -107,7 +107,7 @@ def returned(d: ClientDraft, threw: bool) -> None:
         else:
             d.adopt()
     elif task.why in ("leave", "close"):
-        _leave(d)
+        _leave(d, began=task.why == "leave")
     else:
         d.release()
         if task.why == "fenced" and d.now.state == FENCED:
@@ -125,7 +125,7 @@ def unsubscribe(d: ClientDraft) -> None:
         d.go("leave")
         d.set(leaving=True)
         if not d.give_up("revoked" if d.now.epoch > 0 else "lost", "leave"):
-            _leave(d)
+            _leave(d, began=True)
     else:
         _leave(d)
     _work_off(d)
@@ -157,9 +157,9 @@ def close_committed(d: ClientDraft) -> None:
         _leave(d)
 
 
-def _leave(d: ClientDraft) -> None:
-    """Nothing is owned or wanted any more, and the coordinator is told."""
-    if d.in_group or d.now.state == PREPARE_LEAVING:
+def _leave(d: ClientDraft, *, began: bool = False) -> None:
+    """Nothing is owned or wanted any more, and the coordinator is told; ``began``: whatever became of it since."""
+    if began or d.in_group or d.now.state == PREPARE_LEAVING:
         d.set(subscribed=False)  # before the release, of which the application's thread does not hear then
     else:
         d.set(heard=frozenset(), leaving=False)
