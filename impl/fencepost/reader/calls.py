@@ -68,7 +68,7 @@ def _consumer_turn(turn: Turn) -> None:
 
 
 def _wake(turn: Turn) -> None:
-    """Throw, once, if another thread has asked for it."""
+    """Throw, once, if another thread has asked for it (K-POLL-06)."""
     if turn.reader.wakeup:
         turn.reader = turn.reader._replace(wakeup=False)
         raise Thrown(Problem(ProblemKind.WAKEUP))
@@ -127,7 +127,8 @@ def ask_position(turn: Turn, partition: TopicPartition, timeout_ms: int | None) 
 
 
 def ask_lag(turn: Turn, partition: TopicPartition) -> None:
-    """From the log's end as the last fetch told it; if none did, the leader is asked, and the answer is for later.
+    """From the log's end as the last fetch told it; if none did, the leader is asked, and the answer is for later
+    (K-POS-09).
     Raises ``Refused`` unless it is assigned."""
     state = assigned(turn, partition)
     end = log_end(turn, state)

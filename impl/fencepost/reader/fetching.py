@@ -42,12 +42,12 @@ def send_fetches(turn: Turn) -> None:
 
 
 def _node(turn: Turn, partition: TopicPartition) -> Leader:
-    """The replica that the leader prefers for this client, else the leader itself: that of the position, and in
-    kafka-python, which holds no position against a leader, that of the moment."""
+    """The replica that the leader prefers for this client (K-FETCH-05), else the leader itself: that of the position,
+    and in kafka-python, which holds no position against a leader, that of the moment."""
     state = turn.reader.partitions[partition]
     if turn.client is Client.KAFKA_PYTHON:
         return turn.leader(partition)
-    if state.preferred is not None:
+    if state.preferred is not None and turn.now < state.preferred_until:
         return Leader(state.preferred)
     return Leader() if state.position is None else state.position.leader
 

@@ -49,7 +49,7 @@ def collect(turn: Turn) -> tuple[Records, bool]:
     """At most ``max.poll.records`` of what is buffered, and whether a position moved; what is left stays (K-POLL-03).
 
     Paused partitions keep theirs, behind the others; kafka-python drops it (K-PY-04). An error is thrown if there is
-    nothing to hand out with it, else by the next poll."""
+    nothing to hand out with it, else by the next poll (K-FETCH-04)."""
     got = _Collected(turn.reader.settings.max_poll_records)
     aside: list[Buffered] = []
     try:
@@ -94,7 +94,7 @@ def _first_look(turn: Turn, head: Buffered, got: _Collected) -> None:
 
 
 def _look(turn: Turn, head: Buffered) -> Buffered | None:
-    """An answer counts only if it is for the position as it is now (K-POS-06)."""
+    """An answer counts only if it is for the position as it is now (K-POS-06, K-FETCH-03)."""
     partition, fetched = head.partition, head.fetched
     state = turn.reader.partitions.get(partition)
     if state is None or state.valid is None:
@@ -111,13 +111,21 @@ def _look(turn: Turn, head: Buffered) -> Buffered | None:
             high_watermark=_known(fetched.high_watermark, state.high_watermark),
             last_stable_offset=_known(fetched.last_stable_offset, state.last_stable_offset),
             log_start_offset=_known(fetched.log_start_offset, state.log_start_offset),
-            preferred=state.preferred if fetched.preferred_replica is None else fetched.preferred_replica,
         ),
     )
+    if fetched.preferred_replica is not None:
+        _prefer(turn, partition, fetched.preferred_replica)
     records = tuple(each for each in fetched.records if each.offset >= head.offset)
     after = records[-1].offset + 1 if records else head.offset
     next_offset = after if fetched.next_offset is None else max(after, fetched.next_offset)
     return replace(head, records=records, next_offset=next_offset, looked_at=True)
+
+
+def _prefer(turn: Turn, partition: TopicPartition, replica: int) -> None:
+    """Ask this replica from now on, for a while (K-FETCH-05)."""
+    until = turn.now + turn.reader.settings.metadata_max_age_ms
+    state = turn.reader.partitions[partition]
+    turn.change(partition, replace(state, preferred=replica, preferred_until=until))
 
 
 def _known(told: int, before: int | None) -> int | None:
@@ -125,6 +133,7 @@ def _known(told: int, before: int | None) -> int | None:
 
 
 def _failed(turn: Turn, head: Buffered) -> None:
+    """What a fetch's error asks for (K-FETCH-03)."""
     partition, error = head.partition, head.fetched.error_code
     state = turn.reader.partitions[partition]
     if error in _STALE:

@@ -51,8 +51,8 @@ class Partition:
     """An assigned partition.
 
     ``reset``: by which policy a position is looked up. ``retry_at``: when the leader may be asked again.
-    ``preferred``: the replica that the leader would have asked. ``end_asked``: its end is being looked up, for its lag.
-    Offsets of the log are None until the leader told them."""
+    ``preferred``: the replica that the leader would have asked, and ``preferred_until`` when. ``end_asked``: its end is
+    being looked up, for its lag. Offsets of the log are None until the leader told them."""
 
     state: FetchState = FetchState.INITIALIZING
     position: Position | None = None
@@ -60,6 +60,7 @@ class Partition:
     reset: ResetPolicy | None = None
     retry_at: int | None = None
     preferred: int | None = None
+    preferred_until: int = 0
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     log_start_offset: int | None = None

@@ -84,6 +84,7 @@ class ReaderSettings(ClientSettings):
     auto_commit_interval_ms: int = 5_000  # G-CFG-45
     default_api_timeout_ms: int = 60_000
     reconnect_backoff_ms: int = 50
+    metadata_max_age_ms: int = 300_000
     read_committed: bool = False
 
     def __post_init__(self) -> None:

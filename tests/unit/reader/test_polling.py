@@ -241,11 +241,17 @@ def test_out_of_range_without_policy_is_thrown_once():
 
 
 def test_a_follower_that_is_behind_is_given_up_for_the_leader():
-    """K-POS-04."""
+    """K-POS-04, K-FETCH-05: or when its time is over."""
     desk = Desk().reading(T0)
     desk.fetched(FetchedPartition(T0, preferred_replica=3))
     desk.poll()
     assert asked_of(desk) == {3: [(T0, 0)]}
+    desk.fetched(FetchedPartition(T0))
+    desk.now += 300_000
+    desk.poll()
+    assert asked_of(desk) == {1: [(T0, 0)]}
+    desk.fetched(FetchedPartition(T0, preferred_replica=3))
+    desk.poll()
     desk.fetched(FetchedPartition(T0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
     desk.poll()
     assert asked_of(desk) == {1: [(T0, 0)]}
@@ -254,6 +260,7 @@ def test_a_follower_that_is_behind_is_given_up_for_the_leader():
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_that_metadata_may_cure(error):
+    """K-FETCH-03."""
     desk = Desk().reading(T0)
     desk.fetched(FetchedPartition(T0, error_code=error))
     assert desk.offsets() == []
@@ -263,6 +270,7 @@ def test_an_error_that_metadata_may_cure(error):
 
 @pytest.mark.parametrize("error", [ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR])
 def test_an_error_that_passes(error):
+    """K-FETCH-03."""
     desk = Desk().reading(T0)
     desk.fetched(FetchedPartition(T0, error_code=error))
     assert desk.offsets() == []
@@ -270,6 +278,7 @@ def test_an_error_that_passes(error):
 
 
 def test_an_error_waits_until_records_are_handed_out():
+    """K-FETCH-04."""
     desk = Desk().reading(T0, T2)
     desk.fetched(got(T0, 0, 0), FetchedPartition(T2, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     assert desk.offsets() == [(T0, [0])]
@@ -328,6 +337,7 @@ def test_a_new_assignment_restarts_the_interval():
 
 @pytest.mark.parametrize("client", ALL)
 def test_a_wakeup_is_thrown_by_the_next_poll_once(client):
+    """K-POLL-06."""
     desk = Desk(client).reading(T0)
     desk.fetched(got(T0, 0, 1))
     desk.do(Wakeup(desk.now))
@@ -341,6 +351,7 @@ def test_a_wakeup_is_thrown_by_the_next_poll_once(client):
 
 
 def test_lag_is_from_the_last_fetch():
+    """K-POS-09."""
     desk = Desk().reading(T0, U0)
     of(desk, 1).fetched(got(T0, 0, 1, high_watermark=9, last_stable_offset=7))
     desk.poll()
