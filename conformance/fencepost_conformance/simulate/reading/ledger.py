@@ -60,6 +60,7 @@ class Place:
     at: int | None = None
     epoch: int | None = None
     basis: int | None = None
+    order: int = 0  #: of the answer that was handed out last
     told: int | None = None  #: the leader's epoch that has told where the log was cut off
     wants: Reset | None = None  #: an end that the application has asked for
     may: dict[str, tuple[int, int | None]] | None = None
@@ -278,7 +279,8 @@ class Ledger:
         self.arrivals += 1
         entry = (self.arrivals, asked.offset, fetched)
         place.answers = [*(place.answers or ()), entry]
-        place.waiting, place.moved = entry if asked.offset == place.at else None, place.paused
+        place.moved = place.paused or (place.moved and place.waiting is not None)
+        place.waiting = entry if asked.offset == place.at else None
 
     # --- after a step ---
 
@@ -356,9 +358,9 @@ class Ledger:
             demand(
                 bool(fitting), "K-POS-06", f"{name(partition)} at {place.at} is handed {[r.offset for r in records]}"
             )
-            order = fitting[-1]
+            order = next((each for each in fitting if each > before), fitting[-1])  # the same may have come twice
             demand(place.moved or order > before, "K-FETCH-02", f"{name(partition)} is handed out too late")
-            before = before if place.moved else order
+            before, place.order = before if place.moved else order, order
             self.handed += len(records)
             place.at, place.epoch, place.lost = records[-1].offset + 1, records[-1].leader_epoch, False
         for partition, place in self.places.items():
@@ -393,8 +395,8 @@ class Ledger:
             place.failing = place.failing and not nothing  # it waits behind the records
             if place.waiting is None:
                 continue
-            _, start, fetched = place.waiting
-            read = partition in valid and (place.at or 0) >= start and self.fetchable(partition)
+            order, start, fetched = place.waiting
+            read = partition in valid and self.fetchable(partition) and (place.at == start or place.order == order)
             if place.paused and self.client is not Client.KAFKA_PYTHON:
                 continue
             if not read or room > 0:
