@@ -23,7 +23,7 @@ PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 #: Among them: who led and follows (12), a look-up that failed for good (51), a fenced instance that polls (135),
 #: a listener during which a heartbeat is due (309), a look-up that failed and was made again (171), failures that a
 #: new heartbeat thread counts on (1093), a session that runs out (23).
-SEEDS = (*range(24), *range(50, 60), 78, 84, 135, 149, 171, 210, 213, 309, 541, 629, 1093, 1931)
+SEEDS = (*range(24), *range(50, 60), 78, 84, 135, 149, 171, 210, 213, 309, 541, 629, 1093, 1931, 102741)
 
 
 #: Among them: an unsubscribe that throws (13) or is told of an error that it overlooks (0), a close that tells again

@@ -182,6 +182,8 @@ public final class ClassicClient {
                 network.pollNoWakeup();
                 network.pollNoWakeup();
             }
+            if (metadata.updateRequested()) // after a look-up that failed, which the core asks for at once
+                update(cluster);
             outcomes.add(outcome(thrown).put("event", first));
         }
         return outcomes;
