@@ -17,7 +17,7 @@ def command(build: Build, protocol: str) -> list[str]:
 
     Raises ``CannotRun`` without a JDK, or if the build is none that can be served."""
     libraries = build.libraries()
-    compiled = classes("client", build, sources(__package__, "client"), libraries)
+    compiled = classes("client", build, sources(__package__, "client"), libraries, "4.2 to 4.4")
     return [
         jars.java(),
         "-Xmx512m",

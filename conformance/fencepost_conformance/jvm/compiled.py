@@ -40,15 +40,16 @@ def sources(package: str, *folders: str) -> dict[str, str]:
     return {item.name: item.read_text() for item in items if item.name.endswith(".java")}
 
 
-def classes(name: str, build: Build, texts: Mapping[str, str], libraries: list[Path]) -> Path:
-    """The folder with the compiled classes of these sources; ``name`` says whose they are, in the cache.
+def classes(name: str, build: Build, texts: Mapping[str, str], libraries: list[Path], served: str = SERVED) -> Path:
+    """The folder with the compiled classes of these sources; ``name`` says whose they are, in the cache; ``served``:
+    the releases that they are known to fit.
 
     Raises ``CannotRun`` without a JDK, or if the sources do not fit this build of Kafka."""
     digest = hashlib.sha256(repr((sorted(texts.items()), MOVED)).encode()).hexdigest()[:16]
     target = jars.cache_root() / "classes" / f"{name}-{build.stamp()}-{digest}"
     if not target.is_dir():
-        fitting = _fitting(build.version, texts, _known(libraries))
-        jars.publish(target, lambda folder: _compile(build.version, fitting, libraries, folder))
+        fitting = _fitting(build.version, texts, _known(libraries), served)
+        jars.publish(target, lambda folder: _compile(build.version, fitting, libraries, folder, served))
     return target
 
 
@@ -61,7 +62,7 @@ def _known(libraries: Iterable[Path]) -> frozenset[str]:
     return frozenset(name.replace("/", ".").replace("$", ".") for name in names)
 
 
-def _fitting(version: str, texts: Mapping[str, str], known: frozenset[str]) -> dict[str, str]:
+def _fitting(version: str, texts: Mapping[str, str], known: frozenset[str], served: str) -> dict[str, str]:
     """The sources with their imports as this build has them. Raises ``CannotRun`` for classes that are nowhere."""
     missing: set[str] = set()
 
@@ -77,11 +78,11 @@ def _fitting(version: str, texts: Mapping[str, str], known: frozenset[str]) -> d
     if missing:
         first, *others = sorted(missing)
         more = f" (nor {len(others)} other classes)" if others else ""
-        raise CannotRun(f"Kafka {version} has no {first}{more}: the releases served are {SERVED}")
+        raise CannotRun(f"Kafka {version} has no {first}{more}: the releases served are {served}")
     return fitting
 
 
-def _compile(version: str, texts: Mapping[str, str], libraries: list[Path], folder: Path) -> None:
+def _compile(version: str, texts: Mapping[str, str], libraries: list[Path], folder: Path, served: str) -> None:
     written = folder.parent / "source"
     written.mkdir()
     for name, text in texts.items():
@@ -105,6 +106,6 @@ def _compile(version: str, texts: Mapping[str, str], libraries: list[Path], fold
     wrong = re.findall(r"([\w$]+\.java:\d+): error: (.*)", answer.stderr)
     first = ": ".join(wrong[0]) if wrong else "for a reason of the compiler's own"
     raise CannotRun(
-        f"Kafka {version} is put together otherwise than the releases {SERVED}, which are served: "
+        f"Kafka {version} is put together otherwise than the releases {served}, which are served: "
         f"{first} (all of it is in {log})"
     )

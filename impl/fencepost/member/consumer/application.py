@@ -81,11 +81,17 @@ def _run_errands(turn: ConsumerTurn) -> None:
         turn.wait(replace(waiting, errands=waiting.errands[1:]))
         if isinstance(errand, Failure):
             _throw(turn, errand)
-        elif errand.reason is Reason.ASSIGNMENT and waiting.api is ApiCall.UNSUBSCRIBE:
+        elif errand.reason is Reason.ASSIGNMENT and waiting.api is ApiCall.UNSUBSCRIBE and drops_assignments(turn):
             turn.member = turn.member._replace(reconciliation=None)  # nobody wants it any more
         elif errand.reason is not Reason.ASSIGNMENT or reconciling.take_over(turn):
             _call(turn, errand)
             return
+
+
+@varies
+def drops_assignments(turn: ConsumerTurn) -> bool:
+    """Whether an unsubscribe drops an assignment that waits for a poll (N-TR-07)."""
+    return True
 
 
 def _harmless(failure: Failure) -> bool:

@@ -170,6 +170,12 @@ def assigns_in_background(turn: ConsumerTurn) -> None:
         reconciling.adopt(turn)
 
 
+@quirk("old_background_replaces_assignment", of=application.drops_assignments)
+def tells_them(turn: ConsumerTurn) -> bool:
+    """Its callback is called like any other, since the assignment is in force (V-97)."""
+    return False
+
+
 @quirk("old_background_replaces_assignment", of=reconciling.replace_assignment)
 def is_replaced(turn: ConsumerTurn) -> None:
     """When the application's thread gets there, the background has done it (V-97)."""

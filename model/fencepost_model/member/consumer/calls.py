@@ -59,7 +59,7 @@ def _work_off(d: ClientDraft) -> None:
             _threw(d, task.error)
         elif task.why != "assign":
             _call(d, task)
-        elif d.now.call == "unsubscribe":
+        elif d.now.call == "unsubscribe" and not d.config.profile.old_background_replaces_assignment:
             d.set(work=None)  # N-TR-07: who goes takes nothing
         elif d.now.work is None or (d.aborted and not d.config.profile.fault_queued_callback_survives):
             d.rule("N-REC-05")
