@@ -10,7 +10,7 @@ from fencepost.protocol.errors import ErrorCode
 
 from ..console import CannotRun
 from ..trace import EventTrace, read_traces
-from . import classic, consumer, owners, probes, runtime
+from . import classic, consumer, offsets, owners, probes, runtime
 from .judge import Judge, at_any_step, at_the_end
 from .play import Probe
 
@@ -127,4 +127,8 @@ FINDINGS: tuple[Finding, ...] = (
     ),
     *_all(consumer.only_who_subscribes_hears_of_a_topic, "consumer/topics-of-before"),
     *_all(consumer.who_asks_for_nothing_bumps_nothing, "kafka-4.4/tied-votes"),
+    *_all(offsets.a_commit_of_nothing_leaves_nothing, "offsets/refused-commit-leaves-group"),
+    *_all(offsets.no_fetch_is_a_fault, "offsets/fetch-of-nobody"),
+    *_all(offsets.offsets_are_loaded_as_they_were, "offsets/id-without-a-place"),
+    *_all(offsets.a_load_makes_no_group_of_nothing, "offsets/group-of-an-aborted-transaction"),
 )

@@ -25,7 +25,7 @@ RELEASES: Final = "a comparison with another release or an older coordinator"
 
 #: reason -> ids or their beginnings
 _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
-    SHARE: ("C-JOIN-08", "X-JOIN-25", "V-05", "V-20"),
+    SHARE: ("C-JOIN-08", "X-JOIN-25", "V-05", "V-20", "O-COMMIT-34", "O-TXN-13"),
     FETCHING: ("G-CFG-52",),
     BROKER: ( "G-CFG-08", "G-CFG-24", "G-CFG-37"),
     CONFIG: ("G-CFG-40", "M-TGT-10", "G-CFG-06", "G-CFG-36", "V-06", "V-07", "V-09"),
@@ -40,6 +40,7 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     "a check of the Java client when it encodes a request": ("G-WIRE-22",),
     "a key of the Java client that its close options replaced": ("V-14",),
     "an index of other rules": ("LIV-12",),
+    "Kafka tells rows several times that are the same; the comparison takes them for one": ("O-FETCH-15",),
     "how to roll a group from eager to cooperative; follows from A-PROTO-02": ("A-PROTO-03",),
     "the broker does not look; there is nothing to realise": ("A-PROTO-04",),
     "follows from C-JOIN-51 and C-JOIN-55": ("C-REJ-08",),
