@@ -88,7 +88,7 @@ def fetch(
     checked = may_fetch(profile, group, asked.member_id, asked.epoch)
     if checked.error is not None:
         return Answer(Entry(asked.error(checked.error), None), checked.rules)
-    seen = Offsets() if group is None else offsets
+    seen = Offsets() if group is None else offsets  # O-FETCH-03, but what a transaction holds is held
     if asked.topics is None:
         topics = _all(image, seen, asked, stable=stable)
     else:
@@ -98,8 +98,8 @@ def fetch(
                 topic_id=topic.told[1],
                 partitions=tuple(
                     [
-                        _one(seen, Place(asked.group_id, topic.name, number), topic.topic_id, stable=stable)
-                        for number in topic.told[2]
+                        _one(seen, place, topic.topic_id, held=stable and offsets.is_pending(place))
+                        for place in [Place(asked.group_id, topic.name, number) for number in topic.told[2]]
                     ]
                 ),
             )
@@ -110,8 +110,8 @@ def fetch(
     return Answer(Entry(body, asked.told()), rules)
 
 
-def _one(offsets: Offsets, place: Place, topic_id: bytes, *, stable: bool) -> OffsetFetchResponsePartition:
-    if stable and offsets.is_pending(place):
+def _one(offsets: Offsets, place: Place, topic_id: bytes, *, held: bool) -> OffsetFetchResponsePartition:
+    if held:
         return OffsetFetchResponsePartition(place.partition, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
     found = offsets.get(place)
     if found is None or (ZERO_ID not in (topic_id, found.topic_id) and topic_id != found.topic_id):
@@ -138,6 +138,6 @@ def _all(image: Image, offsets: Offsets, asked: Question, *, stable: bool) -> li
         if with_ids and topic is None:
             continue
         topic_id = topic.topic_id if with_ids and topic is not None else ZERO_ID
-        rows = tuple([_one(offsets, place, ZERO_ID, stable=stable) for place in found])
+        rows = tuple([_one(offsets, place, ZERO_ID, held=stable and offsets.is_pending(place)) for place in found])
         topics.append(OffsetFetchResponseTopic(name="" if with_ids else name, topic_id=topic_id, partitions=rows))
     return topics

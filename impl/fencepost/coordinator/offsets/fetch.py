@@ -141,11 +141,12 @@ def _refused(topic: OffsetFetchRequestTopic, error: ErrorCode, *, by_id: bool) -
 
 
 def _readable(step: Step, asked: OffsetFetchRequestGroup, stable: bool) -> GroupOffsets:
-    """The offsets of a group that may be read; none if there is no such group (O-FETCH-03). Raises ``Refused``."""
+    """The offsets of a group that may be read. If there is no such group, nothing is committed; what transactions hold
+    of its name they hold all the same (O-FETCH-03). Raises ``Refused``."""
     name = asked.group_id
     group = step.memory.groups.get(name) if stable else reads.committed_group(step, name)
     if group is None:
-        return NONE
+        return NONE._replace(unstable=step.offsets.now.of(name).unstable) if stable else NONE
     validation.may_read(step, group, asked.member_id, asked.member_epoch)
     return (step.offsets.now if stable else step.offsets.committed).of(name)
 
