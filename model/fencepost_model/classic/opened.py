@@ -69,6 +69,7 @@ class Opened:
         self.closed: list[int] = []
         self.written: Written | None = None
         self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
+        self.again: list[tuple[str, str, int]] = []  #: alarms set again (F-RT-17): group, member, its epoch of before
         self.due: list[Arrive] = []  #: deletions whose turn has come
         self.fired: list[Timer] = []  #: timers that ran out and were not set again
         self.lost = False  #: the partition was lost, and every timer with it

@@ -135,7 +135,8 @@ class Operation(NamedTuple):
     ``behind`` is the number of records that must yet become durable before it is. ``body`` is the answer to send then,
     None if the answer is a future of its own (JoinGroup, SyncGroup) or there is none (a timer's write); ``answered``
     tells whether that future is complete. ``timer`` is set again if the write fails (F-RT-17). ``former``: the write
-    that has put another group in the place of the one that the callback acts on (X-UP-16).
+    that has put another group in the place of the one that the callback acts on (X-UP-16). ``alarm``: the member's
+    epoch that goes with ``timer``, where one does (M-TMR-02).
     """
 
     id: int
@@ -147,6 +148,7 @@ class Operation(NamedTuple):
     callback: Callback | None = None
     timer: Timer | None = None
     former: int | None = None
+    alarm: int | None = None
 
 
 #: The kind of the timer of the next run of expiry, which is of no group (O-EXP-26).

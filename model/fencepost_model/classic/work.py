@@ -151,6 +151,8 @@ class Work(Opened):
             interval = self.sinks.settings.offsets_retention_check_interval_ms
             again = interval if operation.timer.kind == EXPIRY_KIND else RETRY_MS  # O-EXP-26
             self.loose.append((operation.group_id, {operation.timer: again}))
+            if operation.alarm is not None:
+                self.again.append((operation.group_id, operation.timer.member_id, operation.alarm))
         draft = self.acted_on(operation)
         callback = operation.callback
         if draft is not None:

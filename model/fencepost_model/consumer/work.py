@@ -34,7 +34,7 @@ from .derive import group_topics
 from .group import answer, take
 from .observe import Watched
 from .refusal import Refused
-from .state import JOIN, SESSION, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
+from .state import JOIN, REBALANCE, SESSION, Beat, ConsumerGroup, Expire, Image, Resolution, Resolve
 from .turn import Around, Turn, World
 
 
@@ -146,13 +146,15 @@ class Side:
         slot = self.work.slots.get(group_id)
         group = None if slot is None else slot.group
         turn = self.turn(group_id, group if isinstance(group, ConsumerGroup) else None)
-        epoch = next((e for g, m, e in self.around.alarms if (g, m) == (group_id, timer.member_id)), 0)
+        found = (e for g, m, e in self.around.alarms if (g, m) == (group_id, timer.member_id))
+        epoch = next(found, 0)
+        alarm = epoch if timer.kind == REBALANCE else None
         take(turn, Expire(timer.kind, timer.member_id, epoch))
         if turn.failed:
             self.work.failed = True
             self.timers(turn)
             return
-        self.close(turn, Operation(operation, group_id, None, 0, timer=timer), [])
+        self.close(turn, Operation(operation, group_id, None, 0, timer=timer, alarm=alarm), [])
 
     def task_done(self, key: TaskKey, failed: bool, operation: int) -> None:
         """A regex resolution has run (M-RX-04)."""
@@ -275,7 +277,10 @@ class Side:
             self.around = self.around._replace(tasks=(*self.around.tasks, turn.task))
 
     def settle(self, commands: Iterable[tuple[str, Timer, int | None]]) -> None:
-        """Which timers run after a step with these commands, as far as a rule asks (X-TMR-02, M-HB-13)."""
+        """Which timers run after a step with these commands, as far as a rule asks (X-TMR-02, M-HB-13), and what those
+        are about that were set again (F-RT-17, M-TMR-02)."""
+        for group_id, member_id, epoch in self.work.again:
+            self.alarm(group_id, member_id, epoch)
         asks = (JOIN,) if self.work.profile.fault_failed_append_loses_timers else (JOIN, SESSION)
         asked = [row for row in commands if row[1].kind in asks]
         if not asked:
@@ -292,9 +297,12 @@ class Side:
             return
         self.work.loose.append((turn.group_id, turn.armed))
         for member_id, epoch in turn.alarms.items():
-            kept = [row for row in self.around.alarms if row[:2] != (turn.group_id, member_id)]
-            alarms = tuple(sorted([*kept, (turn.group_id, member_id, epoch)]))
-            self.around = self.around._replace(alarms=alarms)
+            self.alarm(turn.group_id, member_id, epoch)
+
+    def alarm(self, group_id: str, member_id: str, epoch: int) -> None:
+        """The rebalance timer of the member is armed while it is at this epoch (M-TMR-02)."""
+        kept = [row for row in self.around.alarms if row[:2] != (group_id, member_id)]
+        self.around = self.around._replace(alarms=tuple(sorted([*kept, (group_id, member_id, epoch)])))
 
 
 def forgotten(around: Surroundings) -> Surroundings:

@@ -190,6 +190,15 @@ class TestWhichStateIsRead:
         assert scene.read() == {("a", 0): 5}
         assert scene.read(stable=True) == {("a", 0): UNSTABLE}
 
+    def test_pending_offsets_of_no_group(self) -> None:
+        """O-FETCH-03: whoever asks for stable offsets waits for the transaction all the same."""
+        scene = OffsetScene()
+        scene.transact({("a", 0): 9})
+        del scene.state.groups[GROUP]
+        assert scene.read({"a": (0, 1)}, stable=True) == {("a", 0): UNSTABLE, ("a", 1): -1}
+        assert scene.read({"a": (0,)}) == {("a", 0): -1}
+        assert scene.read(stable=True) == {}
+
     def test_what_it_waits_for_is_late(self) -> None:
         """O-FETCH-09, F-RT-10."""
         scene = OffsetScene(log="late")
