@@ -40,6 +40,9 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     "a check of the Java client when it encodes a request": ("G-WIRE-22",),
     "a key of the Java client that its close options replaced": ("V-14",),
     "an index of other rules": ("LIV-12",),
+    "what members meet after a fail-over; follows from what is in records (F-SURV-02)": tuple(
+        f"F-CONS-{number:02}" for number in (1, 2, 3, 4, 6, 8)
+    ),
     "Kafka tells rows several times that are the same; the comparison takes them for one": ("O-FETCH-15",),
     "how to roll a group from eager to cooperative; follows from A-PROTO-02": ("A-PROTO-03",),
     "the broker does not look; there is nothing to realise": ("A-PROTO-04",),
