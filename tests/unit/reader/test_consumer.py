@@ -88,7 +88,7 @@ class Whole:
         self.do(Poll(0))
         self.join(1)
 
-    def join(self, generation: int) -> None:
+    def join(self, generation: int, now: int = 0) -> None:
         self.answer(
             JoinGroupRequest,
             JoinGroupResponse(
@@ -103,10 +103,10 @@ class Whole:
         data = encode_assignment(Assignment((T0, T1)))
         number = self.sent.pop().request_id
         body = SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name="range", assignment=data)
-        self.do(Answered(0, request_id=number, body=body))
-        self.do(Poll(0))
+        self.do(Answered(now, request_id=number, body=body))
+        self.do(Poll(now))
         while any(isinstance(each, Listener) for each in self.commands):
-            self.do(ListenerDone(0))
+            self.do(ListenerDone(now))
 
     def do(self, event: Any) -> tuple[Any, ...]:
         self.consumer, self.commands = step(self.consumer, event)
@@ -242,3 +242,16 @@ def test_unsubscribe_then_by_hand() -> None:
     assert whole.consumer.reader.mode.value == "manual"
     whole.do(Unsubscribe(0))
     assert whole.kinds()[-1] is Returned
+
+
+def test_an_assignment_that_is_adopted_restarts_the_interval() -> None:
+    """K-CB-05, K-CB-13."""
+    whole = Whole()
+    whole.do(CommitSync(1_000, FIVE))
+    whole.commit_answer(ErrorCode.ILLEGAL_GENERATION)
+    due = whole.consumer.reader.commit_due_ms
+    whole.do(Poll(4_000))
+    whole.do(ListenerDone(4_000))
+    assert whole.consumer.reader.commit_due_ms == due
+    whole.join(2, 4_500)
+    assert whole.consumer.reader.commit_due_ms == 9_500

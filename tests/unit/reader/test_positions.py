@@ -462,3 +462,13 @@ def test_an_answer_that_nobody_waits_for_still_loses_the_coordinator(client):
     desk.poll()
     desk.committed({}, group=ErrorCode.NOT_COORDINATOR)
     assert desk.reader.coordinator.node is None
+
+
+def test_an_answer_about_another_position_that_is_in_doubt_too_is_dropped():
+    """K-POS-07."""
+    desk = unsure()
+    desk.do(Seek(desk.now, T0, 50, 3))
+    assert state(desk) is FetchState.AWAIT_VALIDATION
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=2, end_offset=7)))
+    assert state(desk) is FetchState.AWAIT_VALIDATION
+    assert desk.reader.partitions[T0].position.offset == 50
