@@ -3,7 +3,7 @@
 The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The last two are
 *observed*: the lockstep run with Kafka's own coordinator and the check of the recorded traces each write down which
 rules the model applied in steps that agreed, and the comparison with Kafka's serde by which rules records are read and
-written alike; of members, which rules the code cites that ran where Kafka's own client did the same
+written alike; and which rules the code cites that ran where Kafka's own client, or coordinator, did the same
 (``evidence/*.json``). A citation alone therefore never counts as compared.
 """
 
@@ -36,11 +36,13 @@ NOT_OF_RULES = (
 )
 RECORDS_EVIDENCE = "records.json"
 MEMBER_EVIDENCE = "member.json"
+CORE_EVIDENCE = "core.json"
 #: Evidence by observation: column, file, and the module that writes it.
 OBSERVED = (
     ("compared", "lockstep.json", "rulebook.evidence"),
     ("compared", RECORDS_EVIDENCE, "jvm.serde"),
     ("compared", MEMBER_EVIDENCE, "rulebook.member_evidence"),
+    ("compared", CORE_EVIDENCE, "rulebook.core_evidence"),
     ("wire", "wire.json", "rulebook.evidence"),
 )
 COLUMNS = tuple(name for name, *_ in CITED) + tuple(dict.fromkeys(name for name, *_ in OBSERVED))

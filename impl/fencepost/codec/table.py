@@ -37,7 +37,7 @@ _OFFSET: Final = RecordType(
     OffsetCommitKey, offsets.read_offset_key, offsets.write_offset_key,
     OffsetCommitValue, offsets.read_offset, offsets.write_offset, 4, offsets.written_version,
 )  # fmt: skip
-#: In the order of their numbers; type 0 is only read (F-REC-00).
+#: In the order of their numbers; type 0 is only read (F-REC-00, F-REPLAY-17).
 WRITTEN: Final = (
     _OFFSET,
     RecordType(

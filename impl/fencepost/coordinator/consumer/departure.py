@@ -44,7 +44,8 @@ def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> Cons
 
 
 def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) -> None:
-    """M-LEAVE-05, M-PE-04, M-PE-07: what it has stays its own, for every epoch; its timers run on (M-TMR-09)."""
+    """M-LEAVE-05, M-PE-04, M-PE-07: what it has stays its own, for every epoch; its timers run on (M-TMR-09). One
+    record tells of it (F-ORD-11)."""
     gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
     access.write(step, [records.current_assignment(step, group.group_id, gone)])
 

@@ -49,7 +49,7 @@ def stay(
     accepted: Callable[[], None],
 ) -> ConsumerGroupHeartbeatResponse:
     """The answer to a member that joins or stays; ``accepted`` is called when no check is left that could refuse it.
-    Raises ``Refused``, ``InternalError``."""
+    What the request changes is written in one order (F-ORD-06). Raises ``Refused``, ``InternalError``."""
     group, written, _ = opened
     identity.require_room(step, group, body.member_id, body.instance_id)
     found = _find(step, group, body)

@@ -94,7 +94,8 @@ def _last(step: Step, group: ConsumerGroup) -> Resolution | None:
 
 
 def done(step: Step, event: TaskDone) -> None:
-    """A resolution has ended: what its regexes match is written, and a change bumps the epoch (M-RX-04, M-RX-05)."""
+    """A resolution has ended: what its regexes match is written, and a change bumps the epoch (M-RX-04, M-RX-05,
+    F-ORD-15)."""
     name = event.key.group_id
     task = step.tasks[name]
     step.tasks = without(step.tasks, name)

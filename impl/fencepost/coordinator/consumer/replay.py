@@ -51,7 +51,8 @@ _STATES = {state.value: state for state in MemberState}
 
 
 def apply(replay: Replay, record: Record) -> None:
-    """Applies one record of a consumer group (F-REPLAY-01, F-REPLAY-06). Raises ``InternalError`` for a group of
+    """Applies one record of a consumer group (F-REPLAY-01, F-REPLAY-06), which is made by whichever comes first
+    (F-REPLAY-14); what records tell survives a fail-over (F-SURV-04). Raises ``InternalError`` for a group of
     another kind that is in use."""
     name = record.key.group
     draft = replay.drafts.get(name) or _draft(replay, name, create=record.value is not None)

@@ -54,7 +54,7 @@ class OffsetsWritten(AppendCallback):
 
 def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
     """Stores offsets, all that are accepted or none (O-COMMIT-10). Errors of the whole are told at once, the rest when
-    the records are replicated."""
+    the records are replicated, or not in time (F-ORD-12, O-COMMIT-11, O-COMMIT-12)."""
     if body.group_id in request.denied:
         step.reply(request.id, refusal(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
         return

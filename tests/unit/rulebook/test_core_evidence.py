@@ -1,0 +1,35 @@
+"""Rules of the coordinator count as compared in traces that the other coordinator ends alike, and in no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.protocol.events import Event
+from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.rulebook.core_evidence import observe
+from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core
+
+
+def same(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
+    return [Core().run(settings, KAFKA_4_4, events) for settings, events in many]
+
+
+def silent(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
+    return [[Observation() for _ in events] for _, events in many]
+
+
+def test_what_ran_counts_where_the_other_agrees() -> None:
+    done: list[int] = []
+    found = observe(2, same, KAFKA_4_4, done.append)
+    assert (found["traces"], found["differing"], sum(done)) == (6, 0, 6)
+    assert found["steps"] > 300
+    assert all(0 < count <= 6 for count in found["rules"].values())
+    assert "O-COMMIT-09" in found["rules"]
+
+
+def test_nothing_counts_where_the_other_differs() -> None:
+    found = observe(1, silent, KAFKA_4_4, lambda _: None)
+    assert found["differing"] == 3
+    assert found["rules"] == {}
