@@ -189,7 +189,8 @@ class MembershipChanged:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentAdopted:
-    """A join or a reconciliation takes over its assignment: the interval of commits begins anew (K-CB-05, N-REC-08)."""
+    """A join or a reconciliation takes over its assignment, be it the same as before: the interval of commits begins
+    anew (K-CB-05, N-REC-08), and the order of fetches (K-SUB-14)."""
 
     at_ms: int
 

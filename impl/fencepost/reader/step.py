@@ -148,6 +148,7 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
             subscribing.told(turn, event)
         case AssignmentAdopted():
             commits.restart_interval(turn)
+            subscribing.adopted(turn)
         case CommitWanted(commit_id=commit_id, partitions=wanted, closing=closing):
             commits.wanted(turn, commit_id, wanted, closing=closing)
         case CoordinatorFound(node=node):

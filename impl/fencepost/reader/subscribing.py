@@ -42,23 +42,39 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
 
 def unsubscribe(turn: Turn) -> None:
     """Nothing is read any more; nothing is committed either (K-LEAVE-04)."""
-    turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset())
+    nothing = replace(turn.reader.membership, owned=())
+    turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset(), membership=nothing)
     _own(turn, ())
 
 
 def told(turn: Turn, event: MembershipChanged) -> None:
     """What membership says from now on (K-SUB-02). Only what is taken away loses its position, whatever the member has
     become (N-CMT-05)."""
+    before = turn.reader.membership.owned
     turn.reader = turn.reader._replace(membership=event.membership)
-    if turn.reader.mode.automatic:
+    if turn.reader.mode.automatic and event.membership.owned != before:
         _own(turn, event.membership.owned)
+
+
+def adopted(turn: Turn) -> None:
+    """What is assigned is assigned anew, be it the same: fetches begin with the first of it (K-SUB-14)."""
+    if turn.reader.mode.automatic:
+        _own(turn, turn.reader.membership.owned)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """In the order of fetches: topics as they are met first, each with its partitions as they are met (K-SUB-14)."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for each in partitions:
+        topics.setdefault(each.topic, []).append(each)
+    return [each for several in topics.values() for each in several]
 
 
 def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
     """What stays keeps its state and what was fetched of it (K-CB-11), what is new has none, what goes is forgotten
-    with all that; in the order given (K-SUB-02, K-SUB-05, K-SUB-14)."""
+    with all that; in the order given, topic by topic (K-SUB-02, K-SUB-05, K-SUB-14)."""
     before = turn.reader.partitions
-    after = {each: before.get(each, Partition()) for each in partitions}
+    after = {each: before.get(each, Partition()) for each in by_topic(partitions)}
     if list(after) == list(before):
         return
     buffer = tuple(each for each in turn.reader.buffer if each.partition in after)
