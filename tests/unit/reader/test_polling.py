@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.member.events import RequestMetadata, Subscribe
+from fencepost.member.events import RequestMetadata, Send, Subscribe
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetCommitRequest
 from fencepost.reader import Client, poll_by
@@ -12,6 +12,9 @@ from fencepost.reader.broker import FetchedPartition, FetchRequest, FetchRespons
 from fencepost.reader.events import (
     AskLag,
     AssignmentAdopted,
+    CommitAsync,
+    CommitCallback,
+    OffsetAndMetadata,
     Pause,
     PollReturned,
     ProblemKind,
@@ -381,3 +384,32 @@ def test_who_subscribes_anew_reads_on():
     desk = Desk().reading(T0)
     desk.do(Subscribe(0, frozenset({"t", "u", "v"})))
     assert desk.reader.fetchable(T0)
+
+
+@pytest.mark.parametrize(
+    ("client", "order"),
+    [
+        (Client.CLASSIC, [CommitCallback, Send, SendToLeader, PollReturned]),  # K-POLL-01
+        (Client.CONSUMER, [Send, SendToLeader, CommitCallback, PollReturned]),  # N-POLL-01
+    ],
+)
+def test_what_a_poll_does_in_which_order(client, order):
+    desk = Desk(client, auto_commit=True).reading(T0)
+    desk.do(CommitAsync(desk.now, ((T0, OffsetAndMetadata(0)),), 1))
+    desk.commit_answer()
+    desk.fetched(got(T0, 0, 1))
+    desk.offsets()
+    desk.lose(FetchRequest)
+    desk.do(CommitAsync(desk.now, ((T0, OffsetAndMetadata(1)),), 2))
+    desk.commit_answer()
+    desk.now += 5_000
+    desk.poll()
+    assert [type(each) for each in desk.commands] == order
+
+
+def test_what_was_marked_before_a_poll_is_not_handed_out_by_it():
+    """N-POLL-02: the reconciliation has been looked at before."""
+    desk = Desk(Client.CONSUMER).reading(T0, T1)
+    desk.fetched(got(T0, 0, 1))
+    desk.member(T0, T1, pending_revocation=frozenset({T0}))
+    assert desk.offsets() == []
