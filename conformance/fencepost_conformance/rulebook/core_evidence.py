@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import fencepost
 from fencepost.protocol.events import Event
 from fencepost.protocol.profile import Profile
-from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost.protocol.profiles import KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost.rulebook.book import cited_lines, read_book
 
@@ -38,7 +38,8 @@ from ..targets.kafka_jvm import KafkaJvm
 from .member_evidence import noted, rules_of_functions
 from .standing import CORE_EVIDENCE, evidence_folder
 
-RELEASE = "4.4.0"
+#: what the newest release does, and what it did otherwise before
+RELEASES = {"4.4.0": KAFKA_4_4, "4.3.1": KAFKA_4_3}
 TRACES = 400
 STEPS = 100
 _CHUNK = 50
@@ -89,17 +90,21 @@ def main() -> None:
         if len(words) > 1 or not words[0].isdigit():
             raise CannotRun(f"{' '.join(words)!r} is no number of traces")
         count = int(words[0])
-        with (
-            progress(f"Kafka {RELEASE} and the core", len(GroupProtocol) * count) as meter,
-            KafkaJvm(RELEASE) as kafka,
-        ):
-            found = {"kafka": RELEASE, **observe(count, kafka.run_many, KAFKA_4_4, meter.advance)}
+        rules: Counter[str] = Counter()
+        runs = []
+        with progress("Kafka and the core", len(RELEASES) * len(GroupProtocol) * count) as meter:
+            for release, profile in RELEASES.items():
+                with KafkaJvm(release) as kafka:
+                    found = observe(count, kafka.run_many, profile, meter.advance)
+                rules.update(found.pop("rules"))
+                runs.append({"kafka": release, **found})
     except (CannotRun, ProcessFault) as reason:
         print(f"evidence: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
     path = evidence_folder(repository.root()) / CORE_EVIDENCE
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{CORE_EVIDENCE}: {counted(len(found['rules']), 'rules')}")
+    told = {"runs": runs, "rules": dict(sorted(rules.items()))}
+    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    print(f"{CORE_EVIDENCE}: {counted(len(rules), 'rules')}")
 
 
 if __name__ == "__main__":
