@@ -1,9 +1,9 @@
 """Observe which rules of members are at work where Kafka's own client does the same, and write that down.
 
-Random schedules go through the core's member and through Kafka's client (``clientside``). In each schedule that ends
-without a difference the functions of the core that ran are noted; a rule that is cited in the lines of one of them
-counts for that schedule. That is less than the model's word for each step (``evidence``): a function may cite a rule
-that decided nothing there.
+Random schedules go through the core's member and through Kafka's client (``clientside``), and random calls through the
+reader's partitions and through Kafka's ``SubscriptionState`` (``jvm.positions``). In each that ends without a
+difference the functions of the core that ran are noted; a rule that is cited in the lines of one of them counts. That
+is less than the model's word for each step (``evidence``): a function may cite a rule that decided nothing there.
 
 Run it with ``python -m fencepost_conformance.rulebook.member_evidence [SCHEDULES]``.
 """
@@ -15,7 +15,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -29,6 +29,7 @@ from ..clientside.judge import Judge, MemberProtocol
 from ..console import CannotRun, progress
 from ..counting import counted
 from ..jvm.builds import Build
+from ..jvm.positions import KafkaPositions, differences
 from ..jvm.process import ProcessFault
 from .standing import MEMBER_EVIDENCE, evidence_folder
 
@@ -77,7 +78,7 @@ def noted(into: set[CodeType], home: Path) -> Iterator[None]:
 
 
 def observe(schedules: int) -> dict[str, Any]:
-    """How many schedules of both kinds of member each rule was at work in; schedules of seeds 0, 1, …
+    """How many schedules of both kinds of member, and walks of calls, each rule was at work in; of seeds 0, 1, …
 
     Raises ``CannotRun`` where no JVM or no client can be had."""
     book = read_book(repository.root() / "docs" / "rules")
@@ -86,7 +87,11 @@ def observe(schedules: int) -> dict[str, Any]:
         cited |= rules_of_functions(_HOME / folder, lambda text: iter(cited_lines(text, book)))
     rules: Counter[str] = Counter()
     steps = differing = 0
-    with progress(f"Kafka's client {RELEASE} and the member", len(MemberProtocol) * schedules) as meter:
+
+    def count(ran: set[CodeType]) -> None:
+        rules.update({rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())})
+
+    with progress(f"Kafka's client {RELEASE} and the member", (len(MemberProtocol) + 1) * schedules) as meter:
         for protocol in MemberProtocol:
             with Judge(Build(RELEASE), KAFKA_4_4, protocol, LENGTH) as judge:
                 for seed in range(schedules):
@@ -99,14 +104,22 @@ def observe(schedules: int) -> dict[str, Any]:
                     steps += judged.steps
                     differing += judged.difference is not None
                     if judged.difference is None:
-                        rules.update(
-                            {rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())}
-                        )
+                        count(ran)
                     meter.advance(1)
+        with closing(KafkaPositions(RELEASE)) as kafka:
+            for seed in range(schedules):
+                ran = set()
+                with noted(ran, _HOME):
+                    found = list(differences(kafka, [seed], KAFKA_4_4))
+                differing += len(found)
+                if not found:
+                    count(ran)
+                meter.advance(1)
     return {
         "kafka": RELEASE,
         "profile": KAFKA_4_4.name,
         "schedules": schedules * len(MemberProtocol),
+        "walks": schedules,
         "steps": steps,
         "differing": differing,
         "rules": dict(sorted(rules.items())),
