@@ -229,6 +229,8 @@ class Followed:
             shown = Seen(seen.records, seen.consumer_groups, _MATCHER)
             try:
                 step: Step = follower.model.successors(at, event, fresh_id(event, seen, at), shown)[0]
+            except TypeError:
+                raise  # the fault itself is wrong
             except Exception:
                 break  # a planted fault may lead where no trace of a sound coordinator goes
             found |= {each.promise for each in promises.feed(event, at, step)}
@@ -254,9 +256,9 @@ def _aborts_commit(offsets: Offsets, producer: int, committed: bool) -> Offsets:
     return _newest_end_wins(offsets, producer, True)
 
 
-def _shows_pending(offsets: Offsets, place: Place, topic_id: bytes, *, stable: bool) -> Any:
+def _shows_pending(offsets: Offsets, place: Place, topic_id: bytes, *, held: bool) -> Any:
     shown = dict(offsets.committed) | {each: entry for each, _, entry in offsets.pending}
-    return _ONE(Offsets(tuple(sorted(shown.items()))), place, topic_id, stable=False)
+    return _ONE(Offsets(tuple(sorted(shown.items()))), place, topic_id, held=False)
 
 
 _ONE = fetch._one

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fencepost.member.consumer import ConsumerMember, ConsumerSettings, ConsumerState, step
-from fencepost.member.events import Command, MemberEvent, SubscribeRegex
+from fencepost.member.consumer.state import ApiCall
+from fencepost.member.events import Command, ListenerDone, MemberEvent, SubscribeRegex
 from fencepost.protocol.errors import ErrorCode
 
 from .consumer_rules import ConsumerRules
@@ -24,6 +25,12 @@ class ConsumerHost(MemberHost[ConsumerMember]):
 
     def check(self, before: ConsumerMember, event: MemberEvent, commands: tuple[Command, ...]) -> None:
         self._rules.observe(before, self.member, event, commands)
+
+    def polls(self, event: MemberEvent) -> bool:
+        """A poll in which a listener returned takes another turn, and counts from then (N-POLL-01)."""
+        waiting = self.member.waiting
+        goes_on = isinstance(event, ListenerDone) and waiting is not None and waiting.api is ApiCall.POLL
+        return goes_on or super().polls(event)
 
     @property
     def reads(self) -> bool:

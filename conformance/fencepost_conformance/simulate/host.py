@@ -222,7 +222,7 @@ class MemberHost(ABC, Generic[M]):
 
     def handle(self, event: MemberEvent) -> None:
         before = self.member
-        if isinstance(event, Poll) or (isinstance(event, Answered) and isinstance(event.body, JoinGroupResponse)):
+        if self.polls(event):
             self._fed_ms = self._world.now
         self.member, commands = self.step(event)
         dull = isinstance(event, Poll) and all(isinstance(each, Returned | SetMemberTimer) for each in commands)
@@ -233,6 +233,10 @@ class MemberHost(ABC, Generic[M]):
             self._world.adopted(self)
         for command in commands:
             self._carry_out(command)
+
+    def polls(self, event: MemberEvent) -> bool:
+        """Whether the poll interval begins anew with it, as the member is (K-HB-03, N-TR-09)."""
+        return isinstance(event, Poll)
 
     @property
     def leaves(self) -> bool:
@@ -301,6 +305,11 @@ class Host(MemberHost[Member]):
         assert isinstance(settings, MemberSettings)
         self._rules = MemberRules(self.plan.name)
         return Member(settings)
+
+    def polls(self, event: MemberEvent) -> bool:
+        """A poll that joined goes on, and counts from then."""
+        joined = isinstance(event, Answered) and isinstance(event.body, JoinGroupResponse)
+        return joined or super().polls(event)
 
     def step(self, event: MemberEvent) -> tuple[Member, tuple[Command, ...]]:
         return step(self.member, event, self._world.jitter())

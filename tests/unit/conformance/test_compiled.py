@@ -41,8 +41,8 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Stands in for javac; keeps the sources that it was given."""
     given: dict[str, str] = {}
 
-    def keep(version: str, texts: dict[str, str], libraries: list[Path], folder: Path) -> None:
-        del version, libraries, folder
+    def keep(version: str, texts: dict[str, str], libraries: list[Path], folder: Path, served: object) -> None:
+        del version, libraries, folder, served
         given.update(texts)
 
     monkeypatch.setattr(compiled, "_compile", keep)

@@ -224,7 +224,7 @@ def test_topics_that_were_created_in_a_trace_have_their_names() -> None:
 
 def test_a_recorded_trace_tells_what_the_members_were_told_to_hold() -> None:
     steps = wire_steps(wire("cooperative-confluent-kafka"))
-    assert wire_lanes(wire("cooperative-confluent-kafka")) == ["one", "two", "three", "coordinator"]
+    assert wire_lanes(wire("cooperative-confluent-kafka")) == ["admin", "one", "two", "three", "coordinator"]
     held = [
         [partition for row in standing.members for partition in row.holds]
         for groups in after_each([step.groups for step in steps])
