@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
     "conform": "Run random traces against a target and compare every step",
     "diff": "Run two targets side by side and group what differs by cause",
+    "serve": "Serve the coordinator on a port, for Kafka clients as they are",
     "record": "Record a trace between real clients and a real broker",
     "validate": "Decide whether recorded traces could have been produced",
     "replay": "Show one trace step by step",

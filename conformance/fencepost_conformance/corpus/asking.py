@@ -11,8 +11,9 @@ from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequ
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
+from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
+
 from ..record.addresses import Address
-from ..wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
 _TIMEOUT_S = 30.0
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fencepost.server.wire.frames import RequestHeader
+
 from ..record.addresses import Address
 from ..targets.broker import Broker
-from ..wire.frames import RequestHeader
 from .asking import create_topic, describe
 from .config import MemberConfig
 

@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 from fencepost.protocol.settings import Settings
+from fencepost.server.settings import BROKER_NAMES
 
-#: Kafka's name of each setting
-BROKER_NAMES = {
-    "group_min_session_timeout_ms": "group.min.session.timeout.ms",
-    "group_max_session_timeout_ms": "group.max.session.timeout.ms",
-    "group_initial_rebalance_delay_ms": "group.initial.rebalance.delay.ms",
-    "group_max_size": "group.max.size",
-    "offsets_commit_timeout_ms": "offsets.commit.timeout.ms",
-    "group_consumer_session_timeout_ms": "group.consumer.session.timeout.ms",
-    "group_consumer_min_session_timeout_ms": "group.consumer.min.session.timeout.ms",
-    "group_consumer_max_session_timeout_ms": "group.consumer.max.session.timeout.ms",
-    "group_consumer_heartbeat_interval_ms": "group.consumer.heartbeat.interval.ms",
-    "group_consumer_min_heartbeat_interval_ms": "group.consumer.min.heartbeat.interval.ms",
-    "group_consumer_max_heartbeat_interval_ms": "group.consumer.max.heartbeat.interval.ms",
-    "group_consumer_max_size": "group.consumer.max.size",
-    "group_consumer_assignors": "group.consumer.assignors",
-    "group_consumer_migration_policy": "group.consumer.migration.policy",
-    "group_consumer_assignment_interval_ms": "group.consumer.assignment.interval.ms",
-    "group_consumer_min_assignment_interval_ms": "group.consumer.min.assignment.interval.ms",
-    "group_consumer_max_assignment_interval_ms": "group.consumer.max.assignment.interval.ms",
-    "group_consumer_regex_refresh_interval_ms": "group.consumer.regex.refresh.interval.ms",
-}
 #: those of offsets, of which no recording tells
 OFFSET_NAMES = {
     "offset_metadata_max_bytes": "offset.metadata.max.bytes",

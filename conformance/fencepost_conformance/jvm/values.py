@@ -27,6 +27,7 @@ from fencepost.protocol.embedded import (
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
+from fencepost.server.settings import BROKER_NAMES
 
 from .. import repository
 from ..console import CannotRun
@@ -34,7 +35,6 @@ from ..rulebook.standing import evidence_folder
 from .assignors import KafkaAssignors, client
 from .defaults import Defaults, ask_defaults
 from .releases import RELEASES
-from .settings import BROKER_NAMES
 
 FILE = "kafka-values.json"
 #: settings of a member by Kafka's names (G-CFG-41…43, 49, 50)

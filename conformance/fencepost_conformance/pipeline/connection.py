@@ -9,11 +9,8 @@ from functools import partial
 from typing import Any
 
 from fencepost.protocol.messages import RequestBody, ResponseBody
-
-from ..trace.convert import odd_codes, wire_body
-from ..trace.lines import API_OF_TYPE, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
-from ..wire.convert import plain, to_response
-from ..wire.frames import (
+from fencepost.server.wire.convert import plain, to_response
+from fencepost.server.wire.frames import (
     MalformedFrame,
     RequestHeader,
     UnknownErrorCode,
@@ -23,6 +20,9 @@ from ..wire.frames import (
     read_response,
     write_request,
 )
+
+from ..trace.convert import odd_codes, wire_body
+from ..trace.lines import API_OF_TYPE, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
 from .encode import api_key, to_entity
 
 #: seconds for which a broker may be late with an answer

@@ -23,6 +23,18 @@ from kio.static.primitive import i8
 from fencepost.protocol import messages as m
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.view import GroupView
+from fencepost.server.wire.frames import (
+    API_KEYS,
+    ASK_S,
+    MalformedFrame,
+    NoAnswer,
+    RequestHeader,
+    connect,
+    framed,
+    read_answer,
+    read_response,
+    write_request,
+)
 
 from ..answers import errors_of
 from ..checker.check import check_trace
@@ -39,18 +51,6 @@ from ..targets.registry import TargetName, require_open
 from ..trace import WireTrace
 from ..trace.convert import wire_request, wire_response
 from ..trace.lines import API_OF_KEY, ReceivedLine, SentLine
-from ..wire.frames import (
-    API_KEYS,
-    ASK_S,
-    MalformedFrame,
-    NoAnswer,
-    RequestHeader,
-    connect,
-    framed,
-    read_answer,
-    read_response,
-    write_request,
-)
 from ..wire.settings import OF_CLASSIC, Known, settle
 from .connection import LATE_S, Connection, Notes
 from .job import Job, Row, Verdict

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..wire.frames import highest_version
+from fencepost.server.wire.frames import highest_version
 
 #: APIs whose answers hold broker addresses.
 WITH_ADDRESSES = frozenset({"metadata", "find_coordinator", "describe_cluster"})

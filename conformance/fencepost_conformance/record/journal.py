@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from fencepost.protocol.profiles import PROFILES
+from fencepost.server.wire.convert import GROUP_APIS, plain, to_request, to_response
+from fencepost.server.wire.frames import RequestHeader
 
 from ..trace import convert
-from ..wire.convert import GROUP_APIS, plain, to_request, to_response
-from ..wire.frames import RequestHeader
 from ..wire.settings import Known
 from . import reading
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..wire.frames import (
+from fencepost.server.wire.frames import (
     API_KEYS,
     MAX_REQUEST_BYTES,
     MAX_RESPONSE_BYTES,
@@ -34,6 +34,7 @@ from ..wire.frames import (
     read_response,
     write_response,
 )
+
 from .addresses import WITH_ADDRESSES, Address, SeveralBrokers, on_proxy, within_known_versions
 from .journal import FETCH, RECORDED, Journal, groups_of
 from .reading import Quiet, says_something

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencepost.server.wire.frames import MalformedFrame
+
 from ..console import CannotRun
 from ..counting import counted
 from ..trace.lines import Setting
-from ..wire.frames import MalformedFrame
 from ..wire.settings import Known, assumed_words, settle
 from .addresses import Address, SeveralBrokers
 from .journal import Journal, Watch

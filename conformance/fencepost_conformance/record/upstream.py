@@ -11,8 +11,8 @@ from kio.index import load_request_schema
 from kio.schema.describe_configs.v4.request import DescribeConfigsResource
 from kio.static.primitive import i8
 
-from ..trace.lines import Setting
-from ..wire.frames import (
+from fencepost.server.settings import FIELDS, value_of
+from fencepost.server.wire.frames import (
     API_KEYS,
     ASK_S,
     MalformedFrame,
@@ -25,7 +25,8 @@ from ..wire.frames import (
     read_response,
     write_request,
 )
-from ..wire.settings import FIELDS, value_of
+
+from ..trace.lines import Setting
 from .addresses import Address, SeveralBrokers
 
 _BROKER_RESOURCE = 4

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.protocol.settings import MigrationPolicy, Settings
+from fencepost.server.settings import BROKER_NAMES, FIELDS, value_of
 
 from ..console import CannotRun
-from ..jvm.settings import BROKER_NAMES
 from ..nearest import unknown
 from ..trace.lines import Setting
 
-#: Kafka's name of a broker setting -> field of ``Settings`` (G-CFG-01…04, 10…14, 25, 30, 31, 33)
-FIELDS = {name: field for field, name in BROKER_NAMES.items()}
 #: those that decide what clients of classic groups see
 OF_CLASSIC = frozenset(
     FIELDS[name]
@@ -37,16 +35,6 @@ class Known:
 
     settings: Settings
     assumed: tuple[str, ...] = ()
-
-
-def value_of(name: str, text: str) -> Setting:
-    """The value of a setting (Kafka's name) that stands in a text, as a header holds it. Raises ``ValueError``."""
-    usual = getattr(Settings(), FIELDS[name])
-    if isinstance(usual, tuple):
-        return tuple(part.strip() for part in text.split(","))
-    if isinstance(usual, MigrationPolicy):
-        return MigrationPolicy(text.strip().lower()).value
-    return int(text)
 
 
 def given(options: Sequence[str] | None) -> dict[str, Setting]:

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from fencepost.protocol import messages as m
+from fencepost.server.wire.convert import to_request
+from fencepost.server.wire.frames import RequestHeader, read_request, read_request_header, write_request
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.pipeline.encode import api_key, to_entity
 from fencepost_conformance.targets.registry import TargetName, parse_target
-from fencepost_conformance.wire.convert import to_request
-from fencepost_conformance.wire.frames import RequestHeader, read_request, read_request_header, write_request
 
 REQUESTS = (
     m.JoinGroupRequest(

@@ -17,8 +17,7 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.jvm.settings import kafka_config
-from fencepost_conformance.wire.frames import (
+from fencepost.server.wire.frames import (
     API_KEYS,
     close,
     framed,
@@ -27,6 +26,7 @@ from fencepost_conformance.wire.frames import (
     read_request_header,
     write_response,
 )
+from fencepost_conformance.jvm.settings import kafka_config
 
 HOST = "127.0.0.1"
 NOW = i32Timedelta.parse(datetime.timedelta(0))

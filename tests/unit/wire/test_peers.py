@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from fencepost.protocol.messages import VERSIONS, HeartbeatRequest
+from fencepost.server.wire import frames
+from fencepost.server.wire.frames import NoAnswer, close, framed, read_frame, read_request_header
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.coverage.wire import reasons, visible
@@ -26,8 +28,6 @@ from fencepost_conformance.record.run import record
 from fencepost_conformance.report.files import write_report
 from fencepost_conformance.trace import WireTrace, read_traces, write_traces
 from fencepost_conformance.trace.lines import ReceivedLine
-from fencepost_conformance.wire import frames
-from fencepost_conformance.wire.frames import NoAnswer, close, framed, read_frame, read_request_header
 
 from .fake_broker import HOST, FakeBroker
 from .test_record import read, recording

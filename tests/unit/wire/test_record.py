@@ -14,13 +14,7 @@ from typing import Any
 import pytest
 from kio.index import load_request_schema
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.record.addresses import Address
-from fencepost_conformance.record.output import Output
-from fencepost_conformance.record.run import parse_address, record
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
-from fencepost_conformance.wire.frames import (
+from fencepost.server.wire.frames import (
     API_KEYS,
     MAX_RESPONSE_BYTES,
     RequestHeader,
@@ -30,6 +24,12 @@ from fencepost_conformance.wire.frames import (
     read_response,
     write_request,
 )
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.record.addresses import Address
+from fencepost_conformance.record.output import Output
+from fencepost_conformance.record.run import parse_address, record
+from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 
 from .fake_broker import HOST, FakeBroker
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.server.settings import BROKER_NAMES
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
@@ -19,7 +20,7 @@ from fencepost_conformance.report.html import report_page
 from fencepost_conformance.report.terminal import details, tables
 from fencepost_conformance.trace import WireTrace, read_traces, write_traces
 from fencepost_conformance.trace.lines import ReceivedLine, SentLine
-from fencepost_conformance.wire.settings import BROKER_NAMES, given, settle
+from fencepost_conformance.wire.settings import given, settle
 
 from .fake_broker import FakeBroker
 from .test_record import recording

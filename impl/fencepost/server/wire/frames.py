@@ -7,7 +7,6 @@ the API, and the message of the APIs that somebody asked for.
 from __future__ import annotations
 
 import asyncio
-import re
 import struct
 from dataclasses import dataclass
 from errno import ETIMEDOUT
@@ -17,9 +16,11 @@ from typing import Any
 
 from kio.index import KioIndexError, load_entity_schema
 from kio.schema.index import api_key_map, schema_name_map
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
+from kio.serial import entity_writer
 from kio.static.constants import EntityType
+
+from .later import LATER
+from .read import BadBytes, OddCode, reader
 
 #: Kafka's default ``socket.request.max.bytes``; answers may be larger, by what one fetch returns.
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
@@ -28,9 +29,6 @@ MAX_RESPONSE_BYTES = 2**31 - 1
 #: seconds for which a peer may keep a caller waiting: to take a connection, and to answer what is answered at once
 CONNECT_S = 10.0
 ASK_S = 10.0
-
-#: what kio says of a code that its enumeration does not have
-_ODD_CODE = re.compile(r"(-?\d+) is not a valid ErrorCode")
 
 API_KEYS = {name: key for key, name in api_key_map.items()}
 
@@ -53,6 +51,8 @@ class UnknownErrorCode(MalformedFrame):
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
+    """What a request says before its message; ``client_id`` may be null."""
+
     api_key: int
     api_version: int
     correlation_id: int
@@ -108,6 +108,7 @@ async def close(writer: asyncio.StreamWriter) -> None:
 
 
 def framed(payload: bytes) -> bytes:
+    """With its length before it."""
     return struct.pack(">i", len(payload)) + payload
 
 
@@ -124,6 +125,7 @@ def read_request_header(frame: bytes) -> RequestHeader:
 
 
 def read_correlation_id(frame: bytes) -> int:
+    """Which request a response answers; raises MalformedFrame."""
     if len(frame) < 4:
         raise MalformedFrame("no response header")
     correlation: int = struct.unpack_from(">i", frame)[0]
@@ -137,6 +139,8 @@ def highest_version(api: str) -> int:
 
 @cache
 def _schema(api: str, version: int, kind: Any) -> Any:
+    if (later := LATER.get((api, version, kind))) is not None:
+        return later
     try:
         return load_entity_schema(api, version, kind)
     except KioIndexError:
@@ -145,28 +149,34 @@ def _schema(api: str, version: int, kind: Any) -> Any:
 
 def _read(schema: Any, frame: bytes, offset: int) -> tuple[Any, int]:
     try:
-        return entity_reader(schema)(frame, offset)
-    except (SerialError, ValueError, TypeError, LookupError) as error:
-        if odd := _ODD_CODE.fullmatch(str(error)):
-            raise UnknownErrorCode(f"{schema.__name__}: Kafka has no error code {odd[1]}", int(odd[1])) from None
-        raise MalformedFrame(f"{schema.__name__}: {error or type(error).__name__}") from None
+        return reader(schema)(frame, offset, len(frame))
+    except OddCode as odd:
+        raise UnknownErrorCode(f"{schema.__name__}: {odd}", odd.code) from None
+    except BadBytes as error:
+        raise MalformedFrame(f"{schema.__name__}: {error}") from None
+
+
+def response_schema(api: str, version: int) -> Any:
+    """kio's class of a response; raises MalformedFrame for a version that nobody knows."""
+    return _schema(api, version, EntityType.response)
 
 
 def read_request(header: RequestHeader, frame: bytes) -> Any:
     """The request as kio's entity of that version; raises MalformedFrame."""
     schema = _schema(header.api, header.api_version, EntityType.request)
-    _, size = _read(schema.__header_schema__, frame, 0)
-    return _read(schema, frame, size)[0]
+    _, at = _read(schema.__header_schema__, frame, 0)
+    return _read(schema, frame, at)[0]
 
 
 def read_response(api: str, version: int, frame: bytes) -> Any:
     """The response as kio's entity of that version; raises MalformedFrame."""
     schema = _schema(api, version, EntityType.response)
-    _, size = _read(schema.__header_schema__, frame, 0)
-    return _read(schema, frame, size)[0]
+    _, at = _read(schema.__header_schema__, frame, 0)
+    return _read(schema, frame, at)[0]
 
 
 def write_request(header: RequestHeader, entity: Any) -> bytes:
+    """A request, without its length."""
     head_schema = entity.__header_schema__
     buffer = BytesIO()
     fields: dict[str, Any] = {
@@ -181,6 +191,7 @@ def write_request(header: RequestHeader, entity: Any) -> bytes:
 
 
 def write_response(correlation_id: int, entity: Any) -> bytes:
+    """A response, without its length."""
     head_schema = entity.__header_schema__
     buffer = BytesIO()
     entity_writer(head_schema)(buffer, head_schema(correlation_id=correlation_id))

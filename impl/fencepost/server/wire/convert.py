@@ -16,7 +16,7 @@ from types import NoneType
 from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from fencepost.protocol import consumer_messages, messages
+from fencepost.protocol import consumer_messages, messages, offset_messages
 from fencepost.protocol.errors import ErrorCode
 
 #: kio's name of each API that the coordinator's messages cover, with the classes of request and response.
@@ -38,6 +38,15 @@ GROUP_APIS: dict[str, tuple[type, type]] = {
     ),
 }
 
+#: Those of offsets.
+OFFSET_APIS: dict[str, tuple[type, type]] = {
+    "offset_commit": (offset_messages.OffsetCommitRequest, offset_messages.OffsetCommitResponse),
+    "offset_fetch": (offset_messages.OffsetFetchRequest, offset_messages.OffsetFetchResponse),
+    "offset_delete": (offset_messages.OffsetDeleteRequest, offset_messages.OffsetDeleteResponse),
+    "txn_offset_commit": (offset_messages.TxnOffsetCommitRequest, offset_messages.TxnOffsetCommitResponse),
+}
+_APIS: Final = {**GROUP_APIS, **OFFSET_APIS}
+
 #: What kio reads as the zero topic id.
 _NO_TOPIC: Final = bytes(16)
 
@@ -52,6 +61,7 @@ _ABSENT: dict[str, Any] = {
 
 
 def milliseconds(span: timedelta) -> int:
+    """A span of time as whole milliseconds."""
     return span // timedelta(milliseconds=1)
 
 
@@ -117,10 +127,13 @@ def _build(target: type, entity: Any) -> Any:
 
 
 def to_request(api: str, entity: Any) -> messages.RequestBody:
-    """kio's request entity, of any version, as the project's message. ``api`` is a key of GROUP_APIS."""
+    """kio's request entity, of any version, as the project's message. ``api`` is a key of GROUP_APIS or OFFSET_APIS."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
         return messages.LeaveGroupRequest(str(entity.group_id), (messages.LeaveGroupMember(entity.member_id),))
-    body: messages.RequestBody = _build(GROUP_APIS[api][0], entity)
+    if api == "offset_fetch" and not hasattr(entity, "groups"):  # v1–7 (G-WIRE-06)
+        group: offset_messages.OffsetFetchRequestGroup = _build(offset_messages.OffsetFetchRequestGroup, entity)
+        return offset_messages.OffsetFetchRequest((group,), require_stable=getattr(entity, "require_stable", False))
+    body: messages.RequestBody = _build(_APIS[api][0], entity)
     return body
 
 
@@ -129,7 +142,7 @@ def to_response(api: str, entity: Any) -> messages.ResponseBody:
     stays a number (``trace.convert.odd_codes`` finds it)."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
         return messages.LeaveGroupResponse(cast("ErrorCode", _error(entity.error_code)))
-    body: messages.ResponseBody = _build(GROUP_APIS[api][1], entity)
+    body: messages.ResponseBody = _build(_APIS[api][1], entity)
     return body
 
 

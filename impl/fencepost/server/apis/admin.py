@@ -1,0 +1,238 @@
+"""Topics made and deleted, and settings told and changed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode as Code
+
+from ..data.producers import Refused
+from ..data.topics import Topic
+from ..security.acl import Operation, Resource
+from ..settings import GROUP_SETTINGS, broker_rows, group_config, group_rows
+from .call import Call, rows, uuid_bytes
+from .metadata import cluster_right
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+_SET, _DELETE = 0, 1
+#: Kafka's ``num.partitions``
+_USUAL_PARTITIONS: Final = 1
+_DYNAMIC_TOPIC, _STATIC_BROKER, _DEFAULT, _DYNAMIC_GROUP = 1, 4, 5, 8
+_BY_ID_SINCE: Final = 6
+
+
+async def create_topics(call: Call, request: Any) -> Any:
+    """New topics, each with a code of its own."""
+    names = [str(each.name) for each in request.topics]
+    answers = []
+    for each in request.topics:
+        name = str(each.name)
+        answer: dict[str, Any] = {"name": name, "num_partitions": -1, "replication_factor": -1}
+        try:
+            if names.count(name) > 1:
+                raise Refused(Code.invalid_request, "Duplicate topic name.")
+            if not cluster_right(call, Operation.CREATE) and not call.may(Operation.CREATE, Resource.TOPIC, name):
+                raise Refused(Code.topic_authorization_failed, "Authorization failed.")
+            topic = await _create(call, each, validate_only=request.validate_only)
+            answer.update(num_partitions=_partitions(each), replication_factor=1, configs=[], error_message=None)
+            if topic is not None:
+                answer["topic_id"] = topic.topic_id
+        except Refused as refused:
+            answer.update(error_code=refused.code, error_message=str(refused) or None)
+        answers.append(answer)
+    return {"topics": [row for at, row in enumerate(answers) if row["name"] not in names[:at]]}
+
+
+def _partitions(row: Any) -> int:
+    if row.assignments:
+        return len(row.assignments)
+    return _USUAL_PARTITIONS if row.num_partitions == -1 else int(row.num_partitions)
+
+
+async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
+    node = call.node
+    partitions = _partitions(row)
+    if row.assignments:
+        if row.num_partitions != -1 or row.replication_factor != -1:
+            raise Refused(
+                Code.invalid_request,
+                "A manual partition assignment was specified, but numPartitions or replicationFactor was not -1.",
+            )
+        if sorted(int(each.partition_index) for each in row.assignments) != list(range(partitions)):
+            raise Refused(Code.invalid_replica_assignment, "partitions are numbered from 0 without a gap")
+        if any([int(one) for one in each.broker_ids] != [node.options.node_id] for each in row.assignments):
+            raise Refused(Code.invalid_replica_assignment, "this node is the only one")
+    elif row.replication_factor not in (-1, 1):
+        raise Refused(
+            Code.invalid_replication_factor,
+            f"a topic has one replica here, not {row.replication_factor}: this node is the only one",
+        )
+    config = {str(each.name): each.value or "" for each in row.configs}
+    node.topics.check(str(row.name), partitions)
+    return None if validate_only else await node.create_topic(str(row.name), partitions, config)
+
+
+async def delete_topics(call: Call, request: Any) -> Any:
+    """Topics go with all their data; offsets that were committed for them go too."""
+    node = call.node
+    asked: list[tuple[str | None, bytes]] = (
+        [(each.name, uuid_bytes(each.topic_id)) for each in request.topics]
+        if call.version >= _BY_ID_SINCE
+        else [(str(name), bytes(16)) for name in request.topic_names]
+    )
+    answers = []
+    for name, topic_id in asked:
+        topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
+        answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
+        shown = name if name is not None else topic.name if topic is not None else ""
+        if shown and not call.may(Operation.DELETE, Resource.TOPIC, shown):
+            answer["error_code"] = Code.topic_authorization_failed
+        elif topic is None:
+            answer["error_code"] = Code.unknown_topic_id if name is None else Code.unknown_topic_or_partition
+            answer["error_message"] = "This server does not host this topic-partition." if name is not None else None
+        else:
+            answer.update(name=topic.name, topic_id=topic.topic_id)
+            await node.delete_topic(topic)
+        answers.append(answer)
+    return {"responses": answers}
+
+
+async def create_partitions(call: Call, request: Any) -> Any:
+    """Topics get further partitions."""
+    node = call.node
+    answers = []
+    for each in request.topics:
+        name = str(each.name)
+        answer: dict[str, Any] = {"name": name}
+        topic = node.topics.by_name.get(name)
+        try:
+            if not call.may(Operation.ALTER, Resource.TOPIC, name):
+                raise Refused(Code.topic_authorization_failed, "Authorization failed.")
+            if topic is None:
+                raise Refused(Code.unknown_topic_or_partition, "This server does not host this topic-partition.")
+            if any([int(one) for one in row.broker_ids] != [node.options.node_id] for row in rows(each.assignments)):
+                raise Refused(Code.invalid_replica_assignment, "this node is the only one")
+            await node.grow_topic(topic, int(each.count), validate_only=request.validate_only)
+        except Refused as refused:
+            answer.update(error_code=refused.code, error_message=str(refused) or None)
+        answers.append(answer)
+    return {"results": answers}
+
+
+async def describe_configs(call: Call, request: Any) -> Any:
+    """Settings of this node, of topics and of groups."""
+    return {"results": [_described(call, each) for each in request.resources]}
+
+
+def _described(call: Call, resource: Any) -> dict[str, Any]:
+    kind, name = int(resource.resource_type), str(resource.resource_name)
+    keys = resource.configuration_keys
+    answer: dict[str, Any] = {"resource_type": kind, "resource_name": name}
+    node = call.node
+    found: list[dict[str, Any]] = []
+    if kind == BROKER:
+        if not cluster_right(call, Operation.DESCRIBE_CONFIGS):
+            return {**answer, "error_code": Code.cluster_authorization_failed}
+        if name not in ("", str(node.options.node_id)):
+            return {
+                **answer,
+                "error_code": Code.invalid_request,
+                "error_message": f"this is node {node.options.node_id}",
+            }
+        found = [_row(each, value, _STATIC_BROKER) for each, value in broker_rows(node.settings)] if name else []
+    elif kind == TOPIC:
+        if not call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
+            return {**answer, "error_code": Code.topic_authorization_failed}
+        topic = node.topics.by_name.get(name)
+        if topic is None:
+            return {**answer, "error_code": Code.unknown_topic_or_partition}
+        found = [_row(each, value, _DYNAMIC_TOPIC) for each, value in topic.config.items()]
+    elif kind == GROUP:
+        if not call.may(Operation.DESCRIBE_CONFIGS, Resource.GROUP, name):
+            return {**answer, "error_code": Code.group_authorization_failed}
+        given = node.group_configs.get(name, {})
+        found = [
+            _row(each, given.get(each, value), _DYNAMIC_GROUP if each in given else _DEFAULT)
+            for each, value in group_rows(node.settings)
+        ]
+    else:
+        return {**answer, "error_code": Code.invalid_request, "error_message": f"Unsupported resource type: {kind}"}
+    return {**answer, "configs": [row for row in found if keys is None or row["name"] in keys]}
+
+
+def _row(name: str, value: str, source: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "value": value,
+        "read_only": source == _STATIC_BROKER,
+        "is_default": source == _DEFAULT,
+        "config_source": source,
+    }
+
+
+async def incremental_alter_configs(call: Call, request: Any) -> Any:
+    """Settings of groups are changed; those of topics are kept, and mean nothing here."""
+    answers = []
+    for each in request.resources:
+        kind, name = int(each.resource_type), str(each.resource_name)
+        answer: dict[str, Any] = {"resource_type": kind, "resource_name": name}
+        try:
+            await _alter(call, kind, name, each.configs, validate_only=request.validate_only)
+        except Refused as refused:
+            answer.update(error_code=refused.code, error_message=str(refused) or None)
+        answers.append(answer)
+    return {"responses": answers}
+
+
+async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_only: bool) -> None:
+    node = call.node
+    topic = node.topics.by_name.get(name) if kind == TOPIC else None
+    if kind == GROUP:
+        if not call.may(Operation.ALTER_CONFIGS, Resource.GROUP, name):
+            raise Refused(Code.group_authorization_failed, "Authorization failed.")
+        if not name:
+            raise Refused(Code.invalid_request, "Default group resources are not allowed.")
+        config = dict(node.group_configs.get(name, {}))
+    elif kind == TOPIC:
+        if not call.may(Operation.ALTER_CONFIGS, Resource.TOPIC, name):
+            raise Refused(Code.topic_authorization_failed, "Authorization failed.")
+        if topic is None:
+            raise Refused(Code.unknown_topic_or_partition, "This server does not host this topic-partition.")
+        config = dict(topic.config)
+    else:
+        raise Refused(Code.invalid_request, f"Unsupported resource type: {kind}")
+    for each in changes:
+        key = str(each.name)
+        if kind == GROUP and key not in GROUP_SETTINGS:
+            raise Refused(Code.invalid_config, f"Unknown group config name: {key}")
+        if each.config_operation == _SET and each.value is not None:
+            config[key] = each.value
+        elif each.config_operation == _DELETE:
+            config.pop(key, None)
+        else:
+            raise Refused(Code.invalid_config, f"Can't {each.config_operation} the value of {key}")
+    if kind == GROUP:
+        try:
+            group_config(node.settings, config)
+        except ValueError as wrong:
+            raise Refused(Code.invalid_config, str(wrong)) from None
+        if not validate_only:
+            await node.configure_group(name, config)
+    elif topic is not None and not validate_only:
+        await node.configure_topic(topic, config)
+
+
+async def list_config_resources(call: Call, request: Any) -> Any:
+    """What has settings of its own."""
+    node = call.node
+    if not cluster_right(call, Operation.DESCRIBE_CONFIGS):
+        return {"error_code": Code.cluster_authorization_failed}
+    kinds = {int(each) for each in getattr(request, "resource_types", ())} or {TOPIC, BROKER, GROUP}
+    found: list[dict[str, Any]] = []
+    if GROUP in kinds:
+        found += [{"resource_type": GROUP, "resource_name": name} for name in node.group_configs]
+    if BROKER in kinds:
+        found.append({"resource_type": BROKER, "resource_name": str(node.options.node_id)})
+    if TOPIC in kinds:
+        found += [{"resource_type": TOPIC, "resource_name": name} for name in node.topics.by_name]
+    return {"config_resources": found}

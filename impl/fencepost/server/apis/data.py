@@ -1,0 +1,291 @@
+"""Produce, Fetch, and what tells of offsets in partitions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode as Code
+
+from ..data import search
+from ..data.batches import Batch, CorruptBatch, OldBatch, batches
+from ..data.journal import Change, JournalError, PutBatch
+from ..data.partition import LEADER_EPOCH, PartitionLog, wait_for_any
+from ..data.producers import Refused
+from ..data.topics import Topic
+from ..security.acl import Operation, Resource
+from ..wire.convert import milliseconds
+from .call import Call, uuid_bytes
+
+#: From these versions on topics are named by their ids.
+_PRODUCE_BY_ID: Final = 13
+_FETCH_BY_ID: Final = 13
+#: From this version on a batch adds its partition to its transaction (KIP-890).
+_IMPLICIT_SINCE: Final = 12
+_COMMITTED: Final = 1
+_NO_ACKS: Final = 0
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+
+
+def _topic_of(call: Call, row: Any, *, by_id: bool, name: str = "name") -> tuple[Topic | None, dict[str, Any]]:
+    """The topic that a row names, if it is there, and how an answer names it."""
+    if by_id:
+        topic_id = uuid_bytes(row.topic_id)
+        return call.node.topics.by_id.get(topic_id), {"topic_id": topic_id}
+    called = str(getattr(row, name))
+    return call.node.topics.by_name.get(called), {name: called}
+
+
+async def produce(call: Call, request: Any) -> Any:
+    """Keeps batches as they come, each at the end of its partition."""
+    by_id = call.version >= _PRODUCE_BY_ID
+    acks = int(request.acks)
+    transactional_id = getattr(request, "transactional_id", None)
+    refused: Code | None = None if acks in (-1, 0, 1) else Code.invalid_required_acks
+    if transactional_id is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id):
+        refused = Code.transactional_id_authorization_failed
+    answers = []
+    written: list[tuple[PartitionLog, int]] = []
+    changes: list[Change] = []
+    for row in request.topic_data:
+        topic, named = _topic_of(call, row, by_id=by_id)
+        partitions = []
+        for each in row.partition_data:
+            index = int(each.index)
+            answer: dict[str, Any] = {"index": index, "base_offset": -1}
+            try:
+                if refused is not None:
+                    raise Refused(refused, "")
+                log = _writable(call, topic, named, index, by_id=by_id)
+                assert topic is not None
+                base, kept = await _append(call, topic, log, _the_batch(each.records), transactional_id)
+                changes += kept
+                written.append((log, log.end))
+                answer.update(base_offset=base, log_start_offset=log.start)
+            except Refused as reason:
+                answer.update(error_code=reason.code, error_message=str(reason) or None)
+            partitions.append(answer)
+        answers.append({**named, "partition_responses": partitions})
+    try:
+        if changes:
+            await call.node.journal.write(changes)
+    except JournalError:
+        for topic_row in answers:
+            for answer in topic_row["partition_responses"]:
+                if "error_code" not in answer:
+                    answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
+    else:
+        for log, end in written:
+            log.durable(end)
+    return None if acks == _NO_ACKS else {"responses": answers}
+
+
+def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int, *, by_id: bool) -> PartitionLog:
+    name = topic.name if topic is not None else named.get("name", "")
+    if name and not call.may(Operation.WRITE, Resource.TOPIC, name):
+        raise Refused(Code.topic_authorization_failed, "")
+    if topic is None:
+        raise Refused(Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition, "")
+    if not 0 <= index < len(topic.logs):
+        raise Refused(Code.unknown_topic_or_partition, "")
+    return topic.logs[index]
+
+
+async def _append(
+    call: Call, topic: Topic, log: PartitionLog, batch: Batch, transactional_id: str | None
+) -> tuple[int, list[Change]]:
+    """Where the batch is, and what is to be kept of it: nothing if it was there already. Raises ``Refused``."""
+    node = call.node
+    if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
+        raise Refused(Code.kafka_storage_error, "the server keeps no more data than its limit of it")
+    if batch.transactional:
+        await _in_transaction(call, topic.name, log, batch, transactional_id)
+    put, new = log.add(batch)
+    if not new:
+        return put.base, []
+    node.data_bytes += len(put.data)
+    return put.base, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
+
+
+def _the_batch(records: bytes | None) -> Batch:
+    """The one batch that a partition gets at a time. Raises ``Refused``."""
+    try:
+        found = list(batches(records or b""))
+    except OldBatch as old:
+        raise Refused(Code.unsupported_for_message_format, str(old)) from None
+    except CorruptBatch as corrupt:
+        raise Refused(Code.corrupt_message, str(corrupt)) from None
+    if len(found) != 1:
+        raise Refused(Code.invalid_record, f"one batch for a partition is written at a time, not {len(found)}")
+    (batch,) = found
+    if batch.control:
+        raise Refused(Code.invalid_record, "only a coordinator of transactions writes markers")
+    return batch
+
+
+async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch, transactional_id: str | None) -> None:
+    """A batch of a transaction is one of the transaction that is open: late ones are refused (KIP-890)."""
+    if transactional_id is None:
+        raise Refused(Code.invalid_txn_state, "a batch of a transaction without a transactional id")
+    node = call.node
+    implicit = call.version >= _IMPLICIT_SINCE
+    known = node.transactions.known.get(transactional_id)
+    if known is None or known.producer_id != batch.producer_id:
+        raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+    if known.producer_epoch != batch.producer_epoch:
+        raise Refused(Code.invalid_producer_epoch, f"epoch {batch.producer_epoch}, not {known.producer_epoch}")
+    if implicit:
+        await node.transactions.add(known, [(name, log.index)], version=2)
+    elif known.state.ending or (name, log.index) not in known.partitions:
+        raise Refused(Code.invalid_txn_state, "the partition is not in the transaction")
+
+
+async def fetch(call: Call, request: Any) -> Any:
+    """Batches from given offsets on; waits for them if there are none. There are no sessions of fetches: each is of
+    itself, which any client can do."""
+    by_id = call.version >= _FETCH_BY_ID
+    if getattr(request, "session_id", 0) != 0:
+        return {"error_code": Code.fetch_session_id_not_found}
+    committed = int(request.isolation_level) == _COMMITTED
+    wanted = [
+        (*_topic_of(call, row, by_id=by_id, name="topic"), each) for row in request.topics for each in row.partitions
+    ]
+    readable: list[tuple[PartitionLog, int]] = []
+    for topic, _, each in wanted:
+        code, log = _readable(call, topic, each)
+        if log is None or code is not Code.none:
+            readable = []
+            break
+        readable.append((log, int(each.fetch_offset)))
+    least = int(request.min_bytes)
+
+    def enough() -> bool:
+        return least <= sum(log.ready(offset, committed=committed) for log, offset in readable)
+
+    if readable and least > 0:
+        await wait_for_any([log for log, _ in readable], milliseconds(request.max_wait) / 1000, enough)
+    left = max(int(request.max_bytes), 0)
+    nothing_yet = True
+    answers: dict[bytes | str, dict[str, Any]] = {}
+    for topic, named, each in wanted:
+        code, log = _readable(call, topic, each)
+        answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
+        if topic is None and by_id:
+            answer["error_code"] = Code.unknown_topic_id
+        if log is not None and code is Code.none:
+            most = min(int(each.partition_max_bytes), left)
+            got = log.read(int(each.fetch_offset), most, committed=committed, one_at_least=nothing_yet)
+            left = max(left - len(got.records), 0)
+            nothing_yet = nothing_yet and not got.records
+            answer.update(
+                high_watermark=log.high, last_stable_offset=log.stable, log_start_offset=log.start, records=got.records
+            )
+            if committed:
+                answer["aborted_transactions"] = [
+                    {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
+                ]
+        answer.setdefault("records", b"")
+        key = next(iter(named.values()))
+        answers.setdefault(key, {**named, "partitions": []})["partitions"].append(answer)
+    return {"responses": list(answers.values())}
+
+
+def _readable(call: Call, topic: Topic | None, each: Any) -> tuple[Code, PartitionLog | None]:
+    if topic is None:
+        return Code.unknown_topic_or_partition, None
+    if call.node.topics.by_id.get(topic.topic_id) is not topic:  # deleted while the fetch waited
+        return Code.unknown_topic_or_partition, None
+    if not call.may(Operation.READ, Resource.TOPIC, topic.name):
+        return Code.topic_authorization_failed, None
+    if not 0 <= each.partition < len(topic.logs):
+        return Code.unknown_topic_or_partition, None
+    log = topic.logs[each.partition]
+    return log.check(int(each.fetch_offset), int(getattr(each, "current_leader_epoch", -1))), log
+
+
+async def list_offsets(call: Call, request: Any) -> Any:
+    """Offsets by time, or the first and the last."""
+    committed = int(getattr(request, "isolation_level", 0)) == _COMMITTED
+    return {
+        "topics": [
+            {
+                "name": row.name,
+                "partitions": [_offset(call, str(row.name), each, committed=committed) for each in row.partitions],
+            }
+            for row in request.topics
+        ]
+    }
+
+
+def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = {"partition_index": int(each.partition_index)}
+    if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
+        return {**answer, "error_code": Code.topic_authorization_failed}
+    log = call.node.topics.partition(name, int(each.partition_index))
+    if log is None:
+        return {**answer, "error_code": Code.unknown_topic_or_partition}
+    if int(getattr(each, "current_leader_epoch", -1)) > LEADER_EPOCH:
+        return {**answer, "error_code": Code.unknown_leader_epoch}
+    limit = log.stable if committed else log.high
+    wanted = int(each.timestamp)
+    found: tuple[int, int] | None
+    if wanted == LATEST:
+        found = (-1, limit)
+    elif wanted in (EARLIEST, EARLIEST_LOCAL):
+        found = (-1, log.start)
+    elif wanted == MAX_TIMESTAMP:
+        found = search.newest(log, limit)
+    elif wanted >= 0:
+        found = search.first_since(log, wanted, limit)
+    elif wanted in (LATEST_TIERED, EARLIEST_PENDING):
+        found = None
+    else:
+        return {**answer, "error_code": Code.unsupported_version}
+    if found is None:
+        return {**answer, "leader_epoch": -1}
+    return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": LEADER_EPOCH}
+
+
+async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
+    """Where an epoch ended: there is one, and it has not ended."""
+    answers = []
+    for row in request.topics:
+        partitions = []
+        for each in row.partitions:
+            answer: dict[str, Any] = {"partition": int(each.partition)}
+            log = call.node.topics.partition(str(row.topic), int(each.partition))
+            if not call.may(Operation.DESCRIBE, Resource.TOPIC, str(row.topic)):
+                answer["error_code"] = Code.topic_authorization_failed
+            elif log is None:
+                answer["error_code"] = Code.unknown_topic_or_partition
+            elif int(getattr(each, "current_leader_epoch", -1)) > LEADER_EPOCH:
+                answer["error_code"] = Code.unknown_leader_epoch
+            elif int(each.leader_epoch) == LEADER_EPOCH:
+                answer.update(leader_epoch=LEADER_EPOCH, end_offset=log.high)
+            partitions.append(answer)
+        answers.append({"topic": row.topic, "partitions": partitions})
+    return {"topics": answers}
+
+
+async def delete_records(call: Call, request: Any) -> Any:
+    """What is below an offset is read no more."""
+    answers = []
+    for row in request.topics:
+        name = str(row.name)
+        partitions = []
+        for each in row.partitions:
+            answer: dict[str, Any] = {"partition_index": int(each.partition_index), "low_watermark": -1}
+            log = call.node.topics.partition(name, int(each.partition_index))
+            offset = int(each.offset)
+            if not call.may(Operation.DELETE, Resource.TOPIC, name):
+                answer["error_code"] = Code.topic_authorization_failed
+            elif log is None:
+                answer["error_code"] = Code.unknown_topic_or_partition
+            elif offset > log.high or offset < -1:
+                answer["error_code"] = Code.offset_out_of_range
+            else:
+                await call.node.delete_before(name, log, log.high if offset == -1 else offset)
+                answer["low_watermark"] = log.start
+            partitions.append(answer)
+        answers.append({"name": name, "partitions": partitions})
+    return {"topics": answers}

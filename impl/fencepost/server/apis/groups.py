@@ -1,0 +1,198 @@
+"""The APIs of groups and offsets: the coordinator's own answers, in the words of each version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, Final, cast
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost.host import lookup
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as o
+from fencepost.sharding import partition_for
+
+from ..data.producers import Refused
+from ..security.acl import Operation, Resource
+from ..wire.convert import to_request
+from .call import Call
+
+#: The newest version that the coordinator knows another name of: what differs is a message that is always null.
+_SAME_AS: Final[dict[type, int]] = {m.DeleteGroupsRequest: 2}
+#: From this version on a null protocol name is one (G-WIRE-20).
+_NULL_PROTOCOL_SINCE: Final = 7
+#: Before this version one group is asked for, and one key.
+_SEVERAL_GROUPS_SINCE: Final = 8
+#: From this version on a commit of offsets adds its partition to the transaction (KIP-890).
+_IMPLICIT_SINCE: Final = 5
+
+_RIGHTS: Final[dict[str, Operation]] = {
+    "join_group": Operation.READ,
+    "sync_group": Operation.READ,
+    "heartbeat": Operation.READ,
+    "leave_group": Operation.READ,
+    "consumer_group_heartbeat": Operation.READ,
+    "offset_commit": Operation.READ,
+    "txn_offset_commit": Operation.READ,
+    "offset_fetch": Operation.DESCRIBE,
+    "describe_groups": Operation.DESCRIBE,
+    "consumer_group_describe": Operation.DESCRIBE,
+    "delete_groups": Operation.DELETE,
+    "offset_delete": Operation.DELETE,
+}
+#: Those that look at topics, and with which right (M-VAL-02, O-COMMIT-02, O-FETCH-01).
+_TOPIC_RIGHTS: Final[dict[str, Operation]] = {
+    "consumer_group_heartbeat": Operation.DESCRIBE,
+    "consumer_group_describe": Operation.DESCRIBE,
+    "offset_commit": Operation.READ,
+    "txn_offset_commit": Operation.READ,
+    "offset_delete": Operation.READ,
+    "offset_fetch": Operation.DESCRIBE,
+}
+
+
+async def coordinated(call: Call, request: Any) -> Any:
+    """Any API that the coordinator of a group answers."""
+    api = call.header.api
+    body = to_request(api, request)
+    if isinstance(body, o.TxnOffsetCommitRequest):
+        await _in_transaction(call, body)
+    answer = await _ask(call, api, body)
+    if isinstance(answer, m.JoinGroupResponse):
+        name = answer.protocol_name
+        shown = (name or None) if call.version >= _NULL_PROTOCOL_SINCE else (name or "")
+        return {**_fields(answer), "protocol_name": shown}
+    if isinstance(answer, m.ListGroupsResponse) and not call.node.acl.open:
+        listed = answer.groups
+        if not call.may(Operation.DESCRIBE, Resource.CLUSTER, "kafka-cluster"):
+            denied = call.denied(Operation.DESCRIBE, Resource.GROUP, [row.group_id for row in listed])
+            listed = tuple(row for row in listed if row.group_id not in denied)
+        return m.ListGroupsResponse(answer.error_code, listed)
+    if isinstance(answer, o.OffsetFetchResponse) and call.version < _SEVERAL_GROUPS_SINCE:
+        return answer.groups[0]
+    return answer
+
+
+async def _ask(call: Call, api: str, body: m.RequestBody) -> m.ResponseBody:
+    right, topic_right = _RIGHTS.get(api), _TOPIC_RIGHTS.get(api)
+    denied_ids: frozenset[str] = frozenset()
+    if isinstance(body, o.TxnOffsetCommitRequest):
+        denied_ids = call.denied(Operation.WRITE, Resource.TRANSACTIONAL_ID, [body.transactional_id])
+    return await call.node.groups.request(
+        body,
+        version=min(call.version, _SAME_AS.get(type(body), call.version)),
+        client_id=call.header.client_id or "",
+        client_host=call.client_host,
+        denied=frozenset() if right is None else call.denied(right, Resource.GROUP, _groups(body)),
+        denied_topics=frozenset()
+        if topic_right is None or call.node.acl.open
+        else call.all_topics_denied(topic_right) | call.denied(topic_right, Resource.TOPIC, _topics(body)),
+        denied_transactional_ids=denied_ids,
+    )
+
+
+async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
+    """The partition of the offsets topic must be in the transaction; a newer client adds it by writing to it."""
+    node = call.node
+    if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, body.transactional_id):
+        return  # the coordinator says so
+    known = node.transactions.known.get(body.transactional_id)
+    partition = partition_for(body.group_id, node.options.offsets_partitions)
+    try:
+        if call.version >= _IMPLICIT_SINCE:
+            known = node.transactions.check(body.transactional_id, body.producer_id, body.producer_epoch, fencing=True)
+            await node.transactions.add(known, offsets=[partition], version=2)
+            return
+        if known is None or known.producer_id != body.producer_id:
+            raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+        if known.producer_epoch != body.producer_epoch:
+            raise Refused(Code.invalid_producer_epoch, "the epoch is over")
+        if partition not in known.offsets or known.state.ending:
+            raise Refused(Code.invalid_txn_state, "the offsets are not in the transaction")
+    except Refused as refused:
+        raise Answered(
+            {
+                "topics": [
+                    {
+                        "name": topic.name,
+                        "topic_id": topic.topic_id,
+                        "partitions": [
+                            {"partition_index": each.partition_index, "error_code": refused.code}
+                            for each in topic.partitions
+                        ],
+                    }
+                    for topic in body.topics
+                ]
+            }
+        ) from None
+
+
+class Answered(Exception):
+    """The request is answered with these values, and nothing else is done."""
+
+    def __init__(self, values: Any) -> None:
+        super().__init__()
+        self.values = values
+
+
+def _fields(message: Any) -> dict[str, Any]:
+    return {field.name: getattr(message, field.name) for field in fields(message)}
+
+
+def _groups(body: m.RequestBody) -> Iterable[str]:
+    if isinstance(body, m.DescribeGroupsRequest):
+        return body.groups
+    if isinstance(body, m.DeleteGroupsRequest):
+        return body.groups_names
+    if isinstance(body, c.ConsumerGroupDescribeRequest):
+        return body.group_ids
+    if isinstance(body, o.OffsetFetchRequest):
+        return [group.group_id for group in body.groups]
+    return [cast("str", getattr(body, "group_id", ""))]
+
+
+def _topics(body: m.RequestBody) -> Iterable[str]:
+    """Names of topics that are asked for, and may not be there."""
+    if isinstance(body, c.ConsumerGroupHeartbeatRequest):
+        return body.subscribed_topic_names or ()
+    if isinstance(body, o.OffsetFetchRequest):
+        return [topic.name for group in body.groups for topic in group.topics or ()]
+    return [topic.name for topic in getattr(body, "topics", ())]
+
+
+async def find_coordinator(call: Call, request: Any) -> Any:
+    """It is this node, for groups and for transactions (F-FIND-01 to 06)."""
+    node, version = call.node, call.version
+    batched = version >= lookup.BATCHED
+    keys = tuple(request.coordinator_keys) if batched else (request.key,)
+    kind = int(getattr(request, "key_type", lookup.KeyType.GROUP))
+    here = node.endpoint(call.session)
+    if kind == lookup.KeyType.GROUP:
+        leaders = dict.fromkeys(range(node.options.offsets_partitions), here)
+        asked = lookup.FindCoordinatorRequest(tuple(map(str, keys)))
+        denied = call.denied(Operation.DESCRIBE, Resource.GROUP, keys)
+        found = lookup.find_coordinator(asked, version, leaders, node.options.offsets_partitions, denied).coordinators
+        answers = [_fields(row) for row in found]
+    elif kind == lookup.KeyType.TRANSACTION:
+        denied = call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys)
+        answers = [
+            _nobody(key, Code.transactional_id_authorization_failed)
+            if key in denied
+            else {"key": key, "node_id": here.node_id, "host": here.host, "port": here.port}
+            for key in keys
+        ]
+    else:
+        answers = [_nobody(key, Code.invalid_request) for key in keys]
+    for row in answers:
+        row.setdefault("error_message", None if not row.get("error_code") else _words(row["error_code"]))
+    return {"coordinators": answers} if batched else answers[0]
+
+
+def _nobody(key: str, code: Code) -> dict[str, Any]:
+    return {"key": key, "node_id": -1, "host": "", "port": -1, "error_code": code}
+
+
+def _words(code: int) -> str:
+    return f"{Code(code).name.replace('_', ' ')}"

@@ -1,0 +1,173 @@
+"""Which brokers, topics and versions there are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode as Code
+
+from ..data.partition import LEADER_EPOCH
+from ..data.producers import Refused
+from ..data.topics import Topic, name_fault
+from ..security.acl import CLUSTER_NAME, Operation, Resource
+from .call import Call, uuid_bytes
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_NAMED_SINCE: Final = 3
+_NODE_SINCE: Final = 5
+#: v0 has no null: an empty list asks for all
+_NULL_SINCE: Final = 1
+#: bits of rights are told only where they are asked for
+NO_OPERATIONS: Final = -2_147_483_648
+
+#: What Kafka 4.4 says of itself, as far as it holds here: KIP-848 is served, and transactions of version 2.
+FEATURES: Final = (("group.version", 1), ("transaction.version", 2), ("metadata.version", 33))
+
+
+async def api_versions(call: Call, request: Any) -> Any:
+    """The versions that are served; who says nonsense of itself is told so."""
+    node = call.node
+    if call.version >= _NAMED_SINCE:
+        name, version = request.client_software_name, request.client_software_version
+        if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
+            return {"error_code": Code.invalid_request}
+        call.session.client_software = f"{name} {version}"
+    if call.version >= _NODE_SINCE and request.cluster_id is not None and request.node_id != -1:
+        meant = request.cluster_id, request.node_id
+        if meant != (node.options.cluster_id, node.options.node_id):
+            return {"error_code": Code.rebootstrap_required}
+    return {
+        "api_keys": node.announced,
+        "finalized_features_epoch": 0,
+        "supported_features": [
+            {"name": name, "min_version": int(name == "metadata.version"), "max_version": level}
+            for name, level in FEATURES
+            if call.version > _NAMED_SINCE or name == "metadata.version"
+        ],
+        "finalized_features": [
+            {"name": name, "max_version_level": level, "min_version_level": level} for name, level in FEATURES
+        ],
+    }
+
+
+async def metadata(call: Call, request: Any) -> Any:
+    """This node, and the topics that were asked for."""
+    node = call.node
+    here = node.endpoint(call.session)
+    asked = request.topics
+    rows: list[dict[str, Any]] = []
+    if asked is None or (call.version < _NULL_SINCE and not asked):
+        denied = call.all_topics_denied(Operation.DESCRIBE)
+        rows = [_topic(call, topic) for topic in node.topics if topic.name not in denied]
+    else:
+        for each in asked:
+            name, topic_id = getattr(each, "name", None), uuid_bytes(getattr(each, "topic_id", None))
+            rows.append(
+                await _asked(call, name, topic_id, may_create=getattr(request, "allow_auto_topic_creation", True))
+            )
+    return {
+        "brokers": [{"node_id": here.node_id, "host": here.host, "port": here.port}],
+        "cluster_id": node.options.cluster_id,
+        "controller_id": here.node_id,
+        "topics": rows,
+        "cluster_authorized_operations": NO_OPERATIONS,
+    }
+
+
+async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool) -> dict[str, Any]:
+    node = call.node
+    if name is None:
+        topic = node.topics.by_id.get(topic_id)
+        if topic is None or not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+            return {"name": None, "topic_id": topic_id, "error_code": Code.unknown_topic_id}
+        return _topic(call, topic)
+    if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
+        return {"name": name, "error_code": Code.topic_authorization_failed}
+    topic = node.topics.by_name.get(name)
+    if topic is not None:
+        return _topic(call, topic)
+    if name_fault(name):
+        return {"name": name, "error_code": Code.invalid_topic_exception}
+    if may_create and node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):
+        try:
+            return _topic(call, await node.create_topic(name, node.options.auto_create))
+        except Refused as refused:
+            return {"name": name, "error_code": refused.code}
+    return {"name": name, "error_code": Code.unknown_topic_or_partition}
+
+
+def _topic(call: Call, topic: Topic) -> dict[str, Any]:
+    node_id = call.node.options.node_id
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "partitions": [
+            {
+                "partition_index": log.index,
+                "leader_id": node_id,
+                "leader_epoch": LEADER_EPOCH,
+                "replica_nodes": (node_id,),
+                "isr_nodes": (node_id,),
+            }
+            for log in topic.logs
+        ],
+        "topic_authorized_operations": NO_OPERATIONS,
+    }
+
+
+async def describe_cluster(call: Call, request: Any) -> Any:
+    """This node alone."""
+    node = call.node
+    here = node.endpoint(call.session)
+    endpoint = int(getattr(request, "endpoint_type", 1))
+    if endpoint != 1:
+        return {"error_code": Code.mismatched_endpoint_type, "error_message": "this is a broker", "endpoint_type": 1}
+    return {
+        "endpoint_type": endpoint,
+        "cluster_id": node.options.cluster_id,
+        "controller_id": here.node_id,
+        "brokers": [{"broker_id": here.node_id, "host": here.host, "port": here.port}],
+        "cluster_authorized_operations": NO_OPERATIONS,
+    }
+
+
+async def describe_topic_partitions(call: Call, request: Any) -> Any:
+    """Topics in pages, as newer admin clients ask for them."""
+    node = call.node
+    names = sorted({str(each.name) for each in request.topics} or set(node.topics.by_name))
+    listed_all = not request.topics
+    cursor = request.cursor
+    start = (str(cursor.topic_name), int(cursor.partition_index)) if cursor is not None else ("", 0)
+    left = min(max(int(request.response_partition_limit), 1), 2_000)
+    rows: list[dict[str, Any]] = []
+    following = None
+    for name in names:
+        if name < start[0]:
+            continue
+        if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
+            if not listed_all:
+                rows.append({"name": name, "error_code": Code.topic_authorization_failed})
+            continue
+        topic = node.topics.by_name.get(name)
+        if topic is None:
+            code = Code.invalid_topic_exception if name_fault(name) else Code.unknown_topic_or_partition
+            rows.append({"name": name, "error_code": code})
+            continue
+        if left == 0:
+            following = {"topic_name": name, "partition_index": 0}
+            break
+        row = _topic(call, topic)
+        first = start[1] if name == start[0] else 0
+        row["partitions"] = row["partitions"][first : first + left]
+        rows.append(row)
+        left -= len(row["partitions"])
+        if first + len(row["partitions"]) < len(topic.logs):
+            following = {"topic_name": name, "partition_index": first + len(row["partitions"])}
+            break
+    return {"topics": rows, "next_cursor": following}
+
+
+def cluster_right(call: Call, operation: Operation) -> bool:
+    """Whether the caller may do that to the cluster."""
+    return call.may(operation, Resource.CLUSTER, CLUSTER_NAME)

@@ -1,0 +1,155 @@
+"""The APIs of transactional producers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost.sharding import partition_for
+
+from ..data.producers import Refused
+from ..security.acl import Operation, Resource
+from ..wire.convert import milliseconds
+from .call import Call
+from .metadata import cluster_right
+
+#: From these versions on a client knows the code PRODUCER_FENCED.
+_FENCED_SINCE: Final = {"init_producer_id": 4, "add_partitions_to_txn": 2, "add_offsets_to_txn": 2, "end_txn": 2}
+_BATCHED_SINCE: Final = 4
+_BUMPING_SINCE: Final = 5
+
+
+def _knows_fenced(call: Call) -> bool:
+    return call.version >= _FENCED_SINCE[call.header.api]
+
+
+async def init_producer_id(call: Call, request: Any) -> Any:
+    """An id for an idempotent producer, or that of a transactional id with an epoch that fences those before."""
+    name = request.transactional_id
+    if name is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
+        return _no_producer(Code.transactional_id_authorization_failed)
+    try:
+        producer_id, epoch = await call.node.transactions.init_producer(
+            name,
+            milliseconds(request.transaction_timeout),
+            int(getattr(request, "producer_id", -1)),
+            int(getattr(request, "producer_epoch", -1)),
+            fencing=_knows_fenced(call),
+        )
+    except Refused as refused:
+        return _no_producer(refused.code)
+    return {"producer_id": producer_id, "producer_epoch": epoch}
+
+
+def _no_producer(code: Code) -> dict[str, Any]:
+    return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
+
+
+async def add_partitions_to_txn(call: Call, request: Any) -> Any:
+    """Partitions that a transaction is going to write to."""
+    if call.version < _BATCHED_SINCE:
+        topics = request.v3_and_below_topics
+        rows = await _add(
+            call,
+            str(request.v3_and_below_transactional_id),
+            int(request.v3_and_below_producer_id),
+            int(request.v3_and_below_producer_epoch),
+            topics,
+            verify_only=False,
+        )
+        return {"results_by_topic_v3_and_below": rows}
+    if not cluster_right(call, Operation.ALTER):
+        return {"error_code": Code.cluster_authorization_failed}
+    return {
+        "results_by_transaction": [
+            {
+                "transactional_id": each.transactional_id,
+                "topic_results": await _add(
+                    call,
+                    str(each.transactional_id),
+                    int(each.producer_id),
+                    int(each.producer_epoch),
+                    each.topics,
+                    verify_only=each.verify_only,
+                ),
+            }
+            for each in request.transactions
+        ]
+    }
+
+
+async def _add(
+    call: Call, name: str, producer_id: int, epoch: int, topics: Iterable[Any], *, verify_only: bool
+) -> list[dict[str, Any]]:
+    node = call.node
+    wanted = [(str(row.name), int(index)) for row in topics for index in row.partitions]
+    codes: dict[tuple[str, int], Code] = {}
+    if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
+        codes = dict.fromkeys(wanted, Code.transactional_id_authorization_failed)
+    else:
+        for topic, index in wanted:
+            if not call.may(Operation.WRITE, Resource.TOPIC, topic):
+                codes[topic, index] = Code.topic_authorization_failed
+            elif node.topics.partition(topic, index) is None:
+                codes[topic, index] = Code.unknown_topic_or_partition
+        if codes:
+            codes = {each: codes.get(each, Code.operation_not_attempted) for each in wanted}
+        else:
+            try:
+                known = node.transactions.check(name, producer_id, epoch, fencing=_knows_fenced(call))
+                if not verify_only:
+                    await node.transactions.add(known, wanted)
+                elif known.state.ending or not known.partitions.issuperset(wanted):
+                    raise Refused(Code.transaction_abortable, "")
+            except Refused as refused:
+                codes = dict.fromkeys(wanted, refused.code)
+    return [
+        {
+            "name": row.name,
+            "results_by_partition": [
+                {"partition_index": index, "partition_error_code": codes.get((str(row.name), int(index)), Code.none)}
+                for index in row.partitions
+            ],
+        }
+        for row in topics
+    ]
+
+
+async def add_offsets_to_txn(call: Call, request: Any) -> Any:
+    """The partition of a group's offsets is in the transaction too."""
+    name, group = str(request.transactional_id), str(request.group_id)
+    if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
+        return {"error_code": Code.transactional_id_authorization_failed}
+    if not call.may(Operation.READ, Resource.GROUP, group):
+        return {"error_code": Code.group_authorization_failed}
+    transactions = call.node.transactions
+    try:
+        known = transactions.check(
+            name, int(request.producer_id), int(request.producer_epoch), fencing=_knows_fenced(call)
+        )
+        await transactions.add(known, offsets=[partition_for(group, call.node.options.offsets_partitions)])
+    except Refused as refused:
+        return {"error_code": refused.code}
+    return {}
+
+
+async def end_txn(call: Call, request: Any) -> Any:
+    """Commits or aborts; answered when every partition has its marker."""
+    name = str(request.transactional_id)
+    if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
+        return {"error_code": Code.transactional_id_authorization_failed}
+    bumping = call.version >= _BUMPING_SINCE
+    try:
+        producer_id, epoch = await call.node.transactions.end(
+            name,
+            int(request.producer_id),
+            int(request.producer_epoch),
+            committed=bool(request.committed),
+            version=2 if bumping else 1,
+            fencing=_knows_fenced(call),
+        )
+    except Refused as refused:
+        return {"error_code": refused.code}
+    return {"producer_id": producer_id, "producer_epoch": epoch}

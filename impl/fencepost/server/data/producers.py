@@ -1,0 +1,80 @@
+"""What a partition knows of its producers: which batches it has already, and which epochs are over."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from kio.schema.errors import ErrorCode as Code
+
+from .batches import NO_PRODUCER, Batch
+
+#: as many batches of a producer are known again as it may have under way
+_KEPT: Final = 5
+
+
+class Refused(Exception):
+    """The partition does not take the batch; ``code`` tells the client why."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Written:
+    """Sequences and place of a batch that is in the log."""
+
+    first: int
+    last: int
+    base: int
+
+
+@dataclass(slots=True)
+class ProducerState:
+    """``epoch`` is the highest that was seen; ``written`` the last batches of it."""
+
+    epoch: int
+    written: deque[Written] = field(default_factory=lambda: deque(maxlen=_KEPT))
+
+
+class Producers:
+    """The producers of one partition, by id."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, ProducerState] = {}
+
+    def again(self, batch: Batch) -> int | None:
+        """Where the batch is in the log already; None if it is new. Raises ``Refused`` for a gap in the sequence, and
+        for a producer of an epoch that is over."""
+        if batch.producer_id == NO_PRODUCER:
+            return None
+        known = self._known.get(batch.producer_id)
+        if known is None:
+            return None
+        if batch.producer_epoch < known.epoch:
+            raise Refused(
+                Code.invalid_producer_epoch, f"epoch {batch.producer_epoch} of the producer is over: {known.epoch}"
+            )
+        if batch.producer_epoch > known.epoch or not known.written:
+            if batch.base_sequence != 0 and known.written:
+                raise Refused(Code.out_of_order_sequence_number, f"epoch begins with {batch.base_sequence}, not 0")
+            return None
+        for each in known.written:
+            if (each.first, each.last) == (batch.base_sequence, batch.last_sequence):
+                return each.base
+        last = known.written[-1].last
+        if batch.base_sequence != (last + 1) & 0x7FFFFFFF:
+            raise Refused(Code.out_of_order_sequence_number, f"sequence {batch.base_sequence} after {last}")
+        return None
+
+    def wrote(self, batch: Batch) -> None:
+        """The batch is in the log, at its place."""
+        if batch.producer_id == NO_PRODUCER:
+            return
+        known = self._known.get(batch.producer_id)
+        if known is None or batch.producer_epoch > known.epoch:
+            known = self._known[batch.producer_id] = ProducerState(batch.producer_epoch)
+        if not batch.control:
+            known.written.append(Written(batch.base_sequence, batch.last_sequence, batch.base))

@@ -1,0 +1,82 @@
+"""Offsets by time: which record of a partition is the first one that is not older."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+from .batches import COMPRESSION, HEADER_BYTES, Batch
+from .partition import PartitionLog
+
+_GZIP: Final = 1
+_WITH_HEADER: Final = 16 + zlib.MAX_WBITS
+#: More is not decompressed of a batch to look for a time in it.
+_MOST_BYTES: Final = 16 * 1024 * 1024
+
+
+def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[int, int] | None:
+    """Time and offset of the first record below ``limit`` that is not older; None if there is none. Of a batch that
+    cannot be looked into (compressed other than by gzip, or too large) the first record's offset is taken."""
+    for batch in log.batches:
+        if batch.base >= limit:
+            return None
+        if not batch.control and batch.max_timestamp >= timestamp:
+            for at, offset in _times(batch):
+                if at >= timestamp and offset >= log.start:
+                    return at, offset
+    return None
+
+
+def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
+    """Time and offset of the first of the records with the greatest time."""
+    inside = [each for each in log.batches if not each.control and each.base < limit]
+    if not inside:
+        return None
+    greatest = max(each.max_timestamp for each in inside)
+    return first_since(log, greatest, limit)
+
+
+def _times(batch: Batch) -> Iterator[tuple[int, int]]:
+    found = _records(batch)
+    if found is None:
+        yield batch.max_timestamp, batch.base
+        return
+    at = 0
+    try:
+        for _ in range(batch.count):
+            length, at = _varint(found, at)
+            end = at + length
+            time_delta, at = _varint(found, at + 1)  # behind the attributes
+            offset_delta, _ = _varint(found, at)
+            yield batch.base_timestamp + time_delta, batch.base + offset_delta
+            at = end
+    except IndexError:  # not what the header says: its producer's own matter
+        yield batch.max_timestamp, batch.base
+
+
+def _records(batch: Batch) -> bytes | None:
+    data = batch.data[HEADER_BYTES:]
+    kind = batch.attributes & COMPRESSION
+    if kind == 0:
+        return data
+    if kind != _GZIP:
+        return None
+    unpacker = zlib.decompressobj(_WITH_HEADER)
+    try:
+        unpacked = unpacker.decompress(data, _MOST_BYTES)
+    except zlib.error:
+        return None
+    return None if unpacker.unconsumed_tail else unpacked
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A signed number. Raises ``IndexError`` at the end of the data."""
+    value = 0
+    for place in range(10):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            break
+    return (value >> 1) ^ -(value & 1), at

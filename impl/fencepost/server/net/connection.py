@@ -1,0 +1,208 @@
+"""One connection: frames are taken one at a time, and each is answered before the next is looked at, as Kafka does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Final, TypeAlias
+
+from ..options import Limits
+from ..wire.frames import MalformedFrame
+from .memory import Memory
+
+_log = logging.getLogger(__name__)
+
+#: more than this is not read ahead while a request is being answered
+_AHEAD: Final = 64 * 1024
+_LENGTH: Final = 4
+
+
+class Doing(Enum):
+    """What a connection waits for, which decides how long it may."""
+
+    IDLE = "idle"
+    READING = "reading"
+    ANSWERING = "answering"
+    WRITING = "writing"
+
+
+#: Answers a frame; None for what has no answer. Raises ``MalformedFrame`` to have the connection closed.
+Answer: TypeAlias = Callable[["Connection", bytes], Awaitable[bytes | None]]
+
+
+class Connection(asyncio.Protocol):
+    """``opened`` and ``closed`` are told of it; ``opened`` says whether it may stay. ``session`` is for who answers."""
+
+    def __init__(
+        self,
+        answer: Answer,
+        limits: Limits,
+        memory: Memory,
+        opened: Callable[[Connection], bool],
+        closed: Callable[[Connection], None],
+    ) -> None:
+        self.session: object = None
+        self.peer_host = ""
+        self.peer = ""
+        self.doing = Doing.IDLE
+        self.requests = 0
+        self._answer = answer
+        self._limits = limits
+        self._memory = memory
+        self._opened = opened
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self.since = self.opened_at = self._loop.time()
+        self.local: tuple[str, int] | None = None
+        self._buffer = bytearray()
+        self._arrived: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._full = False
+        self._paused = False
+        self._draining = False
+        self._transport: asyncio.Transport | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # what the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The peer is connected; it is told to go if there are too many."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        name = transport.get_extra_info("peername") or ("", 0)
+        local = transport.get_extra_info("sockname")
+        self.local = (str(local[0]), int(local[1])) if local else None
+        self.peer_host, self.peer = str(name[0]), f"{name[0]}:{name[1]}"
+        if not self._opened(self):
+            transport.abort()
+            self._transport = None
+            return
+        self._task = self._loop.create_task(self._run())
+
+    def data_received(self, data: bytes) -> None:
+        """Keeps what came; reads no further while too much waits, here or at all connections together."""
+        self._buffer += data
+        self._memory.take(len(data))
+        if self.doing is Doing.IDLE:
+            self._now(Doing.READING)
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
+        elif len(self._buffer) > _AHEAD:
+            self._pause()
+        if self._memory.exhausted and len(self._buffer) > _AHEAD:
+            self.drop("all connections together have sent more than is kept of them")
+
+    def pause_writing(self) -> None:
+        """The peer does not take what is written."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """The peer has taken most of it."""
+        self._full = False
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more: the connection is closed."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The peer is gone; what was begun for it is given up."""
+        if self._transport is None:
+            return
+        self._transport = None
+        self._memory.give(len(self._buffer))
+        self._buffer.clear()
+        if self._task is not None:
+            self._task.cancel()
+        self._closed(self)
+
+    # what others call
+
+    def drop(self, reason: str) -> None:
+        """Close at once, whatever is under way."""
+        if self._transport is not None:
+            _log.warning("connection from %s is closed: %s", self.peer, reason)
+            self._transport.abort()
+
+    def drain(self) -> None:
+        """Close when the request that is under way is answered; at once if there is none."""
+        self._draining = True
+        if self.doing in (Doing.IDLE, Doing.READING) and self._transport is not None:
+            self._transport.close()
+
+    def overdue(self, now: float) -> str:
+        """Why the peer has kept this server waiting for too long; empty if it has not."""
+        waited = now - self.since
+        if self.doing is Doing.READING and waited > self._limits.frame_s:
+            return f"a frame is not whole after {waited:.0f} s"
+        if self.doing is Doing.WRITING and waited > self._limits.write_s:
+            return f"an answer is not taken after {waited:.0f} s"
+        if self.doing is Doing.IDLE and waited > self._limits.idle_s:
+            return f"it was silent for {waited:.0f} s"
+        return ""
+
+    # the work
+
+    def _now(self, doing: Doing) -> None:
+        self.doing = doing
+        self.since = self._loop.time()
+
+    def _pause(self) -> None:
+        if not self._paused and self._transport is not None:
+            self._transport.pause_reading()
+            self._paused = True
+
+    def _resume(self) -> None:
+        if self._paused and self._transport is not None:
+            self._transport.resume_reading()
+            self._paused = False
+
+    async def _run(self) -> None:
+        try:
+            while not self._draining:
+                frame = await self._frame()
+                self._now(Doing.ANSWERING)
+                self.requests += 1
+                answer = await self._answer(self, frame)
+                if answer is not None:
+                    await self._write(answer)
+                self._memory.give(len(frame) + _LENGTH)
+                self._now(Doing.READING if self._buffer else Doing.IDLE)
+        except MalformedFrame as reason:
+            _log.warning("connection from %s is closed: %s", self.peer, reason)
+        except asyncio.CancelledError:
+            pass
+        except Exception:
+            _log.exception("connection from %s is closed: a fault of this server", self.peer)
+        if self._transport is not None:
+            self._transport.close()
+
+    async def _frame(self) -> bytes:
+        await self._until(_LENGTH)
+        length = int.from_bytes(self._buffer[:_LENGTH], "big", signed=True)
+        if not 0 <= length <= self._limits.frame_bytes:
+            raise MalformedFrame(
+                f"a frame of {length} bytes is announced; at most {self._limits.frame_bytes} are allowed"
+            )
+        await self._until(_LENGTH + length)
+        frame = bytes(self._buffer[_LENGTH : _LENGTH + length])
+        del self._buffer[: _LENGTH + length]
+        return frame
+
+    async def _until(self, size: int) -> None:
+        while len(self._buffer) < size:
+            self._arrived = self._loop.create_future()
+            self._resume()
+            await self._arrived
+        self._arrived = None
+
+    async def _write(self, answer: bytes) -> None:
+        assert self._transport is not None
+        self._transport.write(len(answer).to_bytes(_LENGTH, "big") + answer)
+        if self._full:
+            self._now(Doing.WRITING)
+            self._writable = self._loop.create_future()
+            await self._writable

@@ -1,0 +1,83 @@
+"""The port: takes connections up to a number, drops those that keep it waiting, and drains when it is to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+
+from ..options import Address, Limits
+from .connection import Answer, Connection, Doing
+from .memory import Memory
+
+_log = logging.getLogger(__name__)
+
+
+class Listener:
+    """Use ``start``, then ``stop``. ``overdue``: a further reason to drop a connection, by the caller."""
+
+    def __init__(
+        self, answer: Answer, limits: Limits, overdue: Callable[[Connection, float], str] = lambda _, __: ""
+    ) -> None:
+        self.memory = Memory(limits.buffered_bytes)
+        self.connections: set[Connection] = set()
+        self.accepted = 0
+        self.refused = 0
+        self.dropped = 0
+        self._answer = answer
+        self._limits = limits
+        self._overdue = overdue
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def start(self, listen: Address, tls: ssl.SSLContext | None = None) -> Address:
+        """Listen; returns the address, with the port that was taken. Raises ``OSError`` if it cannot be had."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connection, listen.host, listen.port, ssl=tls, backlog=1024)
+        self._sweeper = loop.create_task(self._sweep())
+        return Address(host=listen.host, port=self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Take no more connections, answer what is under way as long as that is allowed to take, then close all."""
+        if self._server is None:
+            return
+        self._server.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for each in list(self.connections):
+            each.drain()
+        deadline = asyncio.get_running_loop().time() + self._limits.drain_s
+        while self.connections and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+        for each in list(self.connections):
+            each.drop("the server ends")
+        await asyncio.sleep(0)
+        self._server = None
+
+    def _connection(self) -> Connection:
+        return Connection(self._answer, self._limits, self.memory, self._open, self._close)
+
+    def _open(self, connection: Connection) -> bool:
+        if len(self.connections) >= self._limits.connections:
+            self.refused += 1
+            _log.warning("connection from %s is refused: there are %s", connection.peer, len(self.connections))
+            return False
+        self.accepted += 1
+        self.connections.add(connection)
+        return True
+
+    def _close(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+
+    async def _sweep(self) -> None:
+        limits = self._limits
+        every = min(1.0, min(limits.frame_s, limits.write_s, limits.idle_s, limits.login_s) / 4)
+        while True:
+            await asyncio.sleep(every)
+            now = asyncio.get_running_loop().time()
+            for each in list(self.connections):
+                reason = each.overdue(now) or ("" if each.doing is Doing.ANSWERING else self._overdue(each, now))
+                if reason:
+                    self.dropped += 1
+                    each.drop(reason)

@@ -1,0 +1,170 @@
+"""One node: topics, groups and transactions, and what is kept of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencepost.aio.coordinator import wall_clock_ms
+from fencepost.host.lookup import Endpoint
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic as TopicImage
+from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMarkerResponse
+from fencepost.protocol.settings import Settings
+
+from .data.batches import marker
+from .data.journal import Change, DropBatches, Journal, Put, PutBatch
+from .data.partition import PartitionLog
+from .data.topics import Topic, Topics
+from .groups import Groups
+from .options import Address, Options
+from .security.acl import Acl
+from .security.sasl import Users
+from .security.session import Session
+from .settings import group_config
+from .transactions.coordinator import COORDINATOR_EPOCH, Transactions
+from .transactions.state import Transaction
+
+TOPIC_KIND = "topic"
+GROUP_CONFIG_KIND = "group settings"
+
+
+class MarkerRefused(Exception):
+    """A partition of the offsets topic has not taken a marker."""
+
+
+class Node:
+    """``announced``: the rows of ApiVersions. ``users``: who may log in; None: nobody has to. ``data_bytes``: what the
+    batches of all topics take."""
+
+    def __init__(
+        self,
+        options: Options,
+        settings: Settings,
+        groups: Groups,
+        journal: Journal,
+        *,
+        acl: Acl | None = None,
+        users: Users | None = None,
+    ) -> None:
+        self.options = options
+        self.settings = settings
+        self.groups = groups
+        self.journal = journal
+        self.acl = acl or Acl()
+        self.users = users
+        self.topics = Topics()
+        self.transactions = Transactions(journal, self._mark, wall_clock_ms)
+        self.group_configs: dict[str, dict[str, str]] = {}
+        self.announced: list[dict[str, int]] = []
+        self.address: Address = options.listen
+        self.data_bytes = 0
+
+    def serve_topics(self) -> None:
+        """From now on the groups know of every change of the topics."""
+        self.topics.changed = self._topics_changed
+        self.topics.tell()
+
+    def _topics_changed(self, topics: Iterable[TopicImage]) -> None:
+        self.groups.set_topics(tuple(topics))
+
+    def endpoint(self, session: Session) -> Endpoint:
+        """Where a client finds this node: where it was told to be, else where the client came in."""
+        at = self.options.advertised or session.local or self.address
+        return Endpoint(self.options.node_id, at.host, at.port or self.address.port)
+
+    # topics
+
+    async def create_topic(self, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Topic:
+        """A new topic. Raises ``Refused``, or ``JournalError`` if it cannot be kept."""
+        topic = self.topics.create(name, partitions, config)
+        await self._keep(topic)
+        return topic
+
+    async def delete_topic(self, topic: Topic) -> None:
+        """A topic goes with its data."""
+        self.topics.delete(topic)
+        self.data_bytes -= sum(log.size for log in topic.logs)
+        await self.journal.write([Put(TOPIC_KIND, topic.name, None), DropBatches(topic.topic_id)])
+
+    async def grow_topic(self, topic: Topic, partitions: int, *, validate_only: bool = False) -> None:
+        """A topic gets further partitions. Raises ``Refused``."""
+        self.topics.check_growth(topic, partitions)
+        if not validate_only:
+            self.topics.grow(topic, partitions)
+            await self._keep(topic)
+
+    async def configure_topic(self, topic: Topic, config: Mapping[str, str]) -> None:
+        """A topic's settings are these."""
+        topic.config = dict(config)
+        await self._keep(topic)
+
+    async def delete_before(self, name: str, log: PartitionLog, offset: int) -> None:
+        """Records below that offset are read no more."""
+        before = log.size
+        log.delete_before(offset)
+        self.data_bytes -= before - log.size
+        topic = self.topics.by_name[name]
+        first = log.batches[0].base if log.batches else log.end
+        await self.journal.write([DropBatches(topic.topic_id, log.index, first)])
+        await self._keep(topic)
+
+    async def _keep(self, topic: Topic) -> None:
+        row = {
+            "id": topic.topic_id.hex(),
+            "partitions": len(topic.logs),
+            "config": topic.config,
+            "ends": {log.index: [log.start, log.end] for log in topic.logs if log.start},
+        }
+        await self.journal.write([Put(TOPIC_KIND, topic.name, json.dumps(row))])
+
+    # groups
+
+    async def configure_group(self, group_id: str, config: Mapping[str, str]) -> None:
+        """A group's own settings are these. Raises ``ValueError`` for what they cannot be."""
+        made = group_config(self.settings, config)
+        self.groups.configure(group_id, made)
+        if config:
+            self.group_configs[group_id] = dict(config)
+        else:
+            self.group_configs.pop(group_id, None)
+        await self.journal.write([Put(GROUP_CONFIG_KIND, group_id, json.dumps(config) if config else None)])
+
+    # transactions
+
+    async def _mark(self, known: Transaction, committed: bool) -> None:
+        """The markers of a transaction, in its partitions and in those of its offsets."""
+        producer_id, epoch = known.marker
+        changes: list[Change] = []
+        written: list[tuple[PartitionLog, int]] = []
+        for name, index in sorted(known.partitions):
+            log = self.topics.partition(name, index)
+            if log is None or producer_id not in log.open_producers:
+                continue  # the topic is gone, or nothing was written, or the marker is there already
+            made = marker(
+                producer_id, epoch, committed=committed, coordinator_epoch=COORDINATOR_EPOCH, at_ms=wall_clock_ms()
+            )
+            put = log.end_transaction(made, committed=committed)
+            self.data_bytes += len(put.data)
+            changes.append(PutBatch(self.topics.by_name[name].topic_id, index, put.base, put.data))
+            written.append((log, log.end))
+        if changes:
+            await self.journal.write(changes)
+            for log, end in written:
+                log.durable(end)
+        body = WriteTxnMarkerRequest(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            coordinator_epoch=COORDINATOR_EPOCH,
+            committed=committed,
+            transaction_version=known.version,
+        )
+        for answer in await asyncio.gather(*[self.groups.mark(place, body) for place in sorted(known.offsets)]):
+            if isinstance(answer, WriteTxnMarkerResponse) and answer.error_code is not ErrorCode.NONE:
+                raise MarkerRefused(f"a partition of offsets answers a marker with {answer.error_code.name}")
+
+    def status(self) -> dict[str, Any]:
+        """Numbers of what there is."""
+        return {"topics": len(self.topics.by_name), "data_bytes": self.data_bytes}

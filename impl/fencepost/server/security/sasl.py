@@ -1,0 +1,175 @@
+"""PLAIN (RFC 4616) and SCRAM (RFC 5802) with SHA-256 and SHA-512, as Kafka has them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .session import Exchange, LoginRefused
+
+_REFUSED: Final = "Authentication failed: Invalid username or password"
+_SCRAM: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+MECHANISMS: Final = ("PLAIN", *_SCRAM)
+#: as Kafka's least
+ITERATIONS: Final = 4096
+
+
+class BadMechanism(ValueError):
+    """A mechanism that is not configured."""
+
+
+class BadUsers(ValueError):
+    """A line that names no user; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What is kept of a password for one SCRAM mechanism."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+def credential(password: str, digest: str, salt: bytes | None = None) -> Credential:
+    """What is kept of a password."""
+    salt = salt or os.urandom(16)
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, ITERATIONS)
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    return Credential(
+        salt, hashlib.new(digest, client_key).digest(), hmac.digest(salted, b"Server Key", digest), ITERATIONS
+    )
+
+
+class Users:
+    """The users and the mechanisms by which they log in. ``passwords`` by name."""
+
+    def __init__(self, passwords: Mapping[str, str], mechanisms: tuple[str, ...] = MECHANISMS) -> None:
+        if unknown := set(mechanisms) - set(MECHANISMS):
+            raise BadMechanism(f"{', '.join(sorted(unknown))}: there are {', '.join(MECHANISMS)}")
+        self.mechanisms = mechanisms
+        self._passwords = dict(passwords)
+        self._credentials = {
+            (mechanism, name): credential(password, _SCRAM[mechanism])
+            for mechanism in mechanisms
+            if mechanism in _SCRAM
+            for name, password in passwords.items()
+        }
+
+    def begin(self, mechanism: str) -> Exchange:
+        """An exchange by that mechanism. Raises ``BadMechanism``."""
+        if mechanism not in self.mechanisms:
+            raise BadMechanism(mechanism)
+        return Plain(self) if mechanism == "PLAIN" else Scram(self, mechanism)
+
+    def password(self, name: str) -> str | None:
+        """The password of a user; None if there is no such user."""
+        return self._passwords.get(name)
+
+    def credential(self, mechanism: str, name: str) -> Credential | None:
+        """What is kept of it."""
+        return self._credentials.get((mechanism, name))
+
+
+def parse_users(text: str) -> dict[str, str]:
+    """Users of a file with ``NAME:PASSWORD`` in each line. Raises ``BadUsers``."""
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, colon, password = line.partition(":")
+        if not colon or not name.strip() or not password:
+            raise BadUsers(f"line {number} is not NAME:PASSWORD")
+        found[name.strip()] = password
+    if not found:
+        raise BadUsers("there is no user")
+    return found
+
+
+class Plain:
+    """One message: whom to act for, name and password, with zeros between them."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+
+    def step(self, message: bytes) -> tuple[bytes, str | None]:
+        """The name of the user, if the password is the user's."""
+        try:
+            behalf, name, password = message.decode().split("\0")
+        except ValueError:
+            raise LoginRefused("Invalid SASL/PLAIN response: expected 3 tokens") from None
+        known = self._users.password(name)
+        same = hmac.compare_digest((known or "").encode(), password.encode())
+        if known is None or not same:
+            raise LoginRefused(_REFUSED)
+        if behalf not in ("", name):
+            raise LoginRefused(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        return b"", name
+
+
+class Scram:
+    """Two messages: a nonce, then a proof; the answer to that one proves that the server knows the user too."""
+
+    def __init__(self, users: Users, mechanism: str) -> None:
+        self._users = users
+        self._mechanism = mechanism
+        self._digest = _SCRAM[mechanism]
+        self._name = ""
+        self._bare = self._first = ""
+        self._nonce = ""
+        self._known: Credential | None = None
+
+    def step(self, message: bytes) -> tuple[bytes, str | None]:
+        """The next message, and at the end the name of the user."""
+        try:
+            text = message.decode()
+            return self._begin(text) if not self._first else self._finish(text)
+        except (ValueError, KeyError, binascii.Error):
+            raise LoginRefused("Authentication failed: no SCRAM message") from None
+
+    def _begin(self, text: str) -> tuple[bytes, None]:
+        flag, behalf, self._bare = text.split(",", 2)
+        if flag not in ("n", "y"):
+            raise ValueError("channel binding is not supported")
+        values = _attributes(self._bare)
+        self._name = values["n"].replace("=2C", ",").replace("=3D", "=")
+        if behalf not in ("", f"a={values['n']}"):
+            raise LoginRefused(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        self._known = self._users.credential(self._mechanism, self._name)
+        if self._known is None:
+            raise LoginRefused("Authentication failed: Invalid user credentials")
+        self._nonce = values["r"] + base64.b64encode(os.urandom(24)).decode().replace(",", "")
+        salt = base64.b64encode(self._known.salt).decode()
+        self._first = f"r={self._nonce},s={salt},i={self._known.iterations}"
+        return self._first.encode(), None
+
+    def _finish(self, text: str) -> tuple[bytes, str]:
+        assert self._known is not None
+        without_proof, _, proof = text.rpartition(",p=")
+        if _attributes(without_proof)["r"] != self._nonce:
+            raise ValueError("another nonce")
+        signed = f"{self._bare},{self._first},{without_proof}".encode()
+        signature = hmac.digest(self._known.stored_key, signed, self._digest)
+        given = base64.b64decode(proof, validate=True)
+        if len(given) != len(signature):
+            raise ValueError("a proof of another length")
+        client_key = bytes(one ^ other for one, other in zip(given, signature, strict=True))
+        if not hmac.compare_digest(hashlib.new(self._digest, client_key).digest(), self._known.stored_key):
+            raise LoginRefused("Authentication failed: Invalid user credentials")
+        verifier = hmac.digest(self._known.server_key, signed, self._digest)
+        return b"v=" + base64.b64encode(verifier), self._name
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {part[0]: part[2:] for part in text.split(",") if part[1:2] == "="}

@@ -1,0 +1,36 @@
+"""What a connection is known as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from ..options import Address
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+
+
+class Exchange(Protocol):
+    """A SASL exchange that is under way."""
+
+    def step(self, message: bytes) -> tuple[bytes, str | None]:
+        """The answer to a message, and the name of the user once the exchange has succeeded. Raises
+        ``LoginRefused``."""
+
+
+class LoginRefused(Exception):
+    """The user is not known, or has said something else than what is known of him."""
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """``exchange``: the SASL exchange that was begun. ``local``: where the client came in."""
+
+    peer_host: str
+    connected_at: float
+    local: Address | None = None
+    principal: str = ANONYMOUS
+    logged_in: bool = False
+    refused: bool = False
+    exchange: Exchange | None = None
+    client_software: str = ""

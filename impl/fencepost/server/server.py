@@ -1,0 +1,74 @@
+"""A server: one node behind a port."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+
+from .apis.table import ANNOUNCED
+from .dispatch import Dispatch
+from .net.connection import Connection, Doing
+from .net.listener import Listener
+from .node import Node
+from .options import Address
+from .security.session import Session
+
+_log = logging.getLogger(__name__)
+
+
+class Server:
+    """Use ``start``, then ``stop``. The node and its groups are the caller's."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        tls: ssl.SSLContext | None = None,
+        observe: Callable[[str, int, float], None] = lambda *_: None,
+    ) -> None:
+        self.node = node
+        self._tls = tls
+        node.announced = ANNOUNCED
+        self._dispatch = Dispatch(node, observe)
+        self.listener = Listener(self._answer, node.options.limits, self._overdue)
+        self._late: asyncio.Task[None] | None = None
+
+    async def start(self, topics: Mapping[str, int] | None = None) -> Address:
+        """Make the topics that are not there, and listen; returns the address. Raises ``OSError`` if it cannot be
+        had, ``Refused`` for a topic that cannot be."""
+        node = self.node
+        node.serve_topics()
+        for name, partitions in (topics or {}).items():
+            if name not in node.topics.by_name:
+                await node.create_topic(name, partitions)
+        await node.transactions.finish_endings()
+        node.address = await self.listener.start(node.options.listen, self._tls)
+        self._late = asyncio.get_running_loop().create_task(node.transactions.abort_late())
+        return node.address
+
+    async def stop(self) -> None:
+        """Answer what is under way, then close everything."""
+        if self._late is not None:
+            self._late.cancel()
+        await self.listener.stop()
+
+    async def _answer(self, connection: Connection, frame: bytes) -> bytes | None:
+        if connection.session is None:
+            local = connection.local
+            connection.session = Session(
+                connection.peer_host,
+                asyncio.get_running_loop().time(),
+                Address(host=local[0], port=local[1]) if local else None,
+            )
+        return await self._dispatch(connection, frame)
+
+    def _overdue(self, connection: Connection, now: float) -> str:
+        if self.node.users is None or connection.doing is Doing.ANSWERING:
+            return ""
+        session = connection.session
+        if isinstance(session, Session) and session.logged_in:
+            return ""
+        waited = now - connection.opened_at
+        return f"nobody has logged in for {waited:.0f} s" if waited > self.node.options.limits.login_s else ""

@@ -1,0 +1,92 @@
+"""Settings by Kafka's own names: those of the coordinators, and those that a group may have of its own (G-CFG-28)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fencepost.protocol.events import GroupConfig
+from fencepost.protocol.settings import MigrationPolicy, Settings
+
+#: Field of ``Settings`` -> Kafka's name (G-CFG-01…04, 10…14, 25, 30, 31, 33).
+BROKER_NAMES: Final = {
+    "group_min_session_timeout_ms": "group.min.session.timeout.ms",
+    "group_max_session_timeout_ms": "group.max.session.timeout.ms",
+    "group_initial_rebalance_delay_ms": "group.initial.rebalance.delay.ms",
+    "group_max_size": "group.max.size",
+    "offsets_commit_timeout_ms": "offsets.commit.timeout.ms",
+    "group_consumer_session_timeout_ms": "group.consumer.session.timeout.ms",
+    "group_consumer_min_session_timeout_ms": "group.consumer.min.session.timeout.ms",
+    "group_consumer_max_session_timeout_ms": "group.consumer.max.session.timeout.ms",
+    "group_consumer_heartbeat_interval_ms": "group.consumer.heartbeat.interval.ms",
+    "group_consumer_min_heartbeat_interval_ms": "group.consumer.min.heartbeat.interval.ms",
+    "group_consumer_max_heartbeat_interval_ms": "group.consumer.max.heartbeat.interval.ms",
+    "group_consumer_max_size": "group.consumer.max.size",
+    "group_consumer_assignors": "group.consumer.assignors",
+    "group_consumer_migration_policy": "group.consumer.migration.policy",
+    "group_consumer_assignment_interval_ms": "group.consumer.assignment.interval.ms",
+    "group_consumer_min_assignment_interval_ms": "group.consumer.min.assignment.interval.ms",
+    "group_consumer_max_assignment_interval_ms": "group.consumer.max.assignment.interval.ms",
+    "group_consumer_regex_refresh_interval_ms": "group.consumer.regex.refresh.interval.ms",
+}
+#: Kafka's name of a broker setting -> field of ``Settings``
+FIELDS: Final = {name: field for field, name in BROKER_NAMES.items()}
+
+#: Kafka's name of a group's own setting -> its field of ``GroupConfig``, the broker's settings that are its default and
+#: its bounds
+GROUP_SETTINGS: Final = {
+    f"consumer.{name.replace('_', '.')}.ms": (f"consumer_{name}_ms", name)
+    for name in ("session_timeout", "heartbeat_interval", "assignment_interval")
+}
+
+
+def value_of(name: str, text: str) -> int | str | tuple[str, ...]:
+    """The value of a setting (Kafka's name) that stands in a text. Raises ``ValueError``."""
+    usual = getattr(Settings(), FIELDS[name])
+    if isinstance(usual, tuple):
+        return tuple(part.strip() for part in text.split(","))
+    if isinstance(usual, MigrationPolicy):
+        return MigrationPolicy(text.strip().lower()).value
+    return int(text)
+
+
+def broker_rows(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Each setting of the coordinators by Kafka's name, as text."""
+    for field, name in BROKER_NAMES.items():
+        value = getattr(settings, field)
+        yield name, ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def group_rows(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Each setting of a group with the value that it has if none is given."""
+    for name, (_, stem) in GROUP_SETTINGS.items():
+        yield name, str(getattr(settings, f"group_consumer_{stem}_ms"))
+
+
+def group_config(settings: Settings, given: Mapping[str, str]) -> GroupConfig | None:
+    """A group's own settings; None if there are none. Raises ``ValueError`` for what is no number, or out of bounds."""
+    values: dict[str, int] = {}
+    for name, text in given.items():
+        field, stem = GROUP_SETTINGS[name]
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(f"Invalid value {text} for configuration {name}: Not a number of type INT") from None
+        least = getattr(settings, f"group_consumer_min_{stem}_ms")
+        most = getattr(settings, f"group_consumer_max_{stem}_ms")
+        if value < least:
+            raise ValueError(f"{name} must be greater than or equal to group.consumer.min.{_dotted(stem)}.ms")
+        if value > most:
+            raise ValueError(f"{name} must be less than or equal to group.consumer.max.{_dotted(stem)}.ms")
+        values[field] = value
+    if not values:
+        return None
+    heartbeat = values.get("consumer_heartbeat_interval_ms", settings.group_consumer_heartbeat_interval_ms)
+    session = values.get("consumer_session_timeout_ms", settings.group_consumer_session_timeout_ms)
+    if heartbeat >= session:
+        raise ValueError("consumer.session.timeout.ms must be greater than consumer.heartbeat.interval.ms")
+    return GroupConfig(**values)
+
+
+def _dotted(stem: str) -> str:
+    return stem.replace("_", ".")

@@ -1,0 +1,88 @@
+"""What is known of one transactional id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+#: The last epoch that a producer gets; another producer id follows.
+LAST_EPOCH: Final = 32_766
+NO_PRODUCER: Final = -1
+NO_EPOCH: Final = -1
+
+
+class State(StrEnum):
+    """As Kafka names them."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+
+    @property
+    def ending(self) -> bool:
+        """Decided, but not every partition has its marker."""
+        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """``previous``: the producer id and epoch before the last bump, for a client that asks again. ``marker``: id and
+    epoch that the markers of an ending transaction carry. ``offsets``: partitions of the offsets topic."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: State = State.EMPTY
+    previous: tuple[int, int] = (NO_PRODUCER, NO_EPOCH)
+    marker: tuple[int, int] = (NO_PRODUCER, NO_EPOCH)
+    partitions: set[tuple[str, int]] = field(default_factory=set)
+    offsets: set[int] = field(default_factory=set)
+    started_ms: int = -1
+    version: int = 1
+
+    def as_text(self) -> str:
+        """As JSON, with all that a restart needs."""
+        return json.dumps(
+            {
+                "producer_id": self.producer_id,
+                "producer_epoch": self.producer_epoch,
+                "timeout_ms": self.timeout_ms,
+                "state": self.state.value,
+                "previous": self.previous,
+                "marker": self.marker,
+                "partitions": sorted(self.partitions),
+                "offsets": sorted(self.offsets),
+                "started_ms": self.started_ms,
+                "version": self.version,
+            }
+        )
+
+    @classmethod
+    def of_text(cls, transactional_id: str, text: str) -> Transaction:
+        """The opposite. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for another text."""
+        row: Mapping[str, Any] = json.loads(text)
+        return cls(
+            transactional_id,
+            int(row["producer_id"]),
+            int(row["producer_epoch"]),
+            int(row["timeout_ms"]),
+            State(row["state"]),
+            _pair(row["previous"]),
+            _pair(row["marker"]),
+            {(str(name), int(index)) for name, index in row["partitions"]},
+            {int(index) for index in row["offsets"]},
+            int(row["started_ms"]),
+            int(row["version"]),
+        )
+
+
+def _pair(values: Any) -> tuple[int, int]:
+    first, second = values
+    return int(first), int(second)

@@ -1,0 +1,1 @@
+"""Kafka's wire format: frames, headers, and messages by way of kio."""
