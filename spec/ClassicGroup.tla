@@ -52,6 +52,34 @@ ClientAsksToRejoin(c) ==
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net>>
 
+\* K-OFF-02: a commit goes out with the generation of the assignment, or not at all.
+KnowsItsGeneration(c) ==
+  /\ client[c].state \in {"stable", "unjoined"}
+  /\ client[c].generation = client[c].ownedGeneration
+
+\* A commit sent now would be accepted: O-COMMIT-25..28 judge it.
+CanCommit(c) ==
+  /\ KnowsItsGeneration(c)
+  /\ CommitError(group, client[c].memberId, InstanceOf[c],
+                 client[c].generation) = "NONE"
+
+\* WHO the application. WHEN its client owns something and would be heard. DOES
+\* commit. What becomes of the offset is told by Offsets; nothing changes here.
+ClientCommits(c) ==
+  /\ "ClientCommits" \in Allowed
+  /\ client[c].owned # {}
+  /\ CanCommit(c)
+  /\ UNCHANGED vars
+
+\* WHO the application. WHEN its client owns what it has lost meanwhile, or is in
+\* a rebalance. DOES commit, and is refused.
+ClientCommitsInVain(c) ==
+  /\ "ClientCommits" \in Allowed
+  /\ client[c].owned # {}
+  /\ KnowsItsGeneration(c)
+  /\ ~CanCommit(c)
+  /\ UNCHANGED vars
+
 \* WHO an operator, or any process that knows the id (C-LEAVE-10, 25). WHEN m is
 \* a member. DOES remove it by a LeaveGroup of its own.
 OperatorRemovesMember(m) ==
@@ -158,6 +186,8 @@ Environment ==
   \/ \E c \in Clients : ClientLeaves(c)
   \/ \E c \in Clients : ClientGivesUp(c)
   \/ \E c \in Clients : ClientAsksToRejoin(c)
+  \/ \E c \in Clients : ClientCommits(c)
+  \/ \E c \in Clients : ClientCommitsInVain(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
   \/ \E m \in Ids : OperatorRemovesMember(m)
 

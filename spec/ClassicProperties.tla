@@ -15,14 +15,6 @@ IdentityOf(c) == Identity(client[c].memberId, InstanceOf[c])
 \* The client was told to own, and has not been told otherwise.
 Believes(c, p) == p \in client[c].owned
 
-\* A commit sent now would be accepted: K-OFF-02 sends it only with the
-\* generation of the assignment, O-COMMIT-25..28 judge it.
-CanCommit(c) ==
-  /\ client[c].state \in {"stable", "unjoined"}
-  /\ client[c].generation = client[c].ownedGeneration
-  /\ CommitError(group, client[c].memberId, InstanceOf[c],
-                 client[c].generation) = "NONE"
-
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Ownership.                                                              *)
@@ -39,6 +31,16 @@ NoPartitionHasTwoOwnersInAGeneration ==
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in Parts :
     Believes(c, p) /\ Believes(d, p) /\ CanCommit(c) /\ CanCommit(d) => c = d
+
+\* Who is a member, with an assignment of this generation, is not refused
+\* (O-COMMIT-25, 28): fencing keeps others out, and nobody else.
+WhoHoldsMayCommit ==
+  \A c \in Clients :
+    /\ client[c].owned # {}
+    /\ KnowsItsGeneration(c)
+    /\ client[c].memberId \in DOMAIN group.members
+    /\ client[c].generation = group.generationId
+    => CanCommit(c)
 
 \* INV-SYNC-01, INV-SYNC-02: the log has what the leader of g sent; who has an
 \* assignment of g has its part of that, and nobody has one before the log.
@@ -193,6 +195,11 @@ Abstract == INSTANCE Ownership WITH
   epoch <- log.generationId, grant <- Granted, leases <- Believed \cup Told
 
 TheGroupKeepsOwnership == Abstract!Spec
+
+\* A commit that is accepted is of one who may, as Ownership has it.
+OnlyAHolderCommits ==
+  \A c \in Clients : CanCommit(c) =>
+    \A p \in client[c].owned : Abstract!MayCommit(IdentityOf(c), p)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -11,6 +11,20 @@ EXTENDS ConsumerSystem
 
 Runs(c) == client[c].state \in {"joining", "member"}
 
+Present == DOMAIN group.members
+
+\* c is a client of the group: nobody has fenced its member, or it has not yet
+\* been a member at all.
+Belongs(c) == Runs(c) /\ client[c].memberId \in Present
+
+\* A commit sent now, with the epoch that c has, for p (M-PE-08, O-COMMIT-32).
+CommitIsAccepted(c, p) ==
+  /\ Belongs(c)
+  /\ client[c].epoch > 0
+  /\ LET m == group.members[client[c].memberId]
+     IN \/ client[c].epoch = m.epoch
+        \/ client[c].epoch < m.epoch /\ OlderEpochCommits(m, client[c].epoch, p)
+
 (***************************************************************************)
 (* Environment: clients come and go.                                       *)
 (***************************************************************************)
@@ -69,6 +83,22 @@ ClientChangesInstance(c) ==
   /\ client' = [client EXCEPT ![c] = Starting(@.memberId, NewInstanceOf[c])]
   /\ StopsWaiting(c, {})
   /\ UNCHANGED world
+
+\* WHO the application. WHEN its client owns something for which it would be heard.
+\* DOES commit. What becomes of the offset is told by Offsets; nothing changes here.
+ClientCommits(c) ==
+  /\ "ClientCommits" \in Allowed
+  /\ \E p \in client[c].owned : CommitIsAccepted(c, p)
+  /\ UNCHANGED vars
+
+\* WHO the application. WHEN its client believes to own what it has lost meanwhile.
+\* DOES commit, and is refused.
+ClientCommitsInVain(c) ==
+  /\ "ClientCommits" \in Allowed
+  /\ Runs(c)
+  /\ client[c].epoch > 0
+  /\ \E p \in client[c].owned : ~CommitIsAccepted(c, p)
+  /\ UNCHANGED vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -193,6 +223,8 @@ Environment ==
   \/ \E c \in Clients : ClientLeaves(c)
   \/ \E c \in Clients : ClientQuits(c)
   \/ \E c \in Clients : ClientGivesUp(c)
+  \/ \E c \in Clients : ClientCommits(c)
+  \/ \E c \in Clients : ClientCommitsInVain(c)
   \/ \E c \in Clients : ClientChangesInstance(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
   \/ \E m \in Ids : RebalanceTimerFiresEarly(m)

@@ -6,13 +6,8 @@
 (***************************************************************************)
 EXTENDS ConsumerGroup
 
-Present == DOMAIN group.members
 Live    == {m \in Present : group.members[m].epoch >= 0}
 Running == {c \in Clients : Runs(c)}
-
-\* c is a client of the group: nobody has fenced its member, or it has not yet
-\* been a member at all.
-Belongs(c) == Runs(c) /\ client[c].memberId \in Present
 
 \* The epoch that c has would pass (M-FENCE-04, 06), written again from the rules.
 \* Who is not in step is fenced by its next request: NOT-01 speaks of it.
@@ -44,18 +39,22 @@ NoPartitionIsGivenBeforeItIsGivenUp ==
     \A m \in Present \ {client[c].memberId} :
       client[c].owned \cap DOMAIN group.members[m].assigned = {}
 
-\* A commit sent now, with the epoch that c has, for p (M-PE-08, O-COMMIT-32).
-CommitIsAccepted(c, p) ==
-  /\ Belongs(c)
-  /\ client[c].epoch > 0
-  /\ LET m == group.members[client[c].memberId]
-     IN \/ client[c].epoch = m.epoch
-        \/ client[c].epoch < m.epoch /\ OlderEpochCommits(m, client[c].epoch, p)
-
 \* Fencing: whatever clients believe (NOT-01), commits of one get through.
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in client[c].owned \cap client[d].owned :
     CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
+
+\* A commit that is accepted is for what the log grants.
+OnlyAHolderCommits ==
+  \A c \in Clients : \A p \in client[c].owned :
+    CommitIsAccepted(c, p) =>
+      /\ client[c].memberId \in DOMAIN log.members
+      /\ p \in Holding(log.members[client[c].memberId])
+
+\* Who is in step is not refused, with the epoch of before either (KIP-1251).
+WhoHoldsMayCommit ==
+  \A c \in Clients : InStep(c) /\ client[c].epoch > 0 =>
+    \A p \in client[c].owned : CommitIsAccepted(c, p)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

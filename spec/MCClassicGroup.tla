@@ -52,6 +52,8 @@ LastDynamic  == [c \in Clients |-> IF c = "c3" THEN "" ELSE "i1"]
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
 
+StartsAndCommits == StartsOnly \cup {"ClientCommits"}
+
 WhatClientsDo == StartsOnly \cup
   {"ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientAsksToRejoin"}
 
@@ -69,6 +71,8 @@ EverythingButTheNetwork ==
   WhatClientsDo \cup WhatTimersDo \cup WhatTheClusterDoes
 
 Everything == EverythingButTheNetwork \cup WhatTheNetworkDoes
+
+EverythingAndCommits == Everything \cup {"ClientCommits"}
 
 \* One fault of one kind, where the point of a configuration is that kind.
 Crashes   == {"ClientStarts", "ClientCrashes"}

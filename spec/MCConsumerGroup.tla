@@ -46,6 +46,8 @@ FirstChanges  == [c \in Clients |-> IF c = "c1" THEN "i2" ELSE ""]
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
 
+StartsAndCommits == StartsOnly \cup {"ClientCommits"}
+
 WhatClientsDo == {"ClientStarts", "ClientCrashes", "ClientLeaves",
                   "ClientQuits", "ClientGivesUp"}
 
@@ -69,6 +71,7 @@ Crashes     == {"ClientStarts", "ClientCrashes"}
 Leaves      == {"ClientStarts", "ClientLeaves"}
 GivingUp    == {"ClientStarts", "ClientGivesUp"}
 Stalls      == {"ClientStarts", "SessionTimerFiresEarly"}
+TimersAndCommits == StartsAndCommits \cup WhatTimersDo
 SlowRevokes == {"ClientStarts", "RebalanceTimerFiresEarly"}
 CrashesAndSlowRevokes == Crashes \cup SlowRevokes
 FailOvers   == {"ClientStarts", "CoordinatorFailsOver"}

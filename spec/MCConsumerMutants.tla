@@ -19,6 +19,9 @@ AnythingConfirms(r, m) == TRUE
 \* For OlderEpochCommits: M-PE-08 without assignment epochs.
 AnyOlderEpochCommits(m, epoch, p) == TRUE
 
+\* For OlderEpochCommits: M-PE-08 forgotten, only the newest epoch will do.
+NoOlderEpochCommits(m, epoch, p) == FALSE
+
 \* For TargetEpoch: who is reconciled while computing is blocked gets ahead.
 GroupEpochAsTarget(g) == g.groupEpoch
 

@@ -48,6 +48,8 @@ AllRoll     == [c \in Clients |-> AnyProtocol]
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
 
+StartsAndCommits == StartsOnly \cup {"ClientCommits"}
+
 WhatClientsDo == {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp"}
 
 WhatTimersDo == {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly",
@@ -59,6 +61,7 @@ EverythingButCopies ==
 
 \* Faults of one kind, where the point of a configuration is that kind.
 Leaves   == {"ClientStarts", "ClientLeaves"}
+LeavesAndCommits == Leaves \cup {"ClientCommits"}
 Crashes  == {"ClientStarts", "ClientCrashes"}
 Endings  == {"ClientStarts", "ClientLeaves", "ClientCrashes"}
 Losses   == {"ClientStarts", "RequestLost", "ReplyLost"}

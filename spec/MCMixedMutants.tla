@@ -22,6 +22,9 @@ GroupEpochAsTarget(g) == g.groupEpoch
 \* For EpochCommits: M-PE-08 forgotten.
 AnyEpochCommits(m, epoch, p) == TRUE
 
+\* For EpochCommits: M-PE-08 forgotten, only the newest epoch will do.
+OnlyTheEpochCommits(m, epoch, p) == epoch = m.epoch
+
 \* For ClassicFence: X-SYNC-03 and X-HB-01 without the generation.
 AnyGeneration(g, id, inst, generation) ==
   IF id \in DOMAIN g.subscriptions THEN "" ELSE "UNKNOWN_MEMBER_ID"

@@ -16,6 +16,13 @@ CommitErrorWithoutGeneration(g, id, inst, generation) ==
     [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
+\* For CommitError: O-COMMIT-27 taken too far, a rebalance refuses from its start.
+CommitErrorWhilePreparing(g, id, inst, generation) ==
+  CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
+    [] generation # g.generationId -> "ILLEGAL_GENERATION"
+    [] g.state # "Stable" -> "REBALANCE_IN_PROGRESS"
+    [] OTHER -> "NONE"
+
 \* For SyncError: C-SYNC-09 forgotten.
 SyncErrorWithoutGeneration(g, r, inst) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"

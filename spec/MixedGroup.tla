@@ -15,6 +15,18 @@ RunsConsumer(c) == consumer[c].state \notin {"down", "stopped"}
 Runs(c) == RunsClassic(c) \/ RunsConsumer(c)
 IsDown(c) == classic[c].state = "down" /\ consumer[c].state = "down"
 
+IsConsumerGroup == group.protocol = "consumer"
+IsClassicGroup  == group.protocol = "classic"
+
+\* Members of a consumer group, of either protocol.
+Present == DOMAIN group.consumer.members
+Member(m) == group.consumer.members[m]
+
+IdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
+
+\* What the application of c believes to own. Only one process runs.
+Owned(c) == classic[c].owned \cup consumer[c].owned
+
 (***************************************************************************)
 (* Environment: clients come and go.                                       *)
 (***************************************************************************)
@@ -69,6 +81,48 @@ ClientGivesUp(c) ==
   /\ Waiting(c)
   /\ GoesOn(c)
   /\ StopsWaiting(c, {})
+
+\* A commit of c for p, sent now: K-OFF-02, O-COMMIT-25..28, 30..33, M-PE-08.
+EpochCommits(m, epoch, p) ==
+  \/ epoch = m.epoch
+  \/ epoch < m.epoch /\ Consumer!OlderEpochCommits(m, epoch, p)
+
+ClassicCommits(c, p) ==
+  LET me == classic[c]
+  IN IF IsClassicGroup
+     THEN Classic!CommitError(group.classic, me.memberId, InstanceOf[c],
+                              me.generation) = "NONE"
+     ELSE me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.generation, p)
+
+ConsumerCommits(c, p) ==
+  LET me == consumer[c]
+  IN me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.epoch, p)
+
+\* K-OFF-02, N-CMT-01: it commits with the epoch of its assignment, or not at all.
+SendsCommits(c) ==
+  \/ /\ RunsClassic(c)
+     /\ classic[c].state \in {"stable", "unjoined"}
+     /\ classic[c].generation = classic[c].ownedGeneration
+  \/ RunsConsumer(c) /\ consumer[c].epoch > 0
+
+CommitIsAccepted(c, p) ==
+  /\ SendsCommits(c)
+  /\ IF RunsClassic(c) THEN ClassicCommits(c, p) ELSE ConsumerCommits(c, p)
+
+\* WHO the application. WHEN its client owns something for which it would be heard.
+\* DOES commit. What becomes of the offset is told by Offsets; nothing changes here.
+ClientCommits(c) ==
+  /\ "ClientCommits" \in Allowed
+  /\ \E p \in Owned(c) : CommitIsAccepted(c, p)
+  /\ UNCHANGED vars
+
+\* WHO the application. WHEN its client believes to own what it has lost meanwhile,
+\* or is in a rebalance. DOES commit, and is refused.
+ClientCommitsInVain(c) ==
+  /\ "ClientCommits" \in Allowed
+  /\ SendsCommits(c)
+  /\ \E p \in Owned(c) : ~CommitIsAccepted(c, p)
+  /\ UNCHANGED vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -180,6 +234,8 @@ Environment ==
   \/ \E c \in Clients : ClientCrashes(c)
   \/ \E c \in Clients : ClientLeaves(c)
   \/ \E c \in Clients : ClientGivesUp(c)
+  \/ \E c \in Clients : ClientCommits(c)
+  \/ \E c \in Clients : ClientCommitsInVain(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
   \/ \E m \in Ids : RebalanceTimerFiresEarly(m)
   \/ \E m \in Ids : MemberJoinTimerFiresEarly(m)

@@ -6,19 +6,8 @@
 (***************************************************************************)
 EXTENDS MixedGroup
 
-IsConsumerGroup == group.protocol = "consumer"
-IsClassicGroup  == group.protocol = "classic"
-
-\* Members of a consumer group, of either protocol.
-Present == DOMAIN group.consumer.members
 Live    == {m \in Present : group.consumer.members[m].epoch >= 0}
-Member(m) == group.consumer.members[m]
 Running == {c \in Clients : Runs(c)}
-
-IdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
-
-\* What the application of c believes to own. Only one process runs.
-Owned(c) == classic[c].owned \cup consumer[c].owned
 
 (***************************************************************************)
 (* c is in step: what it owns came with the epoch that its member has now, *)
@@ -97,32 +86,26 @@ AClassicMemberIsToldWhatItHolds ==
        /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
        => y.assignment = DOMAIN Member(classic[y.to].memberId).assigned]_vars
 
-\* A commit of c for p, sent now: K-OFF-02, O-COMMIT-25..28, 30..33, M-PE-08.
-EpochCommits(m, epoch, p) ==
-  \/ epoch = m.epoch
-  \/ epoch < m.epoch /\ Consumer!OlderEpochCommits(m, epoch, p)
-
-ClassicCommits(c, p) ==
-  LET me == classic[c]
-  IN /\ me.state \in {"stable", "unjoined"}
-     /\ me.generation = me.ownedGeneration
-     /\ IF IsClassicGroup
-        THEN Classic!CommitError(group.classic, me.memberId, InstanceOf[c],
-                                 me.generation) = "NONE"
-        ELSE me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.generation, p)
-
-ConsumerCommits(c, p) ==
-  LET me == consumer[c]
-  IN me.epoch > 0 /\ me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.epoch, p)
-
-CommitIsAccepted(c, p) ==
-  \/ RunsClassic(c) /\ ClassicCommits(c, p)
-  \/ RunsConsumer(c) /\ ConsumerCommits(c, p)
-
 \* Fencing: whatever clients believe (NOT-01), commits of one get through.
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in Owned(c) \cap Owned(d) :
     CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
+
+\* What the log grants the member of c.
+GrantedTo(c) ==
+  IF log.protocol = "classic"
+  THEN UNION {l.assignment : l \in {n \in log.classic.members : n.memberId = IdOf(c)}}
+  ELSE IF IdOf(c) \in DOMAIN log.consumer.members
+  THEN Consumer!Holding(log.consumer.members[IdOf(c)]) ELSE {}
+
+\* A commit that is accepted is for what the log grants, over every conversion.
+OnlyAHolderCommits ==
+  \A c \in Clients : \A p \in Owned(c) : CommitIsAccepted(c, p) => p \in GrantedTo(c)
+
+\* Who is in step is not refused, over every conversion.
+WhoHoldsMayCommit ==
+  \A c \in Clients : InStep(c) /\ SendsCommits(c) =>
+    \A p \in Owned(c) : CommitIsAccepted(c, p)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

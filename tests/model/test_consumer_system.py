@@ -48,7 +48,7 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 @pytest.mark.tlc
 @pytest.mark.slow
 @pytest.mark.all
-@pytest.mark.parametrize("name", ["ConsumerTimers", "ConsumerGrowth"])
+@pytest.mark.parametrize("name", ["ConsumerTimers", "ConsumerGrowth", "ConsumerTimersCommits"])
 def test_more_graphs_are_the_same(name: str, tlc: None) -> None:
     row = check_tlc(ENTRIES[name], workers=2)
     assert (row.compared, row.wrong) == (True, [])
@@ -116,7 +116,7 @@ def actions() -> set[str]:
 
 def test_every_action_is_reached_in_a_configuration_that_is_compared() -> None:
     reached = set()
-    for name in ("ConsumerAlone", "ConsumerLostLeaves", "ConsumerTimers"):
+    for name in ("ConsumerAlone", "ConsumerLostLeaves", "ConsumerTimers", "ConsumerTimersCommits"):
         assert ENTRIES[name].e1
         graph = explore_entry(ENTRIES[name], transitions=True)[1].graph
         reached |= {label[0] for _, label, _, _ in graph.transitions()}

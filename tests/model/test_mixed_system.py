@@ -124,7 +124,7 @@ RUNS: tuple[tuple[MixedConfig, set[str]], ...] = (
     (ROLLS, {"MemberSyncTimerFiresEarly"}),
     (replace(SHORT, interval=True), {"ClientCrashes", "SyncTimerFiresEarly"}),
     (replace(SHORT, instance_of=(), starts_as=(CLASSIC, CLASSIC)), {"ClientLeaves", "JoinTimerFiresEarly"}),
-    (replace(SHORT, starts_as=(CLASSIC, CONSUMER)), {"ClientLeaves"}),
+    (replace(SHORT, starts_as=(CLASSIC, CONSUMER)), {"ClientLeaves", "ClientCommits"}),
 )
 
 

@@ -37,7 +37,7 @@ TYPES: Final = "EveryVariableHasItsType"
 BOUNDS: Final = {"EveryJoinFindsAnId"}
 
 #: The configuration whose graph shows every action of the closed system but one, and a counter-example with that one.
-ALL_ACTIONS: Final = "StaticCrowded"
+ALL_ACTIONS: Final = "StaticCommits"
 ONE_MORE: Final = {"UnfencedCommit": "JoinTimerFiresEarly"}
 
 

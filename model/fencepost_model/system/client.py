@@ -32,6 +32,11 @@ def reset(client: Client, *, keep_id: bool = False) -> Client:
     return UNJOINED._replace(member_id=client.member_id if keep_id else "")
 
 
+def knows_its_generation(client: Client) -> bool:
+    """K-OFF-02: a commit goes out with the generation of the assignment, or not at all."""
+    return client.state in ("stable", "unjoined") and client.generation == client.owned_generation
+
+
 def send_join(config: Config, lane: Lane) -> Lane | None:
     """Prepare (K-CB-02…04) and send JoinGroup."""
     client = lane.client

@@ -22,6 +22,7 @@ from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
 from ..machines import COMPLETING
 from . import client as clients
+from . import commits
 from .config import Config
 from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
 from .symmetry import renamings
@@ -248,6 +249,8 @@ class ClosedSystem:
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
             if action in allowed:
                 yield own(action, partial(step, (action, name)), FAULT)
+        if commits.COMMITS in allowed:
+            yield Action(commits.COMMITS, (GROUP, self.members[number]), partial(self._commit, number))
         if "AppendFails" in allowed:
             yield self._fault("AppendFails", (GROUP, self.syncs[number]), partial(self._append_fails, number))
 
@@ -282,6 +285,15 @@ class ClosedSystem:
             result = self.coordinator.heartbeat(group, number, member)
             label = ("ClientHeartbeats", self.config.clients[number], result.heartbeat or "")
             yield self._outcome(label, result, tokens={number: [("heartbeat", result.heartbeat)]})
+
+    def commit_is_taken(self, group: GroupState, number: int, member: Client) -> bool:
+        """What the model's own check says to a commit of the client, sent now."""
+        by = commits.committer(member.member_id, self.config.instance(number), member.generation)
+        return commits.is_taken(self.config.profile, existing(group), by)
+
+    def _commit(self, number: int, group: GroupState, member: Client) -> Iterator[Outcome]:
+        if member.owned and clients.knows_its_generation(member):
+            yield from commits.outcomes(self.config.clients[number], [self.commit_is_taken(group, number, member)])
 
     def _stop(self, number: int, action: str, calm: bool, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
         if not calm:

@@ -19,6 +19,7 @@ ENVIRONMENT: Final = (
     "ClientCrashes",
     "ClientLeaves",
     "ClientGivesUp",
+    "ClientCommits",
     "ClientAsksToRejoin",
     "OperatorRemovesMember",
     "RequestLost",

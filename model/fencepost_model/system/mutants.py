@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, SyncGroupRequest
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 
 from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, work
@@ -22,8 +23,9 @@ from ..classic import join as joining
 from ..classic.draft import Draft
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER, Replaced
-from ..machines import EMPTY, PREPARING
-from . import closed
+from ..machines import EMPTY, PREPARING, STABLE
+from ..offsets.checks import Committer
+from . import closed, commits
 from .consumer import closed as consumer_closed
 from .consumer import state as consumer_state
 from .consumer.mutants import CONSUMER_MUTANTS
@@ -62,7 +64,22 @@ def _commit_without_generation() -> Patches:
     def accepted(seen: closed.Shape, member_id: str, instance: str, generation: int) -> bool:
         return original(seen, member_id, instance, seen.generation)
 
-    return [(closed, "commit_is_accepted", accepted)]
+    asked = commits.is_taken
+
+    def taken(profile: Profile, group: Any, by: Committer) -> bool:
+        return asked(profile, group, by._replace(epoch=group.generation))
+
+    return [(closed, "commit_is_accepted", accepted), (commits, "is_taken", taken)]
+
+
+def _commit_while_preparing() -> Patches:
+    """O-COMMIT-27 taken too far: a rebalance refuses from its start."""
+    asked = commits.is_taken
+
+    def taken(profile: Profile, group: Any, by: Committer) -> bool:
+        return group.state == STABLE and asked(profile, group, by)
+
+    return [(commits, "is_taken", taken)]
 
 
 def _sync_without_generation() -> Patches:
@@ -203,6 +220,7 @@ def _survives_only_if_open() -> Patches:
 MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "NextGeneration <- SameGeneration": _same_generation,
     "CommitError <- CommitErrorWithoutGeneration": _commit_without_generation,
+    "CommitError <- CommitErrorWhilePreparing": _commit_while_preparing,
     "SyncError <- SyncErrorWithoutGeneration": _sync_without_generation,
     "HeartbeatError <- HeartbeatErrorWithoutMembership": _heartbeat_without_membership,
     "Loaded <- LoadedWithoutLog": _loads_nothing,

@@ -16,6 +16,7 @@ from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
+from .client import knows_its_generation
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
 from .durable import Durable, follows
@@ -24,6 +25,7 @@ from .gather import gather
 from .values import Client, Lane, SyncRequest, decode_partitions
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
+Leases: TypeAlias = frozenset[tuple[str, int, frozenset[str]]]  #: member id, generation, partitions
 
 
 def _identity(system: ClosedSystem, client: int, member_id: str) -> str:
@@ -52,10 +54,8 @@ def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
     """Whatever clients believe (NOT-01), commits of one get through."""
 
     def can_commit(shape: Shape, client: Client, instance: str) -> bool:
-        return (
-            client.state in ("stable", "unjoined")
-            and client.generation == client.owned_generation
-            and system.accepts_commit(shape, client.member_id, instance, client.generation)
+        return knows_its_generation(client) and system.accepts_commit(
+            shape, client.member_id, instance, client.generation
         )
 
     for (c, _, mine), (d, _, other) in combinations(_each_client(system), 2):
@@ -65,6 +65,42 @@ def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
             return not (both and can_commit(shape, one, mine) and can_commit(shape, two, other))
 
         yield Invariant("NoPartitionHasTwoCommitters", (system.shape, system.members[c], system.members[d]), holds)
+
+
+def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
+    """A commit that is accepted is one that ``Ownership`` allows: some lease of the last decision, believed or on its
+    way, is its client's and has the partition."""
+    numbers = range(len(system.config.clients))
+    for c in numbers:
+
+        def holds(group: GroupState, record: Record, mine: Client, *leases: Leases, c: int = c) -> bool:
+            if not (knows_its_generation(mine) and system.commit_is_taken(group, c, mine)):
+                return True
+            generation = record.group_metadata.generation if record.group_metadata else 0
+            holder = _identity(system, c, mine.member_id)
+            granted = [
+                owned
+                for number, each in enumerate(leases)
+                for member, epoch, owned in each
+                if epoch == generation and _identity(system, number, member) == holder
+            ]
+            return mine.owned <= frozenset[str]().union(*granted)
+
+        yield Invariant("OnlyAHolderCommits", (GROUP, system.record, system.members[c], *system.leases), holds)
+
+
+def who_holds_may_commit(system: ClosedSystem) -> Iterable[Part]:
+    """Who is a member, with an assignment of this generation, is not refused (O-COMMIT-25, O-COMMIT-28)."""
+    for c in range(len(system.config.clients)):
+
+        def holds(group: GroupState, mine: Client, c: int = c) -> bool:
+            now = existing(group)
+            belongs = any(member.member_id == mine.member_id for member in now.members)
+            if not (mine.owned and knows_its_generation(mine) and belongs and mine.generation == now.generation):
+                return True
+            return system.commit_is_taken(group, c, mine)
+
+        yield Invariant("WhoHoldsMayCommit", (GROUP, system.members[c]), holds)
 
 
 def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
@@ -292,7 +328,7 @@ def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
             found[holder] = found.get(holder, frozenset()) | decode_partitions(member.assignment)
         return value.generation, {holder: owned for holder, owned in found.items() if owned}
 
-    def leases(values: Sequence[frozenset[tuple[str, int, frozenset[str]]]]) -> set[tuple[str, int, frozenset[str]]]:
+    def leases(values: Sequence[Leases]) -> set[tuple[str, int, frozenset[str]]]:
         return {
             (_identity(system, number, member), generation, owned)
             for number, each in enumerate(values)
@@ -316,6 +352,8 @@ def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
 CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "NoPartitionHasTwoOwnersInAGeneration": no_partition_has_two_owners_in_a_generation,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
+    "OnlyAHolderCommits": only_a_holder_commits,
+    "WhoHoldsMayCommit": who_holds_may_commit,
     "EveryAssignmentIsTheLoggedOne": every_assignment_is_the_logged_one,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
     "AStaleHeartbeatFencesItsClient": a_stale_heartbeat_fences_its_client,

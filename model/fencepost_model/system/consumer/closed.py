@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from .. import commits
 from . import client as clients
 from .config import ConsumerConfig
 from .coordinator import Coordinator, Result
@@ -191,6 +192,8 @@ class ConsumerSystem:
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
             if action in config.allowed:
                 yield own(action, step, FAULT)
+        if commits.COMMITS in config.allowed:
+            yield Action(commits.COMMITS, (self.hard, self.members[number]), partial(self._commit, number))
         for action in ("AppendFails", "LeaveIsNotStored"):
             if action in config.allowed:
                 refusing = (GROUP, self.existing, self.requests[number])
@@ -241,6 +244,15 @@ class ConsumerSystem:
     ) -> Outcome:
         deaf: Updates = ((LOG, ("deaf", number)),) if waits_for_batch else ()
         return Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*deaf, *more))
+
+    def commit_is_taken(self, hard: Hard, client: Client, partition: str) -> bool:
+        """What the model's own check says to a commit of the client for the partition, sent now."""
+        return self.coordinator.takes_commit(hard, client.member_id, client.instance, client.epoch, partition)
+
+    def _commit(self, number: int, hard: Hard, client: Client) -> Iterator[Outcome]:
+        if client.state in clients.RUNNING and client.epoch > 0:
+            taken = (self.commit_is_taken(hard, client, partition) for partition in client.owned)
+            yield from commits.outcomes(self.config.clients[number], taken)
 
     # ---- coordinator --------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ ENVIRONMENT: Final = (
     "ClientLeaves",
     "ClientQuits",
     "ClientGivesUp",
+    "ClientCommits",
     "ClientChangesInstance",
     "RequestLost",
     "RequestDuplicated",

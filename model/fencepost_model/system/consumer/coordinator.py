@@ -18,6 +18,7 @@ from ...consumer import Beat as MachineBeat
 from ...consumer import ConsumerGroupModel, Expire, Step, Successor, World
 from ...consumer.state import REBALANCE, SESSION, Target
 from ...consumer.target import Ask, propose, valid
+from .. import commits
 from .config import ConsumerConfig
 from .state import Beat, Group, Hard, Pairs, Reply, pairs
 from .translate import NOW, TOPIC_ID, Translation
@@ -68,6 +69,7 @@ class Coordinator:
             group_consumer_assignors=(config.assignor,),
             group_consumer_assignment_interval_ms=INTERVAL_MS if config.interval else 0,
         )
+        self._profile = config.profile
         self._model = ConsumerGroupModel(self.settings, config.profile)
         self._translation = Translation(config.partitions)
         self._known: dict[tuple[Hard, bool, Beat, int], tuple[Successor, ...]] = {}
@@ -116,6 +118,11 @@ class Coordinator:
             if each.reply is None:
                 raise ValueError("a heartbeat is always answered")
             yield Result(self._after(group, each), self._translation.reply(each.reply), step)
+
+    def takes_commit(self, hard: Hard, member_id: str, instance: str, epoch: int, partition: str) -> bool:
+        """Whether a commit with this epoch would be accepted for the partition (O-COMMIT-30 to 33)."""
+        by = commits.committer(member_id, instance, epoch, self._translation.place(partition))
+        return commits.is_taken(self._profile, self._translation.group(hard, False), by)
 
     def expire_session(self, group: Group, member_id: str, existing: int) -> Result:
         """M-TMR-01, M-LEAVE-07."""

@@ -114,6 +114,32 @@ def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
         yield Invariant("NoPartitionHasTwoCommitters", (system.hard, c, d), holds)
 
 
+def only_a_holder_commits(system: ConsumerSystem) -> Iterable[Part]:
+    """A commit that is accepted is for what the log grants."""
+
+    def holds(hard: Hard, replicated: Hard, client: Client) -> bool:
+        if client.state not in RUNNING or client.epoch <= 0:
+            return True
+        member = dict(replicated.members).get(client.member_id)
+        granted = holding(member) if member else frozenset()
+        return all(p in granted or not system.commit_is_taken(hard, client, p) for p in client.owned)
+
+    for view in system.members:
+        yield Invariant("OnlyAHolderCommits", (system.hard, system.replicated, view), holds)
+
+
+def who_holds_may_commit(system: ConsumerSystem) -> Iterable[Part]:
+    """Who is in step is not refused, with the epoch of before either (M-PE-08)."""
+
+    def holds(hard: Hard, client: Client) -> bool:
+        if not in_step(hard, client) or client.epoch <= 0:
+            return True
+        return all(system.commit_is_taken(hard, client, partition) for partition in client.owned)
+
+    for view in system.members:
+        yield Invariant("WhoHoldsMayCommit", (system.hard, view), holds)
+
+
 # ---- epochs and members ----------------------------------------------------------------------------------------------
 
 
@@ -329,6 +355,8 @@ CATALOGUE: Final[dict[str, Property]] = {
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
     "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
+    "OnlyAHolderCommits": only_a_holder_commits,
+    "WhoHoldsMayCommit": who_holds_may_commit,
     # INV-KIP-03
     "EpochsKeepTheirOrder": _of_hard("EpochsKeepTheirOrder", _epochs_in_order),
     "NoEpochFalls": no_epoch_falls,

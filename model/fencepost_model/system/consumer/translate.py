@@ -53,6 +53,10 @@ class Translation:
     def _holding(self, held: Held) -> Holding:
         return frozenset((self._names[number], epoch) for _, number, epoch in held)
 
+    def place(self, partition: str) -> tuple[bytes, int]:
+        """Topic id and number of a partition."""
+        return TOPIC_ID, self._numbers[partition]
+
     def partitions(self, target: tuple[tuple[bytes, int], ...]) -> Partitions:
         return frozenset(self._names[number] for _, number in target)
 

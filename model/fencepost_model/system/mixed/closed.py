@@ -14,15 +14,19 @@ from typing import Any, Final
 from fencepost.protocol.events import TimerKind
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from ...offsets.checks import AnyGroup
+from .. import client as classic_clients
+from .. import commits
 from ..consumer.state import Beat
 from ..consumer.state import Reply as BeatReply
+from ..consumer.translate import TOPIC_ID
 from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, LeaveRequest, SyncReply, SyncRequest
 from . import client as clients
 from .config import MixedConfig
 from .coordinator import Coordinator, Done, armed, is_due, needs_id
 from .machine import FIRST_LOG, Log, Memory, compacted, forget, interval_passes, parked
-from .state import Counters, Lane, Request
+from .state import Counters, Lane, Process, Request
 
 GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
 FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
@@ -157,6 +161,8 @@ class MixedSystem:
         for action in clients.STOPS:
             if action in config.allowed:
                 yield Action(action, (self.parked[number], lane), partial(self._stop, number, action))
+        if commits.COMMITS in config.allowed:
+            yield Action(commits.COMMITS, (self.group, self.processes[number]), partial(self._commit, number))
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
             if action in config.allowed:
                 yield own(action, step, FAULT)
@@ -224,6 +230,24 @@ class MixedSystem:
         if after is not None:
             forgotten = ((GROUP, number),) if is_parked else ()
             yield Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*forgotten, *more))
+
+    def sends_commits(self, process: Process) -> bool:
+        """K-OFF-02, N-CMT-01: it commits with the generation or epoch of its assignment, or not at all."""
+        if process.runs_classic:
+            return classic_clients.knows_its_generation(process.classic)
+        return process.runs_consumer and process.consumer.epoch > 0
+
+    def commit_is_taken(self, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
+        """What the model's own check says to a commit of the client for the partition, sent now."""
+        epoch = process.classic.generation if process.runs_classic else process.consumer.epoch
+        place = (TOPIC_ID, self.config.partitions.index(partition))
+        by = commits.committer(process.member_id, self.config.instance(number), epoch, place)
+        return commits.is_taken(self.config.profile, group, by)
+
+    def _commit(self, number: int, group: AnyGroup, process: Process) -> Iterator[Outcome]:
+        if self.sends_commits(process):
+            taken = (self.commit_is_taken(group, number, process, partition) for partition in process.owned)
+            yield from commits.outcomes(self.config.clients[number], taken)
 
     # ---- coordinator --------------------------------------------------------------------------------------------
 

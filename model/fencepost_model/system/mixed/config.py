@@ -18,6 +18,7 @@ ENVIRONMENT: Final = (
     "ClientCrashes",
     "ClientLeaves",
     "ClientGivesUp",
+    "ClientCommits",
     "RequestLost",
     "RequestDuplicated",
     "ReplyLost",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
@@ -13,11 +14,13 @@ from ...classic.draft import Draft
 from ...consumer import group as machine
 from ...consumer import leave as leaving
 from ...consumer import work as working
-from ...consumer.state import ConsumerGroup, Partition
+from ...consumer.state import ConsumerGroup, Member, Partition
 from ...consumer.turn import Turn
 from ...mixed import downgrade, requests, upgrade
 from ...mixed import join as joining
 from ...mixed.embedded import Wanted
+from ...offsets.checks import AnyGroup, Committer
+from .. import commits
 from ..values import SyncReply, SyncRequest
 from . import client, properties
 from .coordinator import Coordinator, Done
@@ -132,10 +135,27 @@ def _always_may() -> Patches:
     return [(owner, "downgrades", downgrades) for owner in (leaving, joining)]
 
 
+def _committing(passes: Callable[[int, int], bool]) -> Patches:
+    """M-PE-08 forgotten: of the two epochs alone depends whether a commit of a member of a consumer group passes."""
+    asked = commits.is_taken
+
+    def taken(profile: Profile, group: AnyGroup, by: Committer) -> bool:
+        if not isinstance(group, ConsumerGroup):
+            return asked(profile, group, by)
+        member = group.member(by.member_id)
+        return member is not None and passes(member.epoch, by.epoch)
+
+    def epoch_commits(member: Member | None, epoch: int, _: str) -> bool:
+        return member is not None and passes(member.epoch, epoch)
+
+    return [(properties, "epoch_commits", epoch_commits), (commits, "is_taken", taken)]
+
+
 MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Granted <- ToldItsTarget": _told_its_target,
     "SaidToBeOwned <- NothingIsOwned": _nothing_is_owned,
-    "EpochCommits <- AnyEpochCommits": _patch(properties, "epoch_commits", lambda member, epoch, partition: True),
+    "EpochCommits <- AnyEpochCommits": lambda: _committing(lambda member_epoch, epoch: True),
+    "EpochCommits <- OnlyTheEpochCommits": lambda: _committing(lambda member_epoch, epoch: epoch == member_epoch),
     "ClassicFence <- AnyGeneration": _any_generation,
     "Brought <- BringsNothing": _brings_nothing,
     "TimersOf <- NoTimers": _no_timers,

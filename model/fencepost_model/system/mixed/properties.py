@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
 
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+)
 from fencepost.protocol.events import TimerKind
+from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
 from ...classic.state import Group
@@ -20,12 +25,12 @@ from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ..closed import Shape, commit_is_accepted
 from ..gather import Part
 from ..values import Client as ClassicClient
-from ..values import JoinReply, JoinRequest, Partitions, named
+from ..values import JoinReply, JoinRequest, Partitions, decode_partitions, named
 from . import client as clients
-from .closed import GROUP, MixedSystem
+from .closed import GROUP, LOG, MixedSystem
 from .config import MixedConfig
 from .coordinator import needs_id
-from .machine import Memory, blocked
+from .machine import Log, Memory, blocked
 from .state import Lane, Process
 
 AnyGroup = Group | ConsumerGroup
@@ -197,6 +202,47 @@ def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
         yield Invariant("NoPartitionHasTwoCommitters", (system.group, system.processes[c], system.processes[d]), holds)
 
 
+def granted_by(log: Log) -> Mapping[str, Partitions]:
+    """What the log grants each member: its assignment in a classic group; what it has, and what it is to give up, in a
+    consumer group."""
+    granted: dict[str, Partitions] = {}
+    for record in log:
+        value = record.value
+        if isinstance(value, GroupMetadataValue):
+            return {member.member_id: decode_partitions(member.assignment) for member in value.members}
+        if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
+            rows = (*value.assigned_partitions, *value.partitions_pending_revocation)
+            key = record.key
+            assert isinstance(key, ConsumerGroupCurrentMemberAssignmentKey)
+            granted[key.member_id] = frozenset(named(number) for row in rows for number in row.partitions)
+    return granted
+
+
+def only_a_holder_commits(system: MixedSystem) -> Iterable[Part]:
+    """A commit that is accepted is for what the log grants, over every conversion."""
+    for number, view in enumerate(system.processes):
+
+        def holds(group: AnyGroup, log: Log, process: Process, number: int = number) -> bool:
+            if not system.sends_commits(process):
+                return True
+            granted = granted_by(log).get(process.member_id, frozenset())
+            return all(p in granted or not system.commit_is_taken(group, number, process, p) for p in process.owned)
+
+        yield Invariant("OnlyAHolderCommits", (system.group, LOG, view), holds)
+
+
+def who_holds_may_commit(system: MixedSystem) -> Iterable[Part]:
+    """Who is in step is not refused, over every conversion."""
+    for number, view in enumerate(system.processes):
+
+        def holds(group: AnyGroup, process: Process, number: int = number) -> bool:
+            if not (in_step(group, process) and system.sends_commits(process)):
+                return True
+            return all(system.commit_is_taken(group, number, process, partition) for partition in process.owned)
+
+        yield Invariant("WhoHoldsMayCommit", (system.group, view), holds)
+
+
 # ---- epochs, refusals, waits, timers ------------------------------------------------------------------------------
 
 
@@ -346,6 +392,8 @@ CATALOGUE: Final[dict[str, Property]] = {
     "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
     "NothingIsTakenFromWhoIsThere": nothing_is_taken_from_who_is_there,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
+    "OnlyAHolderCommits": only_a_holder_commits,
+    "WhoHoldsMayCommit": who_holds_may_commit,
     # INV-KIP-03
     "EpochsKeepTheirOrder": _of_group("EpochsKeepTheirOrder", _epochs_in_order),
     "NobodyIsRefusedWithoutAReason": nobody_is_refused_without_a_reason,
