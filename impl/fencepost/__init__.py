@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from .aio import GroupCoordinator, RandomChoices, Started, Stopped
+    from .aio import GroupBroker, GroupCoordinator, RandomChoices, Started, Stopped
     from .coordinator import (
         CoordinatorState,
         consumer_view,
@@ -226,11 +226,11 @@ if TYPE_CHECKING:
     from .reader import step as reader_step
     from .rulebook import Rule, rules
     from .sharding import partition_for
-    from .store import AppendError, MemoryStore, Store
+    from .store import AppendError, MemoryStore, SharedMemoryStore, SharedStore, Store, StoreError
 
 #: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
 _HOMES: Final = {
-    "aio": "GroupCoordinator RandomChoices Started Stopped",
+    "aio": "GroupBroker GroupCoordinator RandomChoices Started Stopped",
     "coordinator": """
         CoordinatorState consumer_view consumer_views initial_state offsets_view replay step view views
     """,
@@ -299,7 +299,7 @@ _HOMES: Final = {
     "rulebook": "Rule rules",
     "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
-    "store": "AppendError MemoryStore Store",
+    "store": "AppendError MemoryStore SharedMemoryStore SharedStore Store StoreError",
 }
 _WHERE: Final = {
     each.rpartition(":")[2]: (home, each.partition(":")[0]) for home, names in _HOMES.items() for each in names.split()
@@ -377,6 +377,7 @@ __all__ = [
     "FailureKind",
     "FindCoordinator",
     "Functions",
+    "GroupBroker",
     "GroupConfig",
     "GroupConfigChanged",
     "GroupCoordinator",
@@ -464,11 +465,14 @@ __all__ = [
     "SetMemberTimer",
     "SetTimer",
     "Settings",
+    "SharedMemoryStore",
+    "SharedStore",
     "StandardFunctions",
     "Started",
     "StickyAssignor",
     "Stopped",
     "Store",
+    "StoreError",
     "Subscribe",
     "SubscribePattern",
     "SubscribeRegex",

@@ -42,10 +42,10 @@ def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
     }
 
 
-def offsets_view(state: CoordinatorState) -> OffsetsView:
-    """All offsets as the newest state has them, replicated or not."""
+def offsets_view(state: CoordinatorState, group_id: str | None = None) -> OffsetsView:
+    """All offsets as the newest state has them, replicated or not; or those of one group."""
     _expect(state)
-    return offsets.view(state.offsets)
+    return offsets.view(state.offsets, group_id)
 
 
 def _expect(state: CoordinatorState) -> None:

@@ -5,7 +5,7 @@ what a compaction leaves, and where two copies part.
 (``fencepost.store``); nothing here waits, reads a clock or touches a disk.
 """
 
-from .compaction import Outlived, compact, due, outlived
+from .compaction import Entry, Outlived, compact, due, outlived, worth
 from .partition import (
     Batch,
     BehindLog,
@@ -27,6 +27,7 @@ from .partition import (
 __all__ = [
     "Batch",
     "BehindLog",
+    "Entry",
     "Epoch",
     "FencedEpoch",
     "Outlived",
@@ -44,4 +45,5 @@ __all__ = [
     "read",
     "replicated",
     "truncate",
+    "worth",
 ]

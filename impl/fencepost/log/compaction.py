@@ -8,12 +8,11 @@ has aborted goes, and what marks its end goes after the last record that it mark
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from fencepost.protocol.offset_records import ControlKey
-from fencepost.protocol.records import Record, RecordKey
+from fencepost.protocol.offset_records import ControlKey, Producer
 
 from .partition import Batch, PartitionLog
 
@@ -29,7 +28,24 @@ def due(log: PartitionLog, least: int = LEAST) -> bool:
     dirty = log.committed - log.clean
     if dirty < least:
         return False
-    return dirty >= sum(len(batch.rows) for batch in log.batches if batch.end <= log.clean)
+    return worth(dirty, sum(len(batch.rows) for batch in log.batches if batch.end <= log.clean), least)
+
+
+def worth(dirty: int, left: int, least: int = LEAST) -> bool:
+    """Whether it is time, by how many records were written since the last compaction and how many it left."""
+    return dirty >= max(least, left)
+
+
+class Entry(Protocol):
+    """What is looked at of a record: a ``Record``, or the bytes of one. Equal keys are of one key; the end of a
+    transaction has a ``ControlKey``."""
+
+    @property
+    def key(self) -> Hashable: ...
+    @property
+    def value(self) -> object: ...
+    @property
+    def producer(self) -> Producer | None: ...
 
 
 class Outlived(NamedTuple):
@@ -42,7 +58,7 @@ class Outlived(NamedTuple):
     head: int
 
 
-def outlived(records: Sequence[Record]) -> Outlived:
+def outlived(records: Sequence[Entry]) -> Outlived:
     """What of a log nobody needs."""
     opened: dict[int, list[int]] = {}  #: places by producer
     marked: dict[int, list[int]] = {}  #: the places of a transaction, by that of the marker
@@ -58,7 +74,7 @@ def outlived(records: Sequence[Record]) -> Outlived:
         else:
             opened.setdefault(producer, []).append(place)
     head = min((places[0] for places in opened.values()), default=len(records))
-    last: dict[RecordKey, int] = {}
+    last: dict[Hashable, int] = {}
     superseded = {place for place in aborted if place < head}
     for place, record in enumerate(records[:head]):
         if place in aborted or place in marked:

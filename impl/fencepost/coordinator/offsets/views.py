@@ -10,9 +10,13 @@ from fencepost.protocol.offset_view import OffsetsView, OffsetView
 from ..kernel.stored_offsets import GroupOffsets, OffsetStore, Partition, StoredOffset
 
 
-def view(store: OffsetStore) -> OffsetsView:
-    """All that is stored, each kind sorted (G-DATA-40, G-DATA-41)."""
-    groups = sorted(store.groups.items())
+def view(store: OffsetStore, group_id: str | None = None) -> OffsetsView:
+    """All that is stored, or that of one group, each kind sorted (G-DATA-40, G-DATA-41)."""
+    if group_id is None:
+        groups = sorted(store.groups.items())
+    else:
+        found = store.groups.get(group_id)
+        groups = [] if found is None else [(group_id, found)]
     pending = [(name, *row) for name, group in groups for row in sorted(_pending(group), key=itemgetter(0, 1))]
     return OffsetsView(
         committed=tuple(

@@ -1,0 +1,271 @@
+"""A broker of many coordinators in an asyncio program, over one store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from fencepost import host
+from fencepost.coordinator import consumer_view, consumer_views, offsets_view, view, views
+from fencepost.host.broker import HostEvent
+from fencepost.protocol import messages as m
+from fencepost.protocol.choices import Choices, Functions
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.events import Event, GroupConfig, GroupConfigChanged, Request, Topic, TopicsChanged
+from fencepost.protocol.misuse import expect_methods
+from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
+from fencepost.protocol.offset_view import OffsetsView
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
+from fencepost.protocol.shapes import fault
+from fencepost.protocol.view import GroupView
+from fencepost.sharding import partition_for
+from fencepost.store import SharedStore
+
+from .calls import Calls
+from .choices import RandomChoices
+from .coordinator import Started, Stopped, wall_clock_ms
+from .engine import Counts, Engine, Watcher
+
+#: The newest version of WriteTxnMarkers.
+_MARKERS: Final = m.VERSIONS[WriteTxnMarkerRequest][1]
+
+
+class GroupBroker(Calls):
+    """Hosts groups in the running event loop, over a store that keeps them. Use as ``async with GroupBroker(store) as
+    groups``: it opens the store, is elected leader of all its partitions (of each the epoch grows by one), loads them
+    and serves. The store is left open to its owner.
+
+    ``partitions``: of a new store, 50 if not given; one that stands has its own number. ``topics``: those there are at
+    the start; ``set_topics`` tells of others. ``clock`` gives milliseconds and ends up in records; it need not be
+    steady, timers run by the loop's own clock. ``functions`` are those of the standard library if not given.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        settings: Settings | None = None,
+        profile: Profile = INTENDED,
+        *,
+        partitions: int | None = None,
+        topics: Iterable[Topic] = (),
+        choices: Choices | None = None,
+        functions: Functions | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        expect_methods(SharedStore, store, "store", "SharedMemoryStore() is one that lasts as long as the process")
+        self._store = store
+        self._partitions = partitions
+        self._settings = Settings() if settings is None else settings
+        self._profile = profile
+        self._functions = functions
+        self._choices = RandomChoices() if choices is None else choices
+        self._clock = clock
+        self._topics = tuple(topics)
+        self._images = 0
+        self._engine: Engine | None = None
+        self._serving = False
+        #: set once another broker leads a partition that was led here
+        self.fenced = asyncio.Event()
+
+    async def __aenter__(self) -> GroupBroker:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # from the start to the end
+
+    async def start(self) -> None:
+        """Open the store, be elected, load all partitions and begin to serve. Raises what the store raises, and
+        ``Started`` if it serves already."""
+        if self._serving:
+            raise Started
+        count = await self._store.open(self._partitions)
+        broker = host.initial_broker(count, self._settings, self._profile, functions=self._functions)
+        engine = self._engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
+        engine.tell(lambda: self._image(engine))
+        try:
+            await asyncio.gather(*[engine.lead(partition) for partition in range(count)])
+        except BaseException:
+            await engine.drain()
+            raise
+        self._serving = True
+
+    async def drain(self) -> None:
+        """Wait until all that was asked for is durable and answered, then give the partitions up: who still waits, and
+        whoever asks from now on, is answered NOT_COORDINATOR."""
+        await self._running().drain()
+
+    async def stop(self) -> None:
+        """``drain``, and end. The store is left to its owner."""
+        if self._serving:
+            engine = self._running()
+            await engine.drain()
+            self._serving = False
+            engine.end(Stopped())
+
+    # what is asked
+
+    def submit(
+        self,
+        body: m.RequestBody,
+        *,
+        version: int | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        denied: frozenset[str] = frozenset(),
+        denied_topics: frozenset[str] = frozenset(),
+        denied_transactional_ids: frozenset[str] = frozenset(),
+    ) -> asyncio.Future[m.ResponseBody]:
+        """As ``request``, but handled before the call returns, in the order of the calls; the answer may be there
+        already."""
+        if type(body) not in m.VERSIONS:
+            names = ", ".join(kind.__name__ for kind in m.VERSIONS)
+            raise IllegalEvent(f"{type(body).__name__} is no request; those that are: {names}")
+        newest = m.VERSIONS[type(body)][1]
+
+        engine = self._running()
+
+        def event(number: int) -> HostEvent:
+            return Request(
+                engine.tick(),
+                id=number,
+                version=newest if version is None else version,
+                client_id=client_id,
+                client_host=client_host,
+                body=body,
+                denied=denied,
+                denied_topics=denied_topics,
+                denied_transactional_ids=denied_transactional_ids,
+            )
+
+        return engine.ask(event)
+
+    async def request(
+        self,
+        body: m.RequestBody,
+        *,
+        version: int | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        denied: frozenset[str] = frozenset(),
+        denied_topics: frozenset[str] = frozenset(),
+        denied_transactional_ids: frozenset[str] = frozenset(),
+    ) -> m.ResponseBody:
+        return await self.submit(
+            body,
+            version=version,
+            client_id=client_id,
+            client_host=client_host,
+            denied=denied,
+            denied_topics=denied_topics,
+            denied_transactional_ids=denied_transactional_ids,
+        )
+
+    async def mark(self, partition: int, body: WriteTxnMarkerRequest, *, version: int | None = None) -> m.ResponseBody:
+        """End a transaction in one partition of the offsets topic (O-TXN-08)."""
+
+        engine = self._running()
+
+        def event(number: int) -> HostEvent:
+            request = Request(
+                engine.tick(),
+                id=number,
+                version=_MARKERS if version is None else version,
+                client_id="",
+                client_host="",
+                body=body,
+            )
+            return host.OnPartition(partition, request)
+
+        return await engine.ask(event)
+
+    async def write_markers(self, body: WriteTxnMarkerRequest, groups: Iterable[str]) -> Mapping[int, m.ResponseBody]:
+        """End a transaction in the partitions of these groups: what each answers."""
+        places = sorted({self.partition_of(group_id) for group_id in groups})
+        answers = await asyncio.gather(*[self.mark(place, body) for place in places])
+        return dict(zip(places, answers, strict=True))
+
+    def set_topics(self, topics: Iterable[Topic]) -> None:
+        """These are all topics from now on; consumer groups assign their partitions (M-META-03). Before the start, they
+        are those that it starts with.
+
+        Raises ``IllegalEvent`` for what is no topic."""
+        rows = tuple(topics)
+        self._check(TopicsChanged(0, rows))
+        self._topics = rows
+        if self._serving:
+            engine = self._running()
+            engine.tell(lambda: self._image(engine))
+
+    def configure(self, group_id: str, config: GroupConfig | None) -> None:
+        """The settings of this group from now on; None: all default (M-CFG-01). Raises ``Stopped`` if nobody serves."""
+        engine = self._running()
+        self._check(GroupConfigChanged(0, group_id, config))
+        engine.tell(lambda: GroupConfigChanged(engine.tick(), group_id, config))
+
+    # what there is
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions of groups there are."""
+        return len(self._running().broker.coordinators)
+
+    @property
+    def led(self) -> frozenset[int]:
+        """The partitions that this broker leads, loaded or not."""
+        return frozenset(self._running().led)
+
+    @property
+    def counts(self) -> Counts:
+        """What it has done since the start."""
+        return self._running().counts
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition that hosts a group (F-LOC-01)."""
+        return partition_for(group_id, self.partitions)
+
+    def view(self, group_id: str) -> GroupView | None:
+        """What is held of a classic group at this moment."""
+        return view(self._running().state(self.partition_of(group_id)), group_id)
+
+    def consumer_view(self, group_id: str) -> ConsumerGroupView | None:
+        """What is held of a consumer group at this moment."""
+        return consumer_view(self._running().state(self.partition_of(group_id)), group_id)
+
+    def views(self) -> dict[str, GroupView]:
+        """Every classic group by its id."""
+        return {name: each for state in self._running().broker.coordinators for name, each in views(state).items()}
+
+    def consumer_views(self) -> dict[str, ConsumerGroupView]:
+        """Every consumer group by its id."""
+        states = self._running().broker.coordinators
+        return {name: each for state in states for name, each in consumer_views(state).items()}
+
+    def offsets_view(self, group_id: str) -> OffsetsView:
+        """What is committed for a group, and pending in transactions."""
+        return offsets_view(self._running().state(self.partition_of(group_id)), group_id)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have it called after each step with the event and what came of it, as for metrics. It must be quick; what it
+        asks of the broker is handled after the step."""
+        self._running().watchers.append(watcher)
+
+    def _running(self) -> Engine:
+        if self._engine is None or not self._serving:
+            raise Stopped
+        return self._engine
+
+    def _image(self, engine: Engine) -> TopicsChanged:
+        self._images += 1
+        return TopicsChanged(engine.tick(), self._topics, version=self._images)
+
+    def _check(self, event: Event) -> None:
+        wrong = fault(event)
+        if wrong is not None:
+            raise IllegalEvent(wrong)

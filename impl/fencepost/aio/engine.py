@@ -1,0 +1,372 @@
+"""What drives the coordinators of a broker: steps, timers, tasks, and what has become of appends.
+
+Events are handled where they come in, one after the other, and nothing waits in between: a step is a function. What it
+writes is handed to the store, which makes many appends durable at once, and the steps go on meanwhile; answers that
+must not be ahead of the log wait for it in the core. When an append has failed and nothing was handled since, the core
+takes back what it did (F-RT-08). Else the partition is loaded again, for later steps stand on what is not there
+(F-RT-12, F-RT-18); and from then on its appends go one at a time, until one succeeds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from fencepost import host
+from fencepost.coordinator import CoordinatorState
+from fencepost.coordinator.kernel.state import Status
+from fencepost.host.broker import HostEvent
+from fencepost.log import FencedEpoch
+from fencepost.protocol.choices import Choices
+from fencepost.protocol.events import (
+    Appended,
+    AppendFailed,
+    Event,
+    Load,
+    LoadFailed,
+    LoadStarted,
+    Outcome,
+    SetTimer,
+    TaskDone,
+    TaskKey,
+    TimerFired,
+    Unload,
+)
+from fencepost.protocol.messages import ResponseBody
+from fencepost.store import AppendError, SharedStore, StoreError
+
+from .led import Alarm, Flight, Led
+
+_log = logging.getLogger(__name__)
+
+#: So long it waits before it loads a partition again that could not be loaded.
+RETRY_S: Final = 1.0
+Watcher: TypeAlias = Callable[[HostEvent, host.Served], None]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a broker has done since its start: ``events`` handled, ``records`` handed to the store in ``appends``, of
+    which ``failed`` were refused; partitions ``loaded`` again; records ``compacted`` away."""
+
+    events: int = 0
+    records: int = 0
+    appends: int = 0
+    failed: int = 0
+    loaded: int = 0
+    compacted: int = 0
+
+
+class Engine:
+    """Drives the coordinators of ``broker``, which leads nothing yet, within the running event loop."""
+
+    def __init__(
+        self, store: SharedStore, broker: host.Broker, choices: Choices, clock: Callable[[], int], fenced: asyncio.Event
+    ) -> None:
+        self.broker = broker
+        self.led: dict[int, Led] = {}
+        self.counts = Counts()
+        self.watchers: list[Watcher] = []
+        self._store = store
+        self._choices = choices
+        self._clock = clock
+        self._fenced = fenced
+        self._loop = asyncio.get_running_loop()
+        self._now = 0
+        self._ids = 0
+        self._open: dict[int, asyncio.Future[ResponseBody]] = {}
+        self._held: deque[Callable[[], None]] = deque()
+        self._careful: set[int] = set()  #: partitions whose last append has failed
+        self._holding = False  #: until all that is under way has landed
+        self._busy = False  #: a step is being made
+        self._compacting: asyncio.Task[None] | None = None
+
+    # what comes from outside
+
+    async def lead(self, partition: int) -> None:
+        """Be elected, and load the partition. Raises what the store raises, and ``StoreError`` for records that make no
+        sense."""
+        led = Led(partition, await self._store.lead(partition))
+        records = tuple(await self._store.load(partition))
+        self.led[partition] = led
+        self._at_once(lambda: self._own(led, Load(self.tick(), leader_epoch=led.epoch, records=records)))
+        if self.state(partition).status is not Status.ACTIVE:
+            del self.led[partition]
+            raise StoreError(f"partition {partition} holds records that no coordinator writes; it is not served")
+
+    def ask(self, event: Callable[[int], HostEvent]) -> asyncio.Future[ResponseBody]:
+        """Handle a request, now if nothing must land before; ``event`` makes it of its id. The answer."""
+        answer: asyncio.Future[ResponseBody] = self._loop.create_future()
+        self._now_or_later(lambda: self._request(event, answer))
+        return answer
+
+    def tell(self, event: Callable[[], HostEvent]) -> None:
+        """Handle an event that nobody waits for."""
+
+        def act() -> None:
+            try:
+                self._feed(event())
+            except Exception:  # the state is as before
+                _log.exception("the broker could not handle an event")
+
+        self._now_or_later(act)
+
+    async def drain(self) -> None:
+        """Let all land that is under way, then give every partition up."""
+        self._holding = True
+        while any(led.flights or led.settling for led in self.led.values()):
+            waits = [flight.done for led in self.led.values() for flight in led.flights]
+            if waits:
+                await asyncio.wait(waits)
+            await asyncio.sleep(0)
+        for led in list(self.led.values()):
+            self._at_once(lambda led=led: self._give_up(led))  # type: ignore[misc]
+        if self._compacting is not None:
+            await asyncio.wait([self._compacting])
+        self._holding = False
+        self._release()
+
+    def end(self, reason: Exception) -> None:
+        """Nobody is answered any more."""
+        for answer in self._open.values():
+            if not answer.done():
+                answer.set_exception(reason)
+        self._open.clear()
+
+    def state(self, partition: int) -> CoordinatorState:
+        """The coordinator of a partition, led here or not."""
+        return self.broker.coordinators[partition]
+
+    def tick(self) -> int:
+        """The time, never going back."""
+        self._now = max(self._now, self._clock())
+        return self._now
+
+    # whose turn it is
+
+    def _now_or_later(self, act: Callable[[], None]) -> None:
+        self._held.append(act)
+        if not self._busy:
+            self._release()
+
+    def _at_once(self, act: Callable[[], None]) -> None:
+        """Even if others wait; it may be what they wait for."""
+        if self._busy:
+            act()
+            return
+        self._busy = True
+        try:
+            act()
+        finally:
+            self._busy = False
+        self._release()
+
+    def _release(self) -> None:
+        """Handle what is held, unless something must land first."""
+        self._busy = True
+        try:
+            while self._held and not self._waits():
+                self._held.popleft()()
+        finally:
+            self._busy = False
+
+    def _waits(self) -> bool:
+        return self._holding or any(place in self.led and self.led[place].flights for place in self._careful)
+
+    # a step
+
+    def _request(self, event: Callable[[int], HostEvent], answer: asyncio.Future[ResponseBody]) -> None:
+        self._ids += 1
+        number = self._ids
+        self._open[number] = answer
+        try:
+            self._feed(event(number))
+        except Exception as failure:  # the state is as before; only the one who asked is told
+            self._open.pop(number, None)
+            if not answer.done():
+                answer.set_exception(failure)
+
+    def _own(self, led: Led, event: Event) -> None:
+        """An event of one partition."""
+        try:
+            self._feed(host.OnPartition(led.partition, event))
+        except Exception:  # the state is as before
+            _log.exception("partition %s could not handle %s", led.partition, event)
+
+    def _feed(self, event: HostEvent) -> None:
+        """One step, and what it asks for."""
+        self.broker, served = host.step(self.broker, event, self._choices)
+        self.counts.events += 1
+        at_ms = event.event.at_ms if isinstance(event, host.OnPartition) else event.at_ms
+        wrote = []
+        for place, outcome in served.parts:
+            led = self.led.get(place)
+            if led is not None:
+                self._take_up(led, outcome, at_ms)
+                if outcome.records:
+                    self._append(led, outcome)
+                    wrote.append(led)
+        for reply in served.replies:
+            answer = self._open.pop(reply.request_id, None)
+            if answer is not None and not answer.done():
+                answer.set_result(reply.body)
+        for watcher in self.watchers:
+            watcher(event, served)
+        for led in wrote:
+            if led.flights and led.flights[0].done.done():
+                self._settle(led)
+
+    def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
+        """Timers and tasks."""
+        for command in outcome.timers:
+            old = led.alarms.pop(command.key, None)
+            if old is not None and old.handle is not None:
+                old.handle.cancel()
+            if isinstance(command, SetTimer):
+                alarm = led.alarms[command.key] = Alarm(command.key, at_ms + command.delay_ms)
+                alarm.handle = self._loop.call_later(command.delay_ms / 1_000, self._ring, led, alarm)
+        for key in outcome.tasks:
+            led.tasks[key] = self._loop.call_soon(self._have_done, led, key)
+
+    def _ring(self, led: Led, alarm: Alarm) -> None:
+        """A timer is due; when its turn has come it may be set again, or gone (F-RT-17)."""
+
+        def fire() -> None:
+            if led.alarms.get(alarm.key) is alarm:
+                del led.alarms[alarm.key]
+                self._now = max(self._now, alarm.due)  # the loop's clock says so; the other may have been set back
+                self._own(led, TimerFired(self.tick(), alarm.key))
+
+        self._now_or_later(fire)
+
+    def _have_done(self, led: Led, key: TaskKey) -> None:
+        term = led.term
+
+        def done() -> None:
+            if led.term == term and led.tasks.pop(key, None) is not None:
+                self._own(led, TaskDone(self.tick(), key))
+
+        self._now_or_later(done)
+
+    # the log
+
+    def _append(self, led: Led, outcome: Outcome) -> None:
+        state = self.state(led.partition)
+        done = self._store.append(led.partition, outcome.records, leader_epoch=led.epoch)
+        led.flights.append(Flight(state.end, state.handled, done))
+        self.counts.appends += 1
+        self.counts.records += len(outcome.records)
+        term = led.term
+        done.add_done_callback(lambda _: self._landed(led, term))
+
+    def _landed(self, led: Led, term: int) -> None:
+        """An append is done; others may be with it, and all of them are told at once."""
+        if led.term == term and led.flights and not led.settling:
+            led.settling = True
+            self._loop.call_soon(self._tell_landed, led, term)
+
+    def _tell_landed(self, led: Led, term: int) -> None:
+        if led.term == term:
+            led.settling = False
+            self._at_once(lambda: self._settle(led))
+
+    def _settle(self, led: Led) -> None:
+        """Tell the core what has become of appends, in their order."""
+        end = None
+        while led.flights and led.flights[0].done.done() and led.flights[0].done.exception() is None:
+            end = led.flights.popleft().end
+        if end is not None:
+            self._careful.discard(led.partition)
+        failed = led.flights[0] if led.flights and led.flights[0].done.done() else None
+        failure = None if failed is None else failed.done.exception()
+        if failed is not None and isinstance(failure, AppendError) and self._newest(led, failed):
+            self._refused(led, failure)
+            failure = None
+        if end is not None:
+            self._own(led, Appended(self.tick(), offset=end))
+            self._compact(led)
+        if failure is not None:
+            self._failed(led, failure)
+
+    def _newest(self, led: Led, flight: Flight) -> bool:
+        """Whether nothing was handled since it was asked for."""
+        return len(led.flights) == 1 and self.state(led.partition).handled == flight.handled
+
+    def _refused(self, led: Led, failure: AppendError) -> None:
+        """Nothing of the newest append is there: the core takes it back (F-RT-08)."""
+        _log.warning("partition %s could not be written: %s", led.partition, failure)
+        self.counts.failed += 1
+        self._careful.add(led.partition)
+        led.flights.clear()
+        self._own(led, AppendFailed(self.tick(), failure.error))
+
+    def _failed(self, led: Led, failure: BaseException) -> None:
+        self.counts.failed += 1
+        if isinstance(failure, FencedEpoch):
+            _log.warning("partition %s is led by another broker: %s", led.partition, failure)
+            self._give_up(led)
+            self._fenced.set()
+        else:
+            _log.error("partition %s could not be written; loading it again: %s", led.partition, failure)
+            self._careful.add(led.partition)
+            self._load_again(led)
+
+    def _give_up(self, led: Led) -> None:
+        """The partition is not led here any more; whoever waits in it is told so (F-UNLOAD-01)."""
+        _look_at(led.forget())
+        if led.loading is not None:
+            led.loading.cancel()
+        self._own(led, Unload(self.tick(), leader_epoch=None))
+        self.led.pop(led.partition, None)
+
+    def _load_again(self, led: Led) -> None:
+        """What the store holds is what counts (F-RT-12, F-RT-18)."""
+        left = led.forget()
+        _look_at(left)
+        self._begin(led)
+        led.loading = self._loop.create_task(self._load(led, left))
+
+    def _begin(self, led: Led) -> None:
+        self._own(led, Unload(self.tick(), leader_epoch=None))
+        self._own(led, LoadStarted(self.tick(), leader_epoch=led.epoch))
+
+    async def _load(self, led: Led, left: list[asyncio.Future[None]]) -> None:
+        if left:
+            await asyncio.wait(left)
+        while True:
+            try:
+                records = tuple(await self._store.load(led.partition))
+            except Exception:
+                _log.exception("partition %s cannot be loaded; trying again", led.partition)
+                event: Event = LoadFailed(self.tick(), leader_epoch=led.epoch)
+            else:
+                event = Load(self.tick(), leader_epoch=led.epoch, records=records)
+            self._at_once(lambda event=event: self._own(led, event))  # type: ignore[misc]
+            if self.state(led.partition).status is Status.ACTIVE:
+                break
+            await asyncio.sleep(RETRY_S)
+            self._at_once(lambda: self._begin(led))
+        led.loading = None
+        self.counts.loaded += 1
+
+    def _compact(self, led: Led) -> None:
+        if self._compacting is None and self._store.due(led.partition):
+            self._compacting = self._loop.create_task(self._compaction(led.partition))
+
+    async def _compaction(self, partition: int) -> None:
+        try:
+            self.counts.compacted += await self._store.compact(partition)
+        except Exception:
+            _log.exception("partition %s could not be compacted; nothing that is needed is gone", partition)
+        finally:
+            self._compacting = None
+
+
+def _look_at(appends: list[asyncio.Future[None]]) -> None:
+    """Nobody else looks at how they end."""
+    for done in appends:
+        done.add_done_callback(lambda each: each.exception())

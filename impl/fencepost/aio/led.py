@@ -1,0 +1,54 @@
+"""What a broker has under way for one partition that it leads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+
+from fencepost.protocol.events import TaskKey, TimerKey
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """An append that is under way: ``end``, the offset behind its records as the core counts, and how many events the
+    coordinator had ``handled`` when it asked for it."""
+
+    end: int
+    handled: int
+    done: asyncio.Future[None]
+
+
+@dataclass(slots=True, eq=False)
+class Alarm:
+    """A timer that is set: ``due`` in ms."""
+
+    key: TimerKey
+    due: int
+    handle: asyncio.TimerHandle | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Led:
+    """``term`` grows whenever the partition is loaded again: what belongs to an earlier one is late. ``settling``: what
+    has become of its appends is about to be told."""
+
+    partition: int
+    epoch: int
+    term: int = 0
+    settling: bool = False
+    flights: deque[Flight] = field(default_factory=deque)
+    alarms: dict[TimerKey, Alarm] = field(default_factory=dict)
+    tasks: dict[TaskKey, asyncio.Handle] = field(default_factory=dict)
+    loading: asyncio.Task[None] | None = None
+
+    def forget(self) -> list[asyncio.Future[None]]:
+        """What belongs to this term is late from now on. The appends that are still under way."""
+        self.term += 1
+        self.settling = False
+        for handle in self.tasks.values():
+            handle.cancel()
+        self.tasks.clear()
+        left = [flight.done for flight in self.flights]
+        self.flights.clear()
+        return left

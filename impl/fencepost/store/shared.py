@@ -1,0 +1,86 @@
+"""What a broker needs of a store that all its partitions share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from fencepost.protocol.errors import MisuseError
+from fencepost.protocol.records import Record
+
+from .kept import Change, Kept
+
+#: As many partitions has Kafka's offsets topic.
+PARTITIONS: Final = 50
+
+
+class StoreError(Exception):
+    """A store that cannot be used, or is in doubt; the message says where, and what to do."""
+
+
+class OtherPartitions(StoreError, ValueError):
+    """The store was made for another number of partitions, which never changes while groups exist (F-LOC-04)."""
+
+    def __init__(self, asked: int, has: int) -> None:
+        super().__init__(
+            f"this store was made for {has} partitions of groups, not {asked}; which groups are in which follows from "
+            f"that number, so it stays: open it with {has}, or without a number"
+        )
+
+
+class ClosedStore(MisuseError):
+    """The store was closed, or never opened."""
+
+    def __init__(self) -> None:
+        super().__init__("the store is not open; use it within 'async with store:', or between open() and close()")
+
+
+def partitions_of(asked: int | None, has: int | None) -> int:
+    """How many partitions a store has that is opened with a number, or with none. Raises ``OtherPartitions``, and
+    ``ValueError`` for less than one."""
+    if asked is not None and asked < 1:
+        raise ValueError(f"a store has at least one partition of groups, not {asked}")
+    if asked is not None and has is not None and asked != has:
+        raise OtherPartitions(asked, has)
+    return has or asked or PARTITIONS
+
+
+class SharedStore(Protocol):
+    """The logs of the coordinators of one broker, by partition of the offsets topic, and what the broker keeps beside
+    them. Of each log one leader writes at a time: who was elected last (F-CONS-07)."""
+
+    async def open(self, partitions: int | None = None) -> int:
+        """Open it, or make it, for that many partitions; None: as many as it has, or 50. Says how many. Once it is
+        open it only says that. Raises ``StoreError`` for what cannot be used."""
+
+    async def close(self) -> None:
+        """Write what was asked for, then close it."""
+
+    async def lead(self, partition: int) -> int:
+        """Elect a leader, whose epoch is one above the last, durably. Who led before can write no more."""
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        """Every record of a partition that is left, in log order. Raises ``StoreError`` if it cannot be trusted, rather
+        than guess."""
+
+    def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        """Add records behind the others of the partition, all or none, in the order of the calls. Done once they are
+        durable.
+
+        It fails with ``AppendError`` if none of them was added, with ``FencedEpoch`` if none was, because another
+        leads; any other exception leaves open what is in the log, until ``load`` tells. Once an append has failed,
+        those of its partition fail too that were asked for before this one's failure was told: there are no gaps."""
+
+    def due(self, partition: int) -> bool:
+        """Whether a compaction is worth it now."""
+
+    async def compact(self, partition: int) -> int:
+        """Drop records that nobody needs, while others are appended; how many. Nobody may be loading the partition."""
+
+    async def write(self, changes: Sequence[Change]) -> None:
+        """Keep what is no record of groups, all or none, in the order of the calls; returns when it is durable. Raises
+        as ``append`` fails."""
+
+    async def kept(self) -> Kept:
+        """All that was kept so."""

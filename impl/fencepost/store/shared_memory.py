@@ -1,0 +1,128 @@
+"""Logs of many partitions in memory: durable for as long as the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from fencepost.log import FencedEpoch, outlived, worth
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import Record
+
+from .base import AppendError
+from .kept import Change, DropBatches, Kept, Put, PutBatch
+from .shared import ClosedStore, partitions_of
+
+
+class _Log:
+    __slots__ = ("epoch", "left", "records")
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.records: list[Record] = []
+        self.left = 0  #: how many the last compaction has left
+
+
+class SharedMemoryStore:
+    """Keeps what is needed of the records of all partitions. While ``failing`` is set, every append and every write
+    fails with it."""
+
+    def __init__(self) -> None:
+        self._logs: list[_Log] = []
+        self._open = False
+        self._batches: dict[tuple[bytes, int], dict[int, bytes]] = {}
+        self._values: dict[str, dict[str, str]] = {}
+        self.failing: ErrorCode | None = None
+
+    async def __aenter__(self) -> SharedMemoryStore:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self, partitions: int | None = None) -> int:
+        """What it held is there again after it was closed."""
+        count = partitions_of(partitions, len(self._logs) or None)
+        if not self._logs:
+            self._logs = [_Log() for _ in range(count)]
+        self._open = True
+        return count
+
+    async def close(self) -> None:
+        self._open = False
+
+    def records(self, partition: int) -> tuple[Record, ...]:
+        """What the log of a partition holds now, in order."""
+        return tuple(self._log(partition).records)
+
+    async def lead(self, partition: int) -> int:
+        log = self._log(partition)
+        log.epoch += 1
+        return log.epoch
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        return tuple(self._log(partition).records)
+
+    def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        log = self._log(partition)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if leader_epoch < log.epoch:
+            done.set_exception(FencedEpoch(leader_epoch, log.epoch))
+        elif self.failing is not None:
+            done.set_exception(AppendError(self.failing))
+        else:
+            log.records.extend(records)
+            done.set_result(None)
+        return done
+
+    def due(self, partition: int) -> bool:
+        log = self._log(partition)
+        return worth(len(log.records) - log.left, log.left)
+
+    async def compact(self, partition: int) -> int:
+        """Looks through a copy in a thread of its own; what is appended meanwhile stays behind it."""
+        log = self._log(partition)
+        seen = list(log.records)
+        found = await asyncio.to_thread(outlived, seen)
+        gone = found.superseded | found.ending
+        left = [record for place, record in enumerate(seen) if place not in gone]
+        log.records[: len(seen)] = left
+        log.left = len(left)
+        return len(gone)
+
+    async def write(self, changes: Sequence[Change]) -> None:
+        if not self._open:
+            raise ClosedStore
+        if self.failing is not None:
+            raise AppendError(self.failing)
+        for change in changes:
+            match change:
+                case PutBatch():
+                    self._batches.setdefault((change.topic_id, change.partition), {})[change.base] = change.data
+                case DropBatches():
+                    for topic_id, partition in list(self._batches):
+                        if topic_id == change.topic_id and change.partition in (None, partition):
+                            self._drop((topic_id, partition), None if change.partition is None else change.below)
+                case Put(kind=kind, name=name, value=value):
+                    values = self._values.setdefault(kind, {})
+                    if value is None:
+                        values.pop(name, None)
+                    else:
+                        values[name] = value
+
+    def _drop(self, place: tuple[bytes, int], below: int | None) -> None:
+        left = {base: data for base, data in self._batches.pop(place).items() if below is not None and base >= below}
+        if left:
+            self._batches[place] = left
+
+    async def kept(self) -> Kept:
+        return Kept(
+            {kind: dict(values) for kind, values in self._values.items() if values},
+            {place: [batches[base] for base in sorted(batches)] for place, batches in self._batches.items()},
+        )
+
+    def _log(self, partition: int) -> _Log:
+        if not self._open:
+            raise ClosedStore
+        return self._logs[partition]

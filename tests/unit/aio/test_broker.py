@@ -1,0 +1,429 @@
+"""The asyncio driver of many coordinators: real timers (short ones), a store that may fail or be slow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from fencepost.aio import GroupBroker, Started, Stopped
+from fencepost.host.broker import OnPartition
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as o
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    TopicPartitions,
+)
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
+from fencepost.protocol.events import AppendFailed, GroupConfig, Topic
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
+from fencepost.store import AppendError, OtherPartitions, SharedMemoryStore, SharedStore, StoreError
+
+QUICK = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=20)
+TOPIC = Topic("t", bytes(15) + b"\1", 4)
+GROUPS = tuple(f"group {number}" for number in range(12))
+
+
+class SlowStore(SharedMemoryStore):
+    """Appends are durable, or fail, when the test says so: ``land``. As a store must, it fails what was asked for
+    before a failure was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow = False
+        self.asked: list[tuple[int, Sequence[Record], int, asyncio.Future[None]]] = []
+
+    def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        if not self.slow:
+            return super().append(partition, records, leader_epoch=leader_epoch)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.asked.append((partition, records, leader_epoch, done))
+        return done
+
+    async def land(self, failure: Exception | None = None) -> None:
+        asked, self.asked = self.asked, []
+        for partition, records, epoch, done in asked:
+            if failure is not None:
+                done.set_exception(failure)
+                continue
+            ended = super().append(partition, records, leader_epoch=epoch)
+            done.set_result(await ended)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+
+def play(scene: Callable[[GroupBroker], Awaitable[None]], store: SharedStore | None = None, **options: Any) -> None:
+    async def main() -> None:
+        options.setdefault("partitions", 4)
+        given = SharedMemoryStore() if store is None else store
+        async with asyncio.timeout(30), GroupBroker(given, QUICK, topics=[TOPIC], **options) as groups:
+            await scene(groups)
+
+    asyncio.run(main())
+
+
+def commit(group: str, offset: int, partition: int = 0) -> o.OffsetCommitRequest:
+    rows = (o.OffsetCommitRequestPartition(partition, committed_offset=offset),)
+    return o.OffsetCommitRequest(group, topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
+
+
+async def committed(groups: GroupBroker, group: str, offset: int) -> ErrorCode:
+    answer = await groups.commit_offsets(commit(group, offset))
+    return answer.topics[0].partitions[0].error_code
+
+
+def offsets(groups: GroupBroker, group: str) -> list[int]:
+    return [row.offset for row in groups.offsets_view(group).committed]
+
+
+def join(group: str, member: str = "", session: int = 60_000) -> m.JoinGroupRequest:
+    return m.JoinGroupRequest(
+        group,
+        session_timeout_ms=session,
+        rebalance_timeout_ms=60_000,
+        member_id=member,
+        protocol_type="work",
+        protocols=(m.Protocol("even", b""),),
+    )
+
+
+async def member(groups: GroupBroker, group: str) -> str:
+    joined = await groups.join(join(group, (await groups.join(join(group))).member_id))
+    assert joined.generation_id == 1
+    share = (m.SyncGroupAssignment(joined.member_id, b"all"),)
+    synced = await groups.sync(
+        m.SyncGroupRequest(
+            group,
+            generation_id=1,
+            member_id=joined.member_id,
+            protocol_type="work",
+            protocol_name="even",
+            assignments=share,
+        )
+    )
+    assert synced.assignment == b"all"
+    return joined.member_id
+
+
+def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:
+    store = SharedMemoryStore()
+
+    async def first(groups: GroupBroker) -> None:
+        assert groups.partitions == 4
+        assert groups.led == frozenset(range(4))
+        assert {groups.partition_of(name) for name in GROUPS} == set(range(4))
+        await asyncio.gather(*[member(groups, name) for name in GROUPS])
+        for number, name in enumerate(GROUPS):
+            assert await committed(groups, f"{name} of nobody", number) is ErrorCode.NONE
+        assert sorted(groups.views()) == sorted([*GROUPS, *(f"{name} of nobody" for name in GROUPS)])
+        rows = (await groups.list_groups(m.ListGroupsRequest())).groups
+        assert len(rows) == 24
+
+    async def second(groups: GroupBroker) -> None:
+        for number, name in enumerate(GROUPS):
+            assert offsets(groups, f"{name} of nobody") == [number]
+            view = groups.view(name)
+            assert view is not None
+            (only,) = view.members
+            beat = m.HeartbeatRequest(name, generation_id=1, member_id=only.member_id)
+            assert (await groups.heartbeat(beat)).error_code is ErrorCode.NONE
+
+    play(first, store)
+    play(second, store, partitions=None)
+    with pytest.raises(OtherPartitions, match="made for 4 partitions of groups, not 5"):
+        play(second, store, partitions=5)
+
+
+def test_each_start_is_a_new_leader_epoch() -> None:
+    store, epochs = SharedMemoryStore(), []
+
+    async def scene(groups: GroupBroker) -> None:
+        epochs.append(await store.lead(0))
+
+    for _ in range(3):
+        play(scene, store)
+    assert epochs == [2, 4, 6]
+
+
+def test_a_session_expires_by_itself() -> None:
+    async def scene(groups: GroupBroker) -> None:
+        given = await groups.join(join("g", session=15))
+        while (view := groups.view("g")) is not None and view.pending_join:
+            await asyncio.sleep(0.005)
+        late = await groups.join(join("g", given.member_id))
+        assert late.error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+    play(scene)
+
+
+def test_a_consumer_group_is_assigned_what_there_is() -> None:
+    async def scene(groups: GroupBroker) -> None:
+        asks = c.ConsumerGroupHeartbeatRequest(
+            "g",
+            member_id="ada",
+            member_epoch=0,
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=("t", "u"),
+            topic_partitions=(),
+        )
+        answer = await groups.consumer_heartbeat(asks)
+        assert answer.assignment is not None
+        assert [len(each.partitions) for each in answer.assignment] == [4]
+        groups.set_topics([TOPIC, Topic("u", bytes(15) + b"\2", 2)])
+        beat = c.ConsumerGroupHeartbeatRequest("g", member_id="ada", member_epoch=answer.member_epoch)
+        while True:
+            answer = await groups.consumer_heartbeat(beat)
+            if answer.member_epoch > beat.member_epoch:
+                break
+            await asyncio.sleep(0.05)  # the assignment interval
+        assert answer.assignment is not None
+        assert sum(len(each.partitions) for each in answer.assignment) == 6
+        groups.configure("g", GroupConfig(consumer_heartbeat_interval_ms=6_000))
+        beat = c.ConsumerGroupHeartbeatRequest("g", member_id="ada", member_epoch=answer.member_epoch)
+        assert (await groups.consumer_heartbeat(beat)).heartbeat_interval_ms == 6_000
+
+    play(scene)
+
+
+def test_answers_wait_for_the_log_and_others_go_on() -> None:
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        store.slow = True
+        first = [groups.submit(commit("g", 1), version=9), groups.submit(commit("g", 2), version=9)]
+        other = groups.submit(commit("h", 3), version=9)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert len(store.asked) == 3
+        assert not any(each.done() for each in (*first, other))
+        await store.land()
+        assert all(each.done() for each in (*first, other))
+        assert offsets(groups, "g") == [2]
+        before = groups.counts.events
+        twice = [groups.submit(commit("g", each), version=9) for each in (4, 5, 6)]
+        await store.land()
+        assert all(each.done() for each in twice)
+        assert groups.counts.events == before + 4  # three requests, and one word that all three are durable
+
+    play(scene, store)
+
+
+def test_a_failed_append_is_taken_back_when_nothing_was_handled_since() -> None:
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        assert await committed(groups, "g", 1) is ErrorCode.NONE
+        seen = []
+        groups.watch(lambda event, served: seen.append(event))
+        store.slow = True
+        answer = groups.submit(commit("g", 2), version=9)
+        await store.land(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
+        assert (await answer).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        assert offsets(groups, "g") == [1]
+        assert any(isinstance(each, OnPartition) and isinstance(each.event, AppendFailed) for each in seen)
+        assert groups.counts.loaded == 0
+        # one at a time from now on: what comes next in the partition waits for what is under way
+        third, fourth = groups.submit(commit("g", 3), version=9), groups.submit(commit("g", 4), version=9)
+        assert len(store.asked) == 1
+        await store.land(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
+        assert third.done()
+        assert not fourth.done()
+        await store.land()
+        assert fourth.done()
+        assert offsets(groups, "g") == [4]
+        several = [groups.submit(commit("g", each), version=9) for each in (5, 6)]
+        assert len(store.asked) == 2
+        await store.land()
+        assert all(each.done() for each in several)
+        assert groups.counts.loaded == 0
+
+    play(scene, store)
+
+
+@pytest.mark.parametrize("failure", [AppendError(ErrorCode.KAFKA_STORAGE_ERROR), OSError("the disk is gone")])
+def test_a_partition_is_loaded_again_when_steps_stand_on_what_is_not_there(failure: Exception) -> None:
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        assert await committed(groups, "g", 1) is ErrorCode.NONE
+        assert await committed(groups, "h", 1) is ErrorCode.NONE
+        store.slow = True
+        asked = [groups.submit(commit("g", each), version=9) for each in (2, 3)]
+        await store.land(failure)
+        for each in asked:
+            assert (await each).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        store.slow = False
+        while await committed(groups, "g", 4) is not ErrorCode.NONE:
+            await asyncio.sleep(0)
+        assert (offsets(groups, "g"), offsets(groups, "h")) == ([4], [1])
+        assert groups.counts.loaded == 1
+
+    play(scene, store)
+
+
+class Unreadable(SlowStore):
+    """Cannot be read a few times."""
+
+    broken = 0
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        if self.broken:
+            self.broken -= 1
+            raise StoreError("cannot be read")
+        return await super().load(partition)
+
+
+def test_a_partition_that_cannot_be_loaded_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.aio.engine.RETRY_S", 0.01)
+    store = Unreadable()
+
+    async def scene(groups: GroupBroker) -> None:
+        assert await committed(groups, "g", 1) is ErrorCode.NONE
+        store.slow, store.broken = True, 3
+        asked = [groups.submit(commit("g", each), version=9) for each in (2, 3)]
+        await store.land(OSError("the disk is gone"))
+        assert all(each.done() for each in asked)
+        store.slow = False
+        assert await committed(groups, "g", 4) is not ErrorCode.NONE
+        while store.broken or groups.counts.loaded == 0:
+            await asyncio.sleep(0.005)
+        assert offsets(groups, "g") == [1]
+        assert await committed(groups, "g", 4) is ErrorCode.NONE
+
+    play(scene, store)
+    store.broken = 1
+    with pytest.raises(StoreError, match="cannot be read"):
+        play(scene, store)
+
+
+def test_who_is_fenced_by_the_store_gives_the_partition_up() -> None:
+    store = SharedMemoryStore()
+
+    async def scene(old: GroupBroker) -> None:
+        assert await committed(old, "g", 1) is ErrorCode.NONE
+        async with GroupBroker(store, QUICK, topics=[TOPIC]) as new:
+            assert await committed(new, "g", 2) is ErrorCode.NONE
+            assert not old.fenced.is_set()
+            assert await committed(old, "g", 3) is ErrorCode.NOT_COORDINATOR
+            assert old.fenced.is_set()
+            assert old.led == frozenset(range(4)) - {old.partition_of("g")}
+            assert await committed(old, "g", 4) is ErrorCode.NOT_COORDINATOR
+            assert offsets(new, "g") == [2]
+
+    play(scene, store)
+
+
+def test_a_transaction_ends_in_the_partitions_of_its_groups() -> None:
+    async def scene(groups: GroupBroker) -> None:
+        names = GROUPS[:3]
+        for name in names:
+            body = o.TxnOffsetCommitRequest(
+                name, transactional_id="tx", producer_id=7, producer_epoch=0, topics=commit(name, 5).topics
+            )
+            await groups.request(body, version=5)
+            assert offsets(groups, name) == []
+            assert [row.producer_id for row in groups.offsets_view(name).pending] == [7]
+        marker = o.WriteTxnMarkerRequest(producer_id=7, producer_epoch=0, coordinator_epoch=0, committed=True)
+        answers = await groups.write_markers(marker, names)
+        assert set(answers) == {groups.partition_of(name) for name in names}
+        assert all(answer == o.WriteTxnMarkerResponse(ErrorCode.NONE) for answer in answers.values())
+        assert [offsets(groups, name) for name in names] == [[5], [5], [5]]
+
+    play(scene)
+
+
+def test_a_drain_answers_what_is_durable_and_sends_the_others_away() -> None:
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        given = await groups.join(join("w"))
+        waiting = groups.submit(join("w", given.member_id))
+        store.slow = True
+        writes = groups.submit(commit("g", 2), version=9)
+        draining = asyncio.create_task(groups.drain())
+        await asyncio.sleep(0)
+        late = groups.submit(commit("g", 3), version=9)
+        await asyncio.sleep(0.01)
+        assert not draining.done()
+        await store.land()
+        await draining
+        assert (await writes).topics[0].partitions[0].error_code is ErrorCode.NONE  # type: ignore[union-attr]
+        assert (await waiting).error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        assert (await late).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        assert await committed(groups, "g", 4) is ErrorCode.NOT_COORDINATOR
+        assert groups.led == frozenset()
+
+    play(scene, store)
+
+
+def test_a_log_is_compacted_while_it_is_written() -> None:
+    store = SharedMemoryStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        for number in range(3_000):
+            assert await committed(groups, "g", number) is ErrorCode.NONE
+            await asyncio.sleep(0)
+        assert groups.counts.compacted > 1_000
+        assert len(store.records(0)) < 2_100
+
+    play(scene, store, partitions=1)
+    play(_last, store, partitions=None)
+
+
+async def _last(groups: GroupBroker) -> None:
+    assert offsets(groups, "g") == [2_999]
+
+
+def test_misuse_is_named() -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match="store has no methods"):
+            GroupBroker(object())  # type: ignore[arg-type]
+        groups = GroupBroker(SharedMemoryStore(), partitions=2)
+        with pytest.raises(Stopped):
+            await groups.request(m.ListGroupsRequest())
+        await groups.start()
+        with pytest.raises(Started):
+            await groups.start()
+        with pytest.raises(IllegalEvent, match="is no request"):
+            await groups.request(1)  # type: ignore[arg-type]
+        with pytest.raises(IllegalEvent, match="no version 99"):
+            await groups.request(m.ListGroupsRequest(), version=99)
+        with pytest.raises(IllegalEvent, match=r"mark|partition"):
+            await groups.request(
+                o.WriteTxnMarkerRequest(producer_id=1, producer_epoch=0, coordinator_epoch=0, committed=True)
+            )
+        with pytest.raises(IllegalEvent):
+            groups.set_topics([1])  # type: ignore[list-item]
+        await groups.stop()
+        await groups.stop()
+        with pytest.raises(Stopped):
+            groups.configure("g", None)
+        with pytest.raises(Stopped):
+            await groups.request(m.ListGroupsRequest())
+
+    asyncio.run(main())
+
+
+def test_a_log_that_makes_no_sense_is_not_served() -> None:
+    """The target is gone while a member has one (F-REPLAY-10)."""
+    store = SharedMemoryStore()
+
+    async def main() -> None:
+        await store.open(2)
+        key = ConsumerGroupTargetAssignmentMemberKey("g", "m")
+        target = Record(key, ConsumerGroupTargetAssignmentMemberValue((TopicPartitions(TOPIC.topic_id, (0,)),)))
+        no_target = Record(ConsumerGroupTargetAssignmentMetadataKey("g"), None)
+        await store.append(1, [target, no_target], leader_epoch=0)
+        groups = GroupBroker(store)
+        with pytest.raises(StoreError, match="partition 1 holds records that no coordinator writes"):
+            await groups.start()
+        with pytest.raises(Stopped):
+            await groups.request(m.ListGroupsRequest())
+
+    asyncio.run(main())
