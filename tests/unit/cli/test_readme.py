@@ -44,12 +44,13 @@ def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> Non
     [
         (0, "MEMBER_ID_REQUIRED worker-1-"),
         (1, "2 (TopicPartitions(topic_id=b'orders-topic-id!', partitions=(0, 1, 2, 3, 4, 5)),)"),
-        (2, "members left: ()"),
-        (3, "['run'] ()"),
+        (2, "ListGroupsResponse(error_code=<ErrorCode.NONE: 0>, groups=())"),
+        (3, "members left: ()"),
+        (4, "['run'] ()"),
     ],
 )
 def test_the_programs_of_the_page_on_embedding_run_as_they_are(place: int, shown: str, tmp_path: Path) -> None:
-    assert len(EMBEDDING) == 4
+    assert len(EMBEDDING) == 5
     assert shown in run(EMBEDDING[place], tmp_path).splitlines()[-1]
 
 
