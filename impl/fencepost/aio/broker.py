@@ -39,9 +39,9 @@ class GroupBroker(Calls):
     groups``: it opens the store, is elected leader of all its partitions (of each the epoch grows by one), loads them
     and serves. The store is left open to its owner.
 
-    ``partitions``: of a new store, 50 if not given; one that stands has its own number. ``topics``: those there are at
-    the start; ``set_topics`` tells of others. ``clock`` gives milliseconds and ends up in records; it need not be
-    steady, timers run by the loop's own clock. ``functions`` are those of the standard library if not given.
+    ``topics``: those there are at the start; ``set_topics`` tells of others. ``clock`` gives milliseconds and ends up
+    in records; it need not be steady, timers run by the loop's own clock. ``functions`` are those of the standard
+    library if not given.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class GroupBroker(Calls):
         settings: Settings | None = None,
         profile: Profile = INTENDED,
         *,
-        partitions: int | None = None,
         topics: Iterable[Topic] = (),
         choices: Choices | None = None,
         functions: Functions | None = None,
@@ -58,7 +57,6 @@ class GroupBroker(Calls):
     ) -> None:
         expect_methods(SharedStore, store, "store", "SharedMemoryStore() is one that lasts as long as the process")
         self._store = store
-        self._partitions = partitions
         self._settings = Settings() if settings is None else settings
         self._profile = profile
         self._functions = functions
@@ -85,7 +83,7 @@ class GroupBroker(Calls):
         ``Started`` if it serves already."""
         if self._serving:
             raise Started
-        count = await self._store.open(self._partitions)
+        count = await self._store.open()
         broker = host.initial_broker(count, self._settings, self._profile, functions=self._functions)
         engine = self._engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
         engine.tell(lambda: self._image(engine))

@@ -48,11 +48,12 @@ def partitions_of(asked: int | None, has: int | None) -> int:
 
 class SharedStore(Protocol):
     """The logs of the coordinators of one broker, by partition of the offsets topic, and what the broker keeps beside
-    them. Of each log one leader writes at a time: who was elected last (F-CONS-07)."""
+    them. It is made for a number of partitions, 50 if none is named, and keeps it. Of each log one leader writes at a
+    time: who was elected last (F-CONS-07)."""
 
-    async def open(self, partitions: int | None = None) -> int:
-        """Open it, or make it, for that many partitions; None: as many as it has, or 50. Says how many. Once it is
-        open it only says that. Raises ``StoreError`` for what cannot be used."""
+    async def open(self) -> int:
+        """Open it, or make it; if it is open, nothing more. Says how many partitions it has. Raises ``StoreError`` for
+        what cannot be used."""
 
     async def close(self) -> None:
         """Write what was asked for, then close it."""

@@ -25,10 +25,10 @@ class _Log:
 
 class SharedMemoryStore:
     """Keeps what is needed of the records of all partitions. While ``failing`` is set, every append and every write
-    fails with it."""
+    fails with it. Use as ``async with SharedMemoryStore() as store``."""
 
-    def __init__(self) -> None:
-        self._logs: list[_Log] = []
+    def __init__(self, partitions: int | None = None) -> None:
+        self._logs = [_Log() for _ in range(partitions_of(partitions, None))]
         self._open = False
         self._batches: dict[tuple[bytes, int], dict[int, bytes]] = {}
         self._values: dict[str, dict[str, str]] = {}
@@ -41,13 +41,10 @@ class SharedMemoryStore:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def open(self, partitions: int | None = None) -> int:
+    async def open(self) -> int:
         """What it held is there again after it was closed."""
-        count = partitions_of(partitions, len(self._logs) or None)
-        if not self._logs:
-            self._logs = [_Log() for _ in range(count)]
         self._open = True
-        return count
+        return len(self._logs)
 
     async def close(self) -> None:
         self._open = False

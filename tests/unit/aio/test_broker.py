@@ -23,7 +23,7 @@ from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import AppendFailed, GroupConfig, Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
-from fencepost.store import AppendError, OtherPartitions, SharedMemoryStore, SharedStore, StoreError
+from fencepost.store import AppendError, SharedMemoryStore, SharedStore, StoreError
 
 QUICK = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=20)
 TOPIC = Topic("t", bytes(15) + b"\1", 4)
@@ -35,7 +35,7 @@ class SlowStore(SharedMemoryStore):
     before a failure was told."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(4)
         self.slow = False
         self.asked: list[tuple[int, Sequence[Record], int, asyncio.Future[None]]] = []
 
@@ -60,8 +60,7 @@ class SlowStore(SharedMemoryStore):
 
 def play(scene: Callable[[GroupBroker], Awaitable[None]], store: SharedStore | None = None, **options: Any) -> None:
     async def main() -> None:
-        options.setdefault("partitions", 4)
-        given = SharedMemoryStore() if store is None else store
+        given = SharedMemoryStore(4) if store is None else store
         async with asyncio.timeout(30), GroupBroker(given, QUICK, topics=[TOPIC], **options) as groups:
             await scene(groups)
 
@@ -112,7 +111,7 @@ async def member(groups: GroupBroker, group: str) -> str:
 
 
 def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:
-    store = SharedMemoryStore()
+    store = SharedMemoryStore(4)
 
     async def first(groups: GroupBroker) -> None:
         assert groups.partitions == 4
@@ -135,13 +134,11 @@ def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:
             assert (await groups.heartbeat(beat)).error_code is ErrorCode.NONE
 
     play(first, store)
-    play(second, store, partitions=None)
-    with pytest.raises(OtherPartitions, match="made for 4 partitions of groups, not 5"):
-        play(second, store, partitions=5)
+    play(second, store)
 
 
 def test_each_start_is_a_new_leader_epoch() -> None:
-    store, epochs = SharedMemoryStore(), []
+    store, epochs = SharedMemoryStore(4), []
 
     async def scene(groups: GroupBroker) -> None:
         epochs.append(await store.lead(0))
@@ -303,7 +300,7 @@ def test_a_partition_that_cannot_be_loaded_is_tried_again(monkeypatch: pytest.Mo
 
 
 def test_who_is_fenced_by_the_store_gives_the_partition_up() -> None:
-    store = SharedMemoryStore()
+    store = SharedMemoryStore(4)
 
     async def scene(old: GroupBroker) -> None:
         assert await committed(old, "g", 1) is ErrorCode.NONE
@@ -363,7 +360,7 @@ def test_a_drain_answers_what_is_durable_and_sends_the_others_away() -> None:
 
 
 def test_a_log_is_compacted_while_it_is_written() -> None:
-    store = SharedMemoryStore()
+    store = SharedMemoryStore(1)
 
     async def scene(groups: GroupBroker) -> None:
         for number in range(3_000):
@@ -372,8 +369,8 @@ def test_a_log_is_compacted_while_it_is_written() -> None:
         assert groups.counts.compacted > 1_000
         assert len(store.records(0)) < 2_100
 
-    play(scene, store, partitions=1)
-    play(_last, store, partitions=None)
+    play(scene, store)
+    play(_last, store)
 
 
 async def _last(groups: GroupBroker) -> None:
@@ -384,7 +381,7 @@ def test_misuse_is_named() -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match="store has no methods"):
             GroupBroker(object())  # type: ignore[arg-type]
-        groups = GroupBroker(SharedMemoryStore(), partitions=2)
+        groups = GroupBroker(SharedMemoryStore(2))
         with pytest.raises(Stopped):
             await groups.request(m.ListGroupsRequest())
         await groups.start()
@@ -412,10 +409,10 @@ def test_misuse_is_named() -> None:
 
 def test_a_log_that_makes_no_sense_is_not_served() -> None:
     """The target is gone while a member has one (F-REPLAY-10)."""
-    store = SharedMemoryStore()
+    store = SharedMemoryStore(4)
 
     async def main() -> None:
-        await store.open(2)
+        await store.open()
         key = ConsumerGroupTargetAssignmentMemberKey("g", "m")
         target = Record(key, ConsumerGroupTargetAssignmentMemberValue((TopicPartitions(TOPIC.topic_id, (0,)),)))
         no_target = Record(ConsumerGroupTargetAssignmentMetadataKey("g"), None)
