@@ -18,6 +18,7 @@ _NAMED_SINCE: Final = 3
 _NODE_SINCE: Final = 5
 #: v0 has no null: an empty list asks for all
 _NULL_SINCE: Final = 1
+_NO_ID: Final = bytes(16)
 #: bits of rights are told only where they are asked for
 NO_OPERATIONS: Final = -2_147_483_648
 
@@ -77,7 +78,7 @@ async def metadata(call: Call, request: Any) -> Any:
 
 async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool) -> dict[str, Any]:
     node = call.node
-    if name is None:
+    if name is None or topic_id != _NO_ID:
         topic = node.topics.by_id.get(topic_id)
         if topic is None or not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):
             return {"name": None, "topic_id": topic_id, "error_code": Code.unknown_topic_id}
@@ -109,6 +110,8 @@ def _topic(call: Call, topic: Topic) -> dict[str, Any]:
                 "leader_epoch": LEADER_EPOCH,
                 "replica_nodes": (node_id,),
                 "isr_nodes": (node_id,),
+                "eligible_leader_replicas": (),
+                "last_known_elr": (),
             }
             for log in topic.logs
         ],

@@ -45,10 +45,10 @@ def _times(batch: Batch) -> Iterator[tuple[int, int]]:
     at = 0
     try:
         for _ in range(batch.count):
-            length, at = _varint(found, at)
+            length, at = varint(found, at)
             end = at + length
-            time_delta, at = _varint(found, at + 1)  # behind the attributes
-            offset_delta, _ = _varint(found, at)
+            time_delta, at = varint(found, at + 1)  # behind the attributes
+            offset_delta, _ = varint(found, at)
             yield batch.base_timestamp + time_delta, batch.base + offset_delta
             at = end
     except IndexError:  # not what the header says: its producer's own matter
@@ -70,7 +70,7 @@ def _records(batch: Batch) -> bytes | None:
     return None if unpacker.unconsumed_tail else unpacked
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, at: int) -> tuple[int, int]:
     """A signed number. Raises ``IndexError`` at the end of the data."""
     value = 0
     for place in range(10):

@@ -133,6 +133,14 @@ def to_request(api: str, entity: Any) -> messages.RequestBody:
     if api == "offset_fetch" and not hasattr(entity, "groups"):  # v1–7 (G-WIRE-06)
         group: offset_messages.OffsetFetchRequestGroup = _build(offset_messages.OffsetFetchRequestGroup, entity)
         return offset_messages.OffsetFetchRequest((group,), require_stable=getattr(entity, "require_stable", False))
+    if api == "offset_delete":  # its partitions are rows of one number each
+        topics = tuple(
+            offset_messages.OffsetDeleteRequestTopic(
+                name=str(topic.name), partition_indexes=tuple(row.partition_index for row in topic.partitions)
+            )
+            for topic in entity.topics
+        )
+        return offset_messages.OffsetDeleteRequest(str(entity.group_id), topics)
     body: messages.RequestBody = _build(_APIS[api][0], entity)
     return body
 
