@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from fencepost.aio import GroupCoordinator
 from fencepost.functions import KafkaFunctions
+from fencepost.protocol.choices import Functions
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
 from fencepost.protocol.profile import Profile
@@ -18,9 +20,17 @@ from fencepost.protocol.settings import Settings
 from fencepost.store import MemoryStore
 
 from .data.journal import NoJournal
+from .groups import Groups
 from .node import Node
 from .options import Address, Options
 from .server import Server
+
+
+@asynccontextmanager
+async def hosted(setup: Setup, functions: Functions) -> AsyncIterator[Groups]:
+    """The coordinators of a server."""
+    async with _One(MemoryStore(), setup.settings, setup.profile, functions=functions) as groups:
+        yield cast("Groups", groups)
 
 
 class _One(GroupCoordinator):
@@ -48,8 +58,7 @@ async def serve(setup: Setup, ready: Callable[[Address, Node], None], until: asy
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        groups = _One(MemoryStore(), setup.settings, setup.profile, functions=KafkaFunctions())
-        await stack.enter_async_context(groups)
+        groups = await stack.enter_async_context(hosted(setup, KafkaFunctions()))
         node = Node(replace(setup.options, offsets_partitions=1), setup.settings, groups, NoJournal())
         server = Server(node)
         address = await server.start(setup.topics)

@@ -59,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._buffer = bytearray()
         self._arrived: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._held = 0
         self._full = False
         self._paused = False
         self._draining = False
@@ -84,7 +85,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Keeps what came; reads no further while too much waits, here or at all connections together."""
         self._buffer += data
-        self._memory.take(len(data))
+        self._hold(len(data))
         if self.doing is Doing.IDLE:
             self._now(Doing.READING)
         if self._arrived is not None and not self._arrived.done():
@@ -113,7 +114,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         self._transport = None
-        self._memory.give(len(self._buffer))
+        self._hold(-self._held)
         self._buffer.clear()
         if self._task is not None:
             self._task.cancel()
@@ -150,6 +151,11 @@ class Connection(asyncio.Protocol):
         self.doing = doing
         self.since = self._loop.time()
 
+    def _hold(self, size: int) -> None:
+        """So many bytes more of requests that are not answered; fewer if negative."""
+        self._held += size
+        self._memory.add(size)
+
     def _pause(self) -> None:
         if not self._paused and self._transport is not None:
             self._transport.pause_reading()
@@ -169,7 +175,7 @@ class Connection(asyncio.Protocol):
                 answer = await self._answer(self, frame)
                 if answer is not None:
                     await self._write(answer)
-                self._memory.give(len(frame) + _LENGTH)
+                self._hold(-len(frame) - _LENGTH)
                 self._now(Doing.READING if self._buffer else Doing.IDLE)
         except MalformedFrame as reason:
             _log.warning("connection from %s is closed: %s", self.peer, reason)

@@ -10,13 +10,9 @@ class Memory:
         self.limit = limit
         self.used = 0
 
-    def take(self, size: int) -> None:
-        """So many more are held."""
+    def add(self, size: int) -> None:
+        """So many more are held; fewer if negative."""
         self.used += size
-
-    def give(self, size: int) -> None:
-        """So many are held no longer."""
-        self.used -= size
 
     @property
     def exhausted(self) -> bool:

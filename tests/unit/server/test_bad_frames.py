@@ -1,0 +1,149 @@
+"""Malformed frames: nothing ends the server, nothing is left hanging, and it grows no larger; those that Kafka answers
+are answered, for others the connection is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import struct
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fencepost import Settings
+from fencepost.functions import KafkaFunctions
+from fencepost.protocol.profiles import INTENDED
+from fencepost.server.data.journal import NoJournal
+from fencepost.server.dispatch import Dispatch
+from fencepost.server.node import Node
+from fencepost.server.options import Address, Limits, Options
+from fencepost.server.run import Setup, hosted
+from fencepost.server.security.session import Session
+from fencepost.server.server import Server
+from fencepost.server.wire.frames import MalformedFrame, framed
+
+from .frames_of import PLAIN, bad_frames
+
+#: as many answers may be waited for at once, as a parked JoinGroup is
+_WAITING = 64
+_HEARTBEAT = b"\x00\x0c\x00\x00\x00\x00\x00\x07\xff\xff\x00\x01g\x00\x00\x00\x01\x00\x01m"
+
+
+@asynccontextmanager
+async def node(**options: Any) -> AsyncIterator[Node]:
+    setup = Setup(options=Options(offsets_partitions=1, **options), settings=Settings(), profile=INTENDED)
+    async with hosted(setup, KafkaFunctions()) as groups:
+        made = Node(setup.options, setup.settings, groups, NoJournal())
+        made.serve_topics()
+        await made.create_topic(PLAIN, 2)
+        yield made
+
+
+async def played(frames: Iterable[bytes]) -> Counter[str]:
+    """What has become of each frame: answered, closed, silent (it has no answer) or parked. Raises what a frame makes
+    the server raise."""
+    seen: Counter[str] = Counter()
+    waiting: deque[asyncio.Task[bytes | None]] = deque()
+    async with node(limits=Limits(data_bytes=1 << 20)) as served:
+        dispatch = Dispatch(served)
+        for frame in frames:
+            connection: Any = SimpleNamespace(session=Session("127.0.0.1", 0.0))
+            task = asyncio.ensure_future(dispatch(connection, frame))
+            for _ in range(6):
+                await asyncio.sleep(0)
+                if task.done():
+                    break
+            if not task.done():
+                waiting.append(task)
+                if len(waiting) > _WAITING:
+                    seen["parked"] += 1
+                    late = waiting.popleft()
+                    late.cancel()
+                    await asyncio.gather(late, return_exceptions=True)
+                continue
+            try:
+                answer = task.result()
+            except MalformedFrame:
+                seen["closed"] += 1
+            else:
+                seen["silent" if answer is None else "answered"] += 1
+        seen["parked"] += len(waiting)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    return seen
+
+
+def used_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def assert_survives(frames: int, caplog: pytest.LogCaptureFixture) -> None:
+    """The frames are all played; memory does not grow by more than groups and topics that they make."""
+    with caplog.at_level(logging.ERROR):
+        seen = asyncio.run(played(bad_frames(0, frames // 2)))
+        before = used_mib()
+        seen += asyncio.run(played(bad_frames(1, frames - frames // 2)))
+    assert [each.getMessage() for each in caplog.records] == []
+    assert sum(seen.values()) == frames
+    assert used_mib() - before < 30
+    assert min(seen["answered"], seen["closed"]) > frames // 5, seen
+    assert seen["silent"], seen
+
+
+def test_frames_that_no_client_sends(caplog: pytest.LogCaptureFixture) -> None:
+    assert_survives(195_000, caplog)
+
+
+@pytest.mark.all
+def test_ten_million_frames_that_no_client_sends(caplog: pytest.LogCaptureFixture) -> None:
+    assert_survives(10_000_000, caplog)
+
+
+def test_bad_frames_on_sockets_leave_other_connections_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def session() -> tuple[int, float]:
+        loop = asyncio.get_running_loop()
+        async with node(listen=Address(host="127.0.0.1", port=0)) as served:
+            server = Server(served)
+            at = await server.start()
+            reader, writer = await asyncio.open_connection(at.host, at.port)
+            slowest, answered = 0.0, 0
+            done = asyncio.Event()
+
+            async def beat() -> None:
+                nonlocal slowest, answered
+                while not done.is_set():
+                    began = loop.time()
+                    writer.write(framed(_HEARTBEAT))
+                    await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                    slowest, answered = max(slowest, loop.time() - began), answered + 1
+                    await asyncio.sleep(0.002)
+
+            beating = asyncio.ensure_future(beat())
+            for at_once in range(100):
+                batch = list(bad_frames(100 + at_once, 50))
+                _, other = await asyncio.open_connection(at.host, at.port)
+                for frame in batch:
+                    wrong = struct.pack(">i", 2**31 - 1) if frame[:1] == b"\xff" else b""
+                    other.write(wrong or framed(frame))
+                await asyncio.sleep(0)
+                other.close()
+            await asyncio.sleep(0.2)
+            done.set()
+            await beating
+            writer.close()
+            await server.stop()
+            assert not server.listener.connections
+            assert server.listener.memory.used == 0
+            return answered, slowest
+
+    with caplog.at_level(logging.ERROR):
+        answered, slowest = asyncio.run(session())
+    assert [each.getMessage() for each in caplog.records] == []
+    assert answered > 20
+    assert slowest < 2.0
