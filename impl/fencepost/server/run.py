@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from fencepost.aio import GroupCoordinator
+from fencepost.aio.coordinator import wall_clock_ms
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.messages import ResponseBody
@@ -22,8 +25,17 @@ from fencepost.store import MemoryStore
 from .data.journal import NoJournal
 from .groups import Groups
 from .node import Node
+from .observe.http import StatusPort
+from .observe.metrics import Metrics
+from .observe.rebalances import Rebalance, Rebalances
+from .observe.status import pages
+from .observe.watched import Watched
 from .options import Address, Options
+from .security.acl import Acl
+from .security.sasl import Users
 from .server import Server
+
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -42,26 +54,60 @@ class _One(GroupCoordinator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """All that a server needs. ``topics``: those to make if they are not there, with their partitions."""
+    """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``status``:
+    where numbers and a page are served, if anywhere."""
 
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
     profile: Profile = INTENDED
     topics: Mapping[str, int] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+    users: Users | None = None
+    acl: Acl = field(default_factory=Acl)
+    status: Address | None = None
 
 
-async def serve(setup: Setup, ready: Callable[[Address, Node], None], until: asyncio.Event | None = None) -> None:
-    """Serve until SIGTERM or SIGINT, or until that event. ``ready`` is called once clients may come."""
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Where a server listens, and what it has."""
+
+    listen: Address
+    status: Address | None
+    node: Node
+
+
+async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Event | None = None) -> None:
+    """Serve until SIGTERM or SIGINT, or until that event. ``ready`` is called once clients may come. Raises ``OSError``
+    if an address cannot be had."""
     stop = until or asyncio.Event()
     loop = asyncio.get_running_loop()
     if until is None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+    metrics = Metrics()
+    rebalances = Rebalances(wall_clock_ms, _tell)
     async with AsyncExitStack() as stack:
         groups = await stack.enter_async_context(hosted(setup, KafkaFunctions()))
-        node = Node(replace(setup.options, offsets_partitions=1), setup.settings, groups, NoJournal())
-        server = Server(node)
+        node = Node(
+            replace(setup.options, offsets_partitions=1),
+            setup.settings,
+            Watched(groups, rebalances),
+            NoJournal(),
+            acl=setup.acl,
+            users=setup.users,
+        )
+        server = Server(node, tls=setup.tls, observe=metrics.observe)
         address = await server.start(setup.topics)
         stack.push_async_callback(server.stop)
-        ready(address, node)
+        status = None
+        if setup.status is not None:
+            port = StatusPort(pages(server, metrics, rebalances, setup.profile.name))
+            status = await port.start(setup.status)
+            stack.push_async_callback(port.stop)
+        ready(Ready(address, status, node))
         await stop.wait()
+        _log.info("ending: %s connections are open", len(server.listener.connections))
+
+
+def _tell(seen: Rebalance) -> None:
+    _log.info("group %s (%s) is at %s: %s", seen.group_id, seen.protocol, seen.generation, seen.cause)

@@ -84,6 +84,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Keeps what came; reads no further while too much waits, here or at all connections together."""
+        if self._transport is None or self._transport.is_closing():
+            return
         self._buffer += data
         self._hold(len(data))
         if self.doing is Doing.IDLE:
@@ -126,6 +128,8 @@ class Connection(asyncio.Protocol):
         """Close at once, whatever is under way."""
         if self._transport is not None:
             _log.warning("connection from %s is closed: %s", self.peer, reason)
+            self._hold(-self._held)
+            self._buffer.clear()
             self._transport.abort()
 
     def drain(self) -> None:

@@ -1,0 +1,76 @@
+"""Numbers, in Prometheus' text format."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+#: upper bounds of how long requests took, in seconds
+BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counts of requests, by API: how many, and how long they took; ``total`` of all."""
+
+    def __init__(self) -> None:
+        self._count: Counter[tuple[str, int]] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self.total = 0
+        self._within: Counter[tuple[str, float]] = Counter()
+
+    def observe(self, api: str, version: int, seconds: float) -> None:
+        """A request was answered."""
+        self._count[api, version] += 1
+        self._seconds[api] += seconds
+        self.total += 1
+        for bound in BUCKETS:
+            if seconds <= bound:
+                self._within[api, bound] += 1
+                break
+
+    def lines(self) -> Iterable[str]:
+        """Requests, and how long they took."""
+        yield from _head("fencepost_requests_total", "counter", "Requests that were answered, by API and version.")
+        for (api, version), count in sorted(self._count.items()):
+            yield _line("fencepost_requests_total", {"api": api, "version": str(version)}, count)
+        name = "fencepost_request_seconds"
+        yield from _head(name, "histogram", "From a whole request to its answer, by API.")
+        for api in sorted(self._seconds):
+            below = 0
+            for bound in BUCKETS:
+                below += self._within[api, bound]
+                yield _line(f"{name}_bucket", {"api": api, "le": str(bound)}, below)
+            total = sum(count for (one, _), count in self._count.items() if one == api)
+            yield _line(f"{name}_bucket", {"api": api, "le": "+Inf"}, total)
+            yield _line(f"{name}_sum", {"api": api}, round(self._seconds[api], 6))
+            yield _line(f"{name}_count", {"api": api}, total)
+
+
+def gauges(values: Mapping[str, tuple[str, float]]) -> Iterable[str]:
+    """Single numbers by name, each with what it says; those that end in ``_total`` only grow."""
+    for name, (words, value) in values.items():
+        yield from _head(name, "counter" if name.endswith("_total") else "gauge", words)
+        yield _line(name, {}, value)
+
+
+def by_label(name: str, words: str, label: str, values: Mapping[str, float]) -> Iterable[str]:
+    """A number for each value of a label."""
+    yield from _head(name, "gauge", words)
+    for each, value in sorted(values.items()):
+        yield _line(name, {label: each}, value)
+
+
+def _head(name: str, kind: str, words: str) -> Iterable[str]:
+    yield f"# HELP {name} {words}"
+    yield f"# TYPE {name} {kind}"
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"{name}{{{told}}} {value}" if told else f"{name} {value}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

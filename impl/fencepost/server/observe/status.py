@@ -1,0 +1,75 @@
+"""All that a server tells on its second port."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from itertools import islice
+from typing import Any, Final
+
+from ..server import Server
+from . import state
+from .http import Page, json_page
+from .metrics import CONTENT_TYPE, Metrics, by_label, gauges
+from .rebalances import Rebalances
+
+_REBALANCES_SHOWN: Final = 50
+
+
+def pages(server: Server, metrics: Metrics, rebalances: Rebalances, profile: str) -> dict[str, Page]:
+    """By path: numbers, and the state as JSON."""
+    return {
+        "/metrics": _metrics(server, metrics, rebalances),
+        "/state": json_page(_state(server, metrics, rebalances, profile)),
+        "/health": json_page(_health(server)),
+    }
+
+
+def _metrics(server: Server, metrics: Metrics, rebalances: Rebalances) -> Page:
+    async def page() -> tuple[str, str]:
+        node, listener = server.node, server.listener
+        lines = [
+            *metrics.lines(),
+            *gauges(
+                {
+                    "fencepost_connections": ("Connections that are open.", len(listener.connections)),
+                    "fencepost_connections_accepted_total": ("Connections since the start.", listener.accepted),
+                    "fencepost_connections_refused_total": ("Connections above the limit.", listener.refused),
+                    "fencepost_connections_dropped_total": ("Connections of slow or silent peers.", listener.dropped),
+                    "fencepost_buffered_bytes": ("Bytes of requests not answered.", listener.memory.used),
+                    "fencepost_data_bytes": ("Bytes of batches.", node.data_bytes),
+                    "fencepost_topics": ("Topics.", len(node.topics.by_name)),
+                    "fencepost_transactional_ids": ("Transactional ids.", len(node.transactions.known)),
+                    "fencepost_rebalances_total": ("Rebalances since the start.", rebalances.count),
+                }
+            ),
+            *by_label("fencepost_groups", "Groups, by state.", "state", await state.states(node)),
+        ]
+        return CONTENT_TYPE, "\n".join(lines) + "\n"
+
+    return page
+
+
+def _state(server: Server, metrics: Metrics, rebalances: Rebalances, profile: str) -> Callable[[], Awaitable[object]]:
+    async def values() -> dict[str, Any]:
+        node = server.node
+        return {
+            "listen": str(node.address),
+            "profile": profile,
+            "connections": len(server.listener.connections),
+            "topics": len(node.topics.by_name),
+            "requests": metrics.total,
+            "groups_total": int(sum((await state.states(node)).values())),
+            "groups": await state.groups(node),
+            "rebalances_total": rebalances.count,
+            "rebalances": [asdict(each) for each in islice(rebalances.rows(), _REBALANCES_SHOWN)],
+        }
+
+    return values
+
+
+def _health(server: Server) -> Callable[[], Awaitable[object]]:
+    async def values() -> dict[str, Any]:
+        return {"serving": True, "listen": str(server.node.address)}
+
+    return values

@@ -1,0 +1,43 @@
+"""Groups whose rebalances are told of."""
+
+from __future__ import annotations
+
+from fencepost.protocol.messages import RequestBody, ResponseBody
+
+from ..groups import Groups
+from .rebalances import Rebalances
+
+
+class Watched:
+    """Groups whose rebalances are told of."""
+
+    def __init__(self, groups: Groups, rebalances: Rebalances) -> None:
+        self._groups = groups
+        self._rebalances = rebalances
+        self.set_topics = groups.set_topics
+        self.configure = groups.configure
+        self.mark = groups.mark
+
+    async def request(
+        self,
+        body: RequestBody,
+        *,
+        version: int | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        denied: frozenset[str] = frozenset(),
+        denied_topics: frozenset[str] = frozenset(),
+        denied_transactional_ids: frozenset[str] = frozenset(),
+    ) -> ResponseBody:
+        """The answer to a request; what it tells of rebalances is noted."""
+        answer = await self._groups.request(
+            body,
+            version=version,
+            client_id=client_id,
+            client_host=client_host,
+            denied=denied,
+            denied_topics=denied_topics,
+            denied_transactional_ids=denied_transactional_ids,
+        )
+        self._rebalances.passed(f"{client_id} at {client_host}", body, answer)
+        return answer

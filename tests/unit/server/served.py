@@ -1,0 +1,95 @@
+"""A server within the test's own loop, and a client that says what it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from kio.index import load_entity_schema
+from kio.static.constants import EntityType
+
+from fencepost.server.options import Address, Limits, Options
+from fencepost.server.run import Ready, Setup, serve
+from fencepost.server.wire import frames
+from fencepost.server.wire.fill import fill
+from fencepost.server.wire.later import LATER
+
+_OPEN: list[Client] = []
+LOOPBACK = Address(host="127.0.0.1", port=0)
+
+
+@asynccontextmanager
+async def running(*, limits: Limits | None = None, **setup: Any) -> AsyncIterator[Ready]:
+    """A server; it is told to end when the block does."""
+    until, told = asyncio.Event(), asyncio.get_running_loop().create_future()
+    options = Options(listen=LOOPBACK, limits=limits or Limits(drain_s=2.0))
+    task = asyncio.ensure_future(serve(Setup(options=options, **setup), told.set_result, until))
+    await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        task.result()
+    try:
+        yield told.result()
+    finally:
+        until.set()
+        await task
+
+
+def play(session: Coroutine[Any, Any, None]) -> None:
+    """Run it; clients that it leaves open are closed."""
+
+    async def closing() -> None:
+        try:
+            await session
+        finally:
+            for each in _OPEN:
+                each.close()
+            await asyncio.gather(*[each.writer.wait_closed() for each in _OPEN], return_exceptions=True)
+            _OPEN.clear()
+
+    asyncio.run(closing())
+
+
+class Client:
+    """Speaks any version of any API."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self._count = 0
+
+    @classmethod
+    async def to(cls, at: Address, **more: Any) -> Client:
+        made = cls(*await asyncio.open_connection(at.host, at.port, **more))
+        _OPEN.append(made)
+        return made
+
+    async def ask(self, api: str, version: int, **values: Any) -> Any:
+        """kio's answer. Raises ``ConnectionError`` if the connection was closed instead."""
+        self.send(api, version, **values)
+        return await self.answer(api, version)
+
+    def send(self, api: str, version: int, **values: Any) -> None:
+        self._count += 1
+        kind = EntityType.request
+        schema = LATER.get((api, version, kind)) or load_entity_schema(api, version, kind)
+        header = frames.RequestHeader(frames.API_KEYS[api], version, self._count, "client")
+        self.writer.write(frames.framed(frames.write_request(header, fill(schema, values))))
+
+    async def answer(self, api: str, version: int) -> Any:
+        frame = await asyncio.wait_for(frames.read_frame(self.reader, 1 << 30), 20)
+        if frame is None:
+            raise ConnectionResetError("closed")
+        return frames.read_response(api, version, frame)
+
+    async def closed(self, seconds: float = 5.0) -> bool:
+        """Whether the server closes the connection in that time."""
+        try:
+            return await asyncio.wait_for(self.reader.read(1), seconds) == b""
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            return True
+
+    def close(self) -> None:
+        self.writer.close()
