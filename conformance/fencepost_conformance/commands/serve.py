@@ -41,6 +41,10 @@ def serve(  # noqa: PLR0917
     advertise: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="where clients are sent, if not where they came in")
     ] = None,
+    partitions: Annotated[
+        int,
+        typer.Option(min=1, help="of the offsets topic: each has a coordinator; they stay over the life of a store"),
+    ] = 50,
     auto_create: Annotated[
         int, typer.Option(min=0, help="partitions of a topic that is asked for and not there; 0: none is made")
     ] = 0,
@@ -89,6 +93,7 @@ def serve(  # noqa: PLR0917
             listen=_address(listen, "--listen"),
             advertised=None if advertise is None else _address(advertise, "--advertise"),
             auto_create=auto_create,
+            offsets_partitions=partitions,
             limits=Limits(
                 connections=max_connections,
                 frame_bytes=max_frame_mib * MIB,

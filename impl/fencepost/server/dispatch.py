@@ -10,12 +10,12 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost.protocol.errors import MisuseError
+from fencepost.store import AppendError, StoreError
 
 from .apis.call import Call
 from .apis.groups import Answered
 from .apis.refusal import refusal
 from .apis.table import TABLE, Api
-from .data.journal import JournalError
 from .net.connection import Connection
 from .node import Node
 from .security.session import Session
@@ -70,7 +70,7 @@ class Dispatch:
             return await api.handler(call, request)
         except Answered as answered:
             return answered.values
-        except JournalError as reason:
+        except (AppendError, StoreError) as reason:
             _log.error("%s of %s is refused: %s", api.name, call.header.client_id, reason)
             return refusal(call, request, Code.kafka_storage_error)
         except MisuseError as reason:

@@ -13,9 +13,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic as TopicImage
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMarkerResponse
 from fencepost.protocol.settings import Settings
+from fencepost.store import Change, DropBatches, Put, PutBatch, SharedStore
 
 from .data.batches import marker
-from .data.journal import Change, DropBatches, Journal, Put, PutBatch
 from .data.partition import PartitionLog
 from .data.topics import Topic, Topics
 from .groups import Groups
@@ -44,7 +44,7 @@ class Node:
         options: Options,
         settings: Settings,
         groups: Groups,
-        journal: Journal,
+        store: SharedStore,
         *,
         acl: Acl | None = None,
         users: Users | None = None,
@@ -52,11 +52,11 @@ class Node:
         self.options = options
         self.settings = settings
         self.groups = groups
-        self.journal = journal
+        self.store = store
         self.acl = acl or Acl()
         self.users = users
         self.topics = Topics()
-        self.transactions = Transactions(journal, self._mark, wall_clock_ms)
+        self.transactions = Transactions(store, self._mark, wall_clock_ms)
         self.group_configs: dict[str, dict[str, str]] = {}
         self.announced: list[dict[str, int]] = []
         self.address: Address = options.listen
@@ -78,7 +78,7 @@ class Node:
     # topics
 
     async def create_topic(self, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Topic:
-        """A new topic. Raises ``Refused``, or ``JournalError`` if it cannot be kept."""
+        """A new topic. Raises ``Refused``, or ``AppendError`` if it cannot be kept."""
         topic = self.topics.create(name, partitions, config)
         await self._keep(topic)
         return topic
@@ -87,7 +87,7 @@ class Node:
         """A topic goes with its data."""
         self.topics.delete(topic)
         self.data_bytes -= sum(log.size for log in topic.logs)
-        await self.journal.write([Put(TOPIC_KIND, topic.name, None), DropBatches(topic.topic_id)])
+        await self.store.write([Put(TOPIC_KIND, topic.name, None), DropBatches(topic.topic_id)])
 
     async def grow_topic(self, topic: Topic, partitions: int, *, validate_only: bool = False) -> None:
         """A topic gets further partitions. Raises ``Refused``."""
@@ -108,7 +108,7 @@ class Node:
         self.data_bytes -= before - log.size
         topic = self.topics.by_name[name]
         first = log.batches[0].base if log.batches else log.end
-        await self.journal.write([DropBatches(topic.topic_id, log.index, first)])
+        await self.store.write([DropBatches(topic.topic_id, log.index, first)])
         await self._keep(topic)
 
     async def _keep(self, topic: Topic) -> None:
@@ -118,7 +118,7 @@ class Node:
             "config": topic.config,
             "ends": {log.index: [log.start, log.end] for log in topic.logs if log.start},
         }
-        await self.journal.write([Put(TOPIC_KIND, topic.name, json.dumps(row))])
+        await self.store.write([Put(TOPIC_KIND, topic.name, json.dumps(row))])
 
     # groups
 
@@ -130,7 +130,7 @@ class Node:
             self.group_configs[group_id] = dict(config)
         else:
             self.group_configs.pop(group_id, None)
-        await self.journal.write([Put(GROUP_CONFIG_KIND, group_id, json.dumps(config) if config else None)])
+        await self.store.write([Put(GROUP_CONFIG_KIND, group_id, json.dumps(config) if config else None)])
 
     # transactions
 
@@ -151,7 +151,7 @@ class Node:
             changes.append(PutBatch(self.topics.by_name[name].topic_id, index, put.base, put.data))
             written.append((log, log.end))
         if changes:
-            await self.journal.write(changes)
+            await self.store.write(changes)
             for log, end in written:
                 log.durable(end)
         body = WriteTxnMarkerRequest(

@@ -10,18 +10,17 @@ from fencepost.codec.errors import CodecError
 from fencepost.codec.layout import NEWEST
 from fencepost.codec.markers import read_marker_key
 from fencepost.codec.reading import Reader
+from fencepost.store import Kept, StoreError
 
 from .data.batches import HEADER_BYTES, Batch, CorruptBatch, OldBatch, batches
-from .data.journal import JournalError
 from .data.search import varint
-from .data.sqlite_journal import Kept
 from .node import GROUP_CONFIG_KIND, TOPIC_KIND, Node
 from .settings import group_config
 from .transactions.coordinator import IDS_KIND, KIND
 
 
 def restore(node: Node, kept: Kept) -> None:
-    """Topics, batches, transactions and settings of groups. Raises ``JournalError`` for what cannot be read."""
+    """Topics, batches, transactions and settings of groups. Raises ``StoreError`` for what cannot be read."""
     try:
         for name, text in kept.values.get(TOPIC_KIND, {}).items():
             _topic(node, name, json.loads(text), kept)
@@ -31,7 +30,7 @@ def restore(node: Node, kept: Kept) -> None:
             node.groups.configure(group_id, group_config(node.settings, config))
             node.group_configs[group_id] = config
     except (ValueError, KeyError, TypeError, IndexError, CorruptBatch, OldBatch, CodecError) as reason:
-        raise JournalError(f"what was kept cannot be read: {reason}") from None
+        raise StoreError(f"what was kept cannot be read: {reason}") from None
 
 
 def _topic(node: Node, name: str, row: Mapping[str, Any], kept: Kept) -> None:

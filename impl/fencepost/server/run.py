@@ -9,21 +9,17 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
 
-from fencepost.aio import GroupCoordinator
+from fencepost.aio import GroupBroker
 from fencepost.aio.coordinator import wall_clock_ms
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Functions
-from fencepost.protocol.messages import ResponseBody
-from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
-from fencepost.store import MemoryStore
+from fencepost.store import SharedMemoryStore, SharedStore
 
-from .data.journal import NoJournal
-from .groups import Groups
+from .choices import KafkaChoices
 from .node import Node
 from .observe.http import StatusPort
 from .observe.metrics import Metrics
@@ -31,6 +27,7 @@ from .observe.rebalances import Rebalance, Rebalances
 from .observe.status import pages
 from .observe.watched import Watched
 from .options import Address, Options
+from .restore import restore
 from .security.acl import Acl
 from .security.sasl import Users
 from .server import Server
@@ -39,17 +36,18 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def hosted(setup: Setup, functions: Functions) -> AsyncIterator[Groups]:
+async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> AsyncIterator[GroupBroker]:
     """The coordinators of a server."""
-    async with _One(MemoryStore(), setup.settings, setup.profile, functions=functions) as groups:
-        yield cast("Groups", groups)
-
-
-class _One(GroupCoordinator):
-    """One coordinator for all groups."""
-
-    async def mark(self, partition: int, body: WriteTxnMarkerRequest) -> ResponseBody:
-        return await self.request(body)
+    choices = KafkaChoices(hyphens=not setup.profile.draws_no_hyphens)
+    async with GroupBroker(
+        store,
+        setup.settings,
+        setup.profile,
+        partitions=setup.options.offsets_partitions,
+        choices=choices,
+        functions=functions,
+    ) as groups:
+        yield groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +85,18 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
     metrics = Metrics()
     rebalances = Rebalances(wall_clock_ms, _tell)
     async with AsyncExitStack() as stack:
-        groups = await stack.enter_async_context(hosted(setup, KafkaFunctions()))
+        store = SharedMemoryStore()
+        stack.push_async_callback(store.close)
+        groups = await stack.enter_async_context(hosted(setup, store, KafkaFunctions()))
         node = Node(
-            replace(setup.options, offsets_partitions=1),
+            replace(setup.options, offsets_partitions=groups.partitions),
             setup.settings,
             Watched(groups, rebalances),
-            NoJournal(),
+            store,
             acl=setup.acl,
             users=setup.users,
         )
+        restore(node, await store.kept())
         server = Server(node, tls=setup.tls, observe=metrics.observe)
         address = await server.start(setup.topics)
         stack.push_async_callback(server.stop)

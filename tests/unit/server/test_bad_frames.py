@@ -18,7 +18,6 @@ import pytest
 from fencepost import Settings
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profiles import INTENDED
-from fencepost.server.data.journal import NoJournal
 from fencepost.server.dispatch import Dispatch
 from fencepost.server.node import Node
 from fencepost.server.options import Address, Limits, Options
@@ -26,6 +25,7 @@ from fencepost.server.run import Setup, hosted
 from fencepost.server.security.session import Session
 from fencepost.server.server import Server
 from fencepost.server.wire.frames import MalformedFrame, framed
+from fencepost.store import SharedMemoryStore
 
 from .frames_of import PLAIN, bad_frames
 
@@ -37,8 +37,9 @@ _HEARTBEAT = b"\x00\x0c\x00\x00\x00\x00\x00\x07\xff\xff\x00\x01g\x00\x00\x00\x01
 @asynccontextmanager
 async def node(**options: Any) -> AsyncIterator[Node]:
     setup = Setup(options=Options(offsets_partitions=1, **options), settings=Settings(), profile=INTENDED)
-    async with hosted(setup, KafkaFunctions()) as groups:
-        made = Node(setup.options, setup.settings, groups, NoJournal())
+    store = SharedMemoryStore()
+    async with hosted(setup, store, KafkaFunctions()) as groups:
+        made = Node(setup.options, setup.settings, groups, store)
         made.serve_topics()
         await made.create_topic(PLAIN, 2)
         yield made

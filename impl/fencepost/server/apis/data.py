@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
+from fencepost.store import AppendError, Change, PutBatch, StoreError
+
 from ..data import search
 from ..data.batches import Batch, CorruptBatch, OldBatch, batches
-from ..data.journal import Change, JournalError, PutBatch
 from ..data.partition import LEADER_EPOCH, PartitionLog, wait_for_any
 from ..data.producers import Refused
 from ..data.topics import Topic
@@ -68,8 +69,8 @@ async def produce(call: Call, request: Any) -> Any:
         answers.append({**named, "partition_responses": partitions})
     try:
         if changes:
-            await call.node.journal.write(changes)
-    except JournalError:
+            await call.node.store.write(changes)
+    except (AppendError, StoreError):
         for topic_row in answers:
             for answer in topic_row["partition_responses"]:
                 if "error_code" not in answer:

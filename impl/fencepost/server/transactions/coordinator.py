@@ -1,6 +1,6 @@
 """Producer ids, fencing, and the way of a transaction from its first partition to the last of its markers.
 
-A transaction is decided when its state says so in the journal; the markers follow, and are written again after a
+A transaction is decided when its state says so in the store; the markers follow, and are written again after a
 restart until each partition has its own. Two ways of ending exist (KIP-890): with version 1 a producer keeps its epoch,
 with version 2 each transaction has an epoch of its own, and partitions are added by being written to.
 """
@@ -14,7 +14,8 @@ from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
-from ..data.journal import Change, Journal, Put
+from fencepost.store import Change, Put, SharedStore
+
 from ..data.producers import Refused
 from .state import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, State, Transaction
 
@@ -40,9 +41,9 @@ Mark: TypeAlias = Callable[[Transaction, bool], Awaitable[None]]
 class Transactions:
     """``mark`` writes markers; ``now`` gives milliseconds."""
 
-    def __init__(self, journal: Journal, mark: Mark, now: Callable[[], int]) -> None:
+    def __init__(self, store: SharedStore, mark: Mark, now: Callable[[], int]) -> None:
         self.known: dict[str, Transaction] = {}
-        self._journal = journal
+        self._store = store
         self._mark = mark
         self._now = now
         self._next_id = 0
@@ -57,11 +58,11 @@ class Transactions:
         self._next_id += 1
         if made >= self._set_aside:
             self._set_aside = made + _BLOCK
-            await self._journal.write([Put(IDS_KIND, "", str(self._set_aside))])
+            await self._store.write([Put(IDS_KIND, "", str(self._set_aside))])
         return made
 
     def restore(self, rows: Mapping[str, str], ids: str | None) -> None:
-        """What a journal has. Raises as ``Transaction.of_text``."""
+        """What a store has. Raises as ``Transaction.of_text``."""
         self._next_id = self._set_aside = int(ids or 0)
         self.known = {name: Transaction.of_text(name, text) for name, text in rows.items()}
 
@@ -234,7 +235,7 @@ class Transactions:
 
     async def _keep(self, known: Transaction) -> None:
         changes: list[Change] = [Put(KIND, known.transactional_id, known.as_text())]
-        await self._journal.write(changes)
+        await self._store.write(changes)
 
 
 def _current(known: Transaction) -> tuple[int, int]:
