@@ -43,7 +43,6 @@ async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> Asyn
         store,
         setup.settings,
         setup.profile,
-        partitions=setup.options.offsets_partitions,
         choices=choices,
         functions=functions,
     ) as groups:
@@ -85,7 +84,7 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
     metrics = Metrics()
     rebalances = Rebalances(wall_clock_ms, _tell)
     async with AsyncExitStack() as stack:
-        store = SharedMemoryStore()
+        store = SharedMemoryStore(setup.options.offsets_partitions)
         stack.push_async_callback(store.close)
         groups = await stack.enter_async_context(hosted(setup, store, KafkaFunctions()))
         node = Node(

@@ -37,7 +37,7 @@ _HEARTBEAT = b"\x00\x0c\x00\x00\x00\x00\x00\x07\xff\xff\x00\x01g\x00\x00\x00\x01
 @asynccontextmanager
 async def node(**options: Any) -> AsyncIterator[Node]:
     setup = Setup(options=Options(offsets_partitions=1, **options), settings=Settings(), profile=INTENDED)
-    store = SharedMemoryStore()
+    store = SharedMemoryStore(1)
     async with hosted(setup, store, KafkaFunctions()) as groups:
         made = Node(setup.options, setup.settings, groups, store)
         made.serve_topics()
