@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
@@ -14,7 +14,7 @@ from fencepost.protocol.profile import Profile
 from ..jvm import clients
 from ..jvm.builds import Build
 from ..jvm.process import LineProcess, ProcessFault
-from . import consumer_outcomes, consumer_schedule, outcomes, schedule
+from . import consumer_outcomes, consumer_schedule, outcomes, reading_outcomes, reading_schedule, schedule
 from .outcomes import Outcome
 from .schedule import Schedule
 
@@ -26,8 +26,28 @@ class MemberProtocol(StrEnum):
     CONSUMER = "consumer"
 
 
-_SCHEDULES = {MemberProtocol.CLASSIC: schedule.schedule, MemberProtocol.CONSUMER: consumer_schedule.schedule}
-_OF_KAFKA = {MemberProtocol.CLASSIC: outcomes.of_kafka, MemberProtocol.CONSUMER: consumer_outcomes.of_kafka}
+class Half(StrEnum):
+    """Which half of a client is compared: membership, or positions, records and commits with it."""
+
+    MEMBER = "member"
+    READER = "reader"
+
+
+_SCHEDULES: dict[tuple[Half, MemberProtocol], Callable[[int, int, Profile], Schedule]] = {
+    (Half.MEMBER, MemberProtocol.CLASSIC): schedule.schedule,
+    (Half.MEMBER, MemberProtocol.CONSUMER): consumer_schedule.schedule,
+    (Half.READER, MemberProtocol.CLASSIC): reading_schedule.schedule,
+}
+_OF_KAFKA: dict[tuple[Half, MemberProtocol], Callable[[Outcome], Outcome]] = {
+    (Half.MEMBER, MemberProtocol.CLASSIC): outcomes.of_kafka,
+    (Half.MEMBER, MemberProtocol.CONSUMER): consumer_outcomes.of_kafka,
+    (Half.READER, MemberProtocol.CLASSIC): reading_outcomes.of_kafka,
+}
+
+
+def protocols(half: Half) -> list[MemberProtocol]:
+    """The protocols of clients whose half can be compared."""
+    return [protocol for each, protocol in _SCHEDULES if each is half]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +77,13 @@ class Judged:
 class Judge:
     """Kafka's own client in a JVM, until it is closed. Raises ``CannotRun`` where none can be had."""
 
-    def __init__(self, build: Build, profile: Profile, protocol: MemberProtocol, length: int) -> None:
+    def __init__(
+        self, build: Build, profile: Profile, protocol: MemberProtocol, length: int, half: Half = Half.MEMBER
+    ) -> None:
         self.profile = profile
-        self.protocol = protocol
+        self.compared = half, protocol
         self.length = length
-        self._process = LineProcess(clients.command(build, protocol))
+        self._process = LineProcess(clients.command(build, protocol, half))
         self._process.read(1)
 
     def judge(self, seed: int) -> Judged:
@@ -71,12 +93,12 @@ class Judge:
 
     def outcomes(self, seed: int) -> tuple[Schedule, list[Outcome]]:
         """The schedule with what the core did, and what Kafka's did."""
-        made = _SCHEDULES[self.protocol](seed, self.length, self.profile)
+        made = _SCHEDULES[self.compared](seed, self.length, self.profile)
         (line,) = self._process.exchange(json.dumps(made.as_json()).encode() + b"\n", 1)
         answer = json.loads(line)
         if "fault" in answer:
             raise ProcessFault(f"seed {seed}: {answer['fault']}: {self._process.tail()}")
-        return made, [_OF_KAFKA[self.protocol](each) for each in answer["outcomes"]]
+        return made, [_OF_KAFKA[self.compared](each) for each in answer["outcomes"]]
 
     def close(self) -> None:
         self._process.close()
@@ -88,11 +110,16 @@ class Judge:
         self.close()
 
 
-def judge(
-    build: Build, profile: Profile, seeds: Iterable[int], length: int, protocol: MemberProtocol = MemberProtocol.CLASSIC
+def judge(  # noqa: PLR0917 — what a Judge takes
+    build: Build,
+    profile: Profile,
+    seeds: Iterable[int],
+    length: int,
+    protocol: MemberProtocol = MemberProtocol.CLASSIC,
+    half: Half = Half.MEMBER,
 ) -> Iterator[Judged]:
     """Each seed's schedule through both. Raises ``ProcessFault`` when the JVM fails."""
-    with Judge(build, profile, protocol, length) as kafka:
+    with Judge(build, profile, protocol, length, half) as kafka:
         yield from map(kafka.judge, seeds)
 
 

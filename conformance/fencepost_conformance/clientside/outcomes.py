@@ -35,7 +35,7 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
     returned = [each for each in commands if isinstance(each, Returned)]
     return {
         "event": first,
-        "sends": [told for each in commands if (told := _told(each)) is not None],
+        "sends": [sent for each in commands if (sent := told(each)) is not None],
         "calls": [
             [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
             for each in commands
@@ -59,7 +59,7 @@ def _thrown(failure: Failure) -> str:
     )
 
 
-def _told(command: Command) -> Outcome | None:
+def told(command: Command) -> Outcome | None:
     if isinstance(command, FindCoordinator):
         return {"kind": "find"}
     if not isinstance(command, Send):

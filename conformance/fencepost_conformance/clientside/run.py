@@ -11,7 +11,7 @@ from fencepost.protocol.profiles import PROFILES
 
 from ..jvm.builds import Build
 from ..processes import worker_processes
-from .judge import Difference, Judge, Judged, MemberProtocol
+from .judge import Difference, Half, Judge, Judged, MemberProtocol
 
 CHUNK = 20
 #: differences of each group that are kept
@@ -26,10 +26,11 @@ class Job:
     profile: str
     protocol: MemberProtocol
     length: int
+    half: Half = Half.MEMBER
 
     def judge(self) -> Judge:
         """A JVM that can run schedules of this job."""
-        return Judge(self.build, PROFILES[self.profile], self.protocol, self.length)
+        return Judge(self.build, PROFILES[self.profile], self.protocol, self.length, self.half)
 
 
 @dataclass(slots=True)

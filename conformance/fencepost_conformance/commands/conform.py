@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 
 from fencepost.protocol.profiles import PROFILES
 
+from ..clientside.judge import Half
 from ..console import CannotRun, Result, finish, progress
 from ..counting import counted
 from ..generate.plan import GroupProtocol
@@ -33,7 +34,7 @@ from .conform_member import conform_member
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: of a group, of which one is under test
-SIDES = ("coordinator", "member")
+SIDES = ("coordinator", *Half)
 #: counts that mean the same for every protocol
 _ADDED = (
     "traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "broken", "choices_followed",
@@ -51,7 +52,7 @@ def conform(  # noqa: PLR0917 — options of a command line
         ),
     ] = None,
     side: Annotated[
-        str, typer.Option(help="coordinator, or member: the clients' step functions against Kafka's own client")
+        str, typer.Option(help="coordinator; member or reader: step functions of clients against Kafka's own client")
     ] = "coordinator",
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[
@@ -82,14 +83,18 @@ def conform(  # noqa: PLR0917 — options of a command line
         raise CannotRun(unknown("side", side, SIDES, f"known: {', '.join(SIDES)}"))
     place = place_for(engine, master, conf, workers, wait)
     named, target = parse_target(target), absolute(target)
-    if side == "member":
+    if side != "coordinator":
         if engine != "local" or setting or rows:
-            raise CannotRun("--side member runs here, with settings that it draws: without --engine, --rows, --setting")
+            raise CannotRun(
+                f"--side {side} runs here, with settings that it draws: without --engine, --rows, --setting"
+            )
         if out is not None:
             require_folder(out)
         accepted = {} if known is None else read_known(known)
         seeds = range(seed, seed + traces)
-        conform_member(named, profile, protocol, seeds, steps_per_trace, workers, out, accepted, as_json=as_json)
+        conform_member(
+            Half(side), named, profile, protocol, seeds, steps_per_trace, workers, out, accepted, as_json=as_json
+        )
         return
     protocols = protocols_of(protocol)
     if named.kind == "broker" and protocols != [GroupProtocol.CLASSIC]:

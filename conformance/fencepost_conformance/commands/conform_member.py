@@ -1,4 +1,5 @@
-"""``fencepost conform --side member``: the members against Kafka's own client, over random schedules."""
+"""``fencepost conform --side member`` and ``--side reader``: halves of clients against Kafka's own, over random
+schedules."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from ..clientside.judge import Difference, MemberProtocol
+from ..clientside.judge import Difference, Half, MemberProtocol, protocols
 from ..clientside.run import Found, Job, run
 from ..console import CannotRun, Result, finish, progress
 from ..counting import counted
@@ -23,10 +24,10 @@ from ..nearest import unknown
 from ..targets.registry import TargetName, profile_for, tell_build
 
 WORDS = {"traces": "schedules", "steps": "events"}
-_REPORT = "member.json"
 
 
 def conform_member(  # noqa: PLR0917 — options of a command line
+    half: Half,
     target: TargetName,
     profile: str | None,
     protocol: str,
@@ -38,46 +39,48 @@ def conform_member(  # noqa: PLR0917 — options of a command line
     *,
     as_json: bool,
 ) -> None:
-    """Random schedules through the core's member and Kafka's; ``accepted``: groups of differences, by name."""
+    """Random schedules through half of the core's client and Kafka's; ``accepted``: groups of differences by name."""
     if target.kind != "kafka":
-        raise CannotRun("members are compared with Kafka's own client: use --target kafka:RELEASE, as kafka:4.4.0")
+        raise CannotRun(f"{half}s are compared with Kafka's own client: use --target kafka:RELEASE, as kafka:4.4.0")
     named = profile_for(target, profile)
     tell_build(target, named)
-    protocols = _protocols(protocol)
-    for each in protocols:
-        clients.command(target.build, each)  # fetched and compiled once, before any worker starts
+    named_protocols = _protocols(half, protocol)
+    for each in named_protocols:
+        clients.command(target.build, each, half)  # fetched and compiled once, before any worker starts
     found: dict[MemberProtocol, Found] = {}
     began = time.monotonic()
     stopped = ""
     with interruptible() as cut:
         try:
-            for each in protocols:
+            for each in named_protocols:
                 found[each] = Found()
-                with progress(f"kafka:{target.release}, {named}, {each} member", total=len(seeds)) as meter:
-                    for rows in run(Job(target.build, named, each, length), seeds, workers or os.cpu_count() or 1):
+                job = Job(target.build, named, each, length, half)
+                with progress(f"kafka:{target.release}, {named}, {each} {half}", total=len(seeds)) as meter:
+                    for rows in run(job, seeds, workers or os.cpu_count() or 1):
                         for row in rows:
                             found[each].add(row)
                         meter.advance(len(rows))
         except ProcessFault as fault:
             stopped = in_a_line(fault)
-    result = _result(found, accepted, time.monotonic() - began)
-    done = f"{result.counts['traces']:,} of {counted(len(seeds) * len(protocols), 'schedules')} done"
+    result = _result(half, found, accepted, time.monotonic() - began)
+    done = f"{result.counts['traces']:,} of {counted(len(seeds) * len(named_protocols), 'schedules')} done"
     missing = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
     if out is not None:
-        (out / _REPORT).write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
-    finish(result, as_json=as_json, table=None if as_json else _tables(found, accepted), incomplete=missing)
+        (out / f"{half}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
+    finish(result, as_json=as_json, table=None if as_json else _tables(half, found, accepted), incomplete=missing)
 
 
-def _protocols(name: str) -> list[MemberProtocol]:
+def _protocols(half: Half, name: str) -> list[MemberProtocol]:
+    spoken = protocols(half)
     if name == "all":
-        return list(MemberProtocol)
-    if name not in list(MemberProtocol):
-        known = f"a member speaks {' or '.join(MemberProtocol)}; all for each of them"
-        raise CannotRun(unknown("protocol", name, [*MemberProtocol, "all"], known))
+        return spoken
+    if name not in spoken:
+        known = f"a {half} speaks {' or '.join(spoken)}; all for each of them"
+        raise CannotRun(unknown("protocol", name, [*spoken, "all"], known))
     return [MemberProtocol(name)]
 
 
-def _result(found: dict[MemberProtocol, Found], accepted: dict[str, Accepted], seconds: float) -> Result:
+def _result(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, Accepted], seconds: float) -> Result:
     groups = {name for each in found.values() for name in each.groups}
     counts: dict[str, int | float] = {
         "traces": sum(each.schedules for each in found.values()),
@@ -93,24 +96,24 @@ def _result(found: dict[MemberProtocol, Found], accepted: dict[str, Accepted], s
         }
         for protocol, each in found.items()
     }
-    details: dict[str, Any] = {"side": "member", "protocols": told}
+    details: dict[str, Any] = {"side": half.value, "protocols": told}
     if accepted:
         details["never_met"] = [key for key in accepted if key not in groups]
     return Result("conform", groups <= accepted.keys(), counts, details, words=WORDS)
 
 
-def _tables(found: dict[MemberProtocol, Found], accepted: dict[str, Accepted]) -> RenderableType:
+def _tables(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, Accepted]) -> RenderableType:
     shown: list[RenderableType] = []
     for protocol, each in found.items():
         if each.groups:
-            shown.append(_table(protocol, each, accepted))
+            shown.append(_table(f"{protocol} {half}", each, accepted))
     met = {name for each in found.values() for name in each.groups}
     shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
     return Group(*shown)
 
 
-def _table(protocol: MemberProtocol, found: Found, accepted: dict[str, Accepted]) -> Table:
-    table = Table(title=f"{protocol} member: where it first differs from Kafka's", title_justify="left")
+def _table(whose: str, found: Found, accepted: dict[str, Accepted]) -> Table:
+    table = Table(title=f"{whose}: where it first differs from Kafka's", title_justify="left")
     for name in ("event: fields", "schedules", "seed", "core", "Kafka"):
         table.add_column(name, overflow="fold", justify="right" if name in ("schedules", "seed") else "left")
     for name, group in found.ordered():

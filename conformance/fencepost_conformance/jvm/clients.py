@@ -8,12 +8,17 @@ from . import jars
 from .builds import Build
 from .compiled import classes, sources
 
-#: The program that hosts a member of each protocol.
-_PROGRAMS = {"classic": "ClassicClient", "consumer": "ConsumerClient"}
+#: The program that hosts a client of each protocol, for a half of it: the consumer's is the whole one anyway.
+_PROGRAMS = {
+    ("member", "classic"): "ClassicClient",
+    ("member", "consumer"): "ConsumerClient",
+    ("reader", "classic"): "ClassicReader",
+    ("reader", "consumer"): "ConsumerClient",
+}
 
 
-def command(build: Build, protocol: str) -> list[str]:
-    """The command line for a member that speaks ``protocol``.
+def command(build: Build, protocol: str, half: str = "member") -> list[str]:
+    """The command line for a client that speaks ``protocol``, to compare this half of it.
 
     Raises ``CannotRun`` without a JDK, or if the build is none that can be served."""
     libraries = build.libraries()
@@ -26,5 +31,5 @@ def command(build: Build, protocol: str) -> list[str]:
         "-XX:TieredStopAtLevel=1",
         "-cp",
         os.pathsep.join(map(str, [compiled, *libraries])),
-        f"org.apache.kafka.clients.consumer.internals.{_PROGRAMS[protocol]}",
+        f"org.apache.kafka.clients.consumer.internals.{_PROGRAMS[half, protocol]}",
     ]

@@ -27,7 +27,7 @@ MOVED = {
     "org.apache.kafka.common.utils.LogContext": "org.apache.kafka.common.utils.internals.LogContext",  # 4.4
     **{
         f"org.apache.kafka.common.record.{name}": f"org.apache.kafka.common.record.internal.{name}"
-        for name in ("MemoryRecords", "Record", "RecordBatch")  # 4.4
+        for name in ("MemoryRecords", "MemoryRecordsBuilder", "Record", "RecordBatch", "SimpleRecord")  # 4.4
     },
 }
 _IMPORT = re.compile(r"^import (org\.apache\.kafka\.[\w.]+);$", re.MULTILINE)

@@ -21,6 +21,7 @@ _NAMES = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "TopicAuthorizationException",
     ErrorCode.INVALID_REGULAR_EXPRESSION: "InvalidRegularExpression",
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: "OffsetMetadataTooLarge",
     ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
 }

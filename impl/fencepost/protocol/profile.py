@@ -451,6 +451,12 @@ class Profile:
     fault_callbacks_overtake: bool = switch(
         "member", "K-OFF-18", says="the callback of a commit that fails unsent comes before those of earlier ones"
     )
+    fault_close_keeps_callbacks: bool = switch(
+        "member", "K-LEAVE-04", says="a close of the old consumer calls no callback of commits that end meanwhile"
+    )
+    fault_unknown_error_loses_records: bool = switch(
+        "member", "K-FETCH-04", "INV-CL-03", says="a fetch error that nobody knows is thrown instead of records"
+    )
     old_no_close_options: bool = switch("member", "V-21", "V-80", says="4.0 has no options of close")
     old_no_rack_in_heartbeats: bool = switch("member", "V-90", says="4.0 never tells its rack")
     old_negative_epoch_adopted: bool = switch("member", "V-91", says="4.0 takes over an answer's negative epoch")

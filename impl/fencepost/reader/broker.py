@@ -85,13 +85,12 @@ class OffsetForLeaderEpochResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class FetchFrom:
-    """A partition to fetch: from where on, and the epochs that the client knows."""
+    """A partition to fetch: from where on, and the leader's epoch as the client knows it."""
 
     partition: TopicPartition
     _: KW_ONLY
     offset: int
     current_leader_epoch: int | None = None
-    last_fetched_epoch: int | None = None
 
 
 @quick

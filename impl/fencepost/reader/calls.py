@@ -10,7 +10,7 @@ from .broker import ListOffsetsRequest, ListOffsetsResponse
 from .events import CallReturned, CommitAsync, CommitSync, Offsets, PollReturned, Problem, ProblemKind, Refused
 from .partition import Partition
 from .settings import Client
-from .state import CallKind, Cause, Mode, Purpose, Reader, SentEnd, Waiting
+from .state import CallKind, Cause, Mode, Purpose, Reader, SentCommit, SentEnd, SentLookup, Waiting
 from .subscribing import assigned
 from .turn import Thrown, Turn
 
@@ -19,7 +19,7 @@ def poll(turn: Turn) -> None:
     """One turn of the loop, after that of the member. Raises ``Refused`` without subscription or assignment."""
     if turn.reader.mode is Mode.NONE:
         raise Refused("not subscribed to any topic, and no partition assigned", "IllegalStateException")
-    _wake(turn)
+    turn.wake()
     match turn.client:
         case Client.CLASSIC:
             _classic_turn(turn)
@@ -67,13 +67,6 @@ def _consumer_turn(turn: Turn) -> None:
     commits.run_callbacks(turn)
 
 
-def _wake(turn: Turn) -> None:
-    """Throw, once, if another thread has asked for it (K-POLL-06)."""
-    if turn.reader.wakeup:
-        turn.reader = turn.reader._replace(wakeup=False)
-        raise Thrown(Problem(ProblemKind.WAKEUP))
-
-
 # --- commits ---
 
 
@@ -82,18 +75,21 @@ def _offsets(turn: Turn, named: Offsets | None) -> Offsets:
     to."""
     if not turn.reader.settings.group_id:
         raise Thrown(Problem(ProblemKind.INVALID_GROUP))
-    if named is None:
-        return turn.reader.consumed
-    negative = [each for each, offset in named if offset.offset < 0]
+    offsets = turn.reader.consumed if named is None else named
+    negative = [each for each, offset in offsets if offset.offset < 0]
     if negative:  # K-OFF-21
         raise Refused(f"negative offset for {negative[0].topic}-{negative[0].partition}", "IllegalArgumentException")
-    return named
+    for each, offset in offsets:  # K-POS-08
+        turn.saw_epoch(each, offset.leader_epoch)
+    return offsets
 
 
 def commit_async(turn: Turn, event: CommitAsync) -> None:
     """Returns at once; how it ended, the callback is told in a later poll or synchronous commit (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
+    if offsets:
+        turn.check_coordinator()
     commits.start(turn, Cause.ASYNC, offsets, event.callback)
     turn.emit(CallReturned())
 
@@ -102,7 +98,14 @@ def commit_sync(turn: Turn, event: CommitSync) -> None:
     """Waits for the answer, and tries again what may pass (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
+    if offsets and turn.reader.coordinator.problem is not None:
+        turn.wake()
+        turn.check_coordinator()
     number = commits.start(turn, Cause.SYNC, offsets)
+    if not offsets and turn.client is not Client.CONSUMER and not commits.flying_async(turn):
+        commits.give_up(turn, number)
+        turn.emit(CallReturned())  # without a wait, which a wakeup would end
+        return
     _wait(turn, CallKind.COMMIT_SYNC, event.timeout_ms, commit=number)
 
 
@@ -115,6 +118,8 @@ def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms
     if not partitions:
         turn.emit(CallReturned(()))
         return
+    if turn.client is Client.CLASSIC:
+        turn.check_coordinator()
     _wait(turn, CallKind.COMMITTED, timeout_ms)
     assert turn.reader.waiting is not None
     committed.begin(turn, Purpose.CALL, partitions, turn.reader.waiting.deadline_ms)
@@ -123,6 +128,10 @@ def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms
 def ask_position(turn: Turn, partition: TopicPartition, timeout_ms: int | None) -> None:
     """Waits until there is a position, and looks for it as a poll does. Raises ``Refused`` unless it is assigned."""
     assigned(turn, partition)
+    over = _position(turn, partition)  # before the wait, which a wakeup ends
+    if over is not None:
+        turn.emit(over)
+        return
     _wait(turn, CallKind.POSITION, timeout_ms, partition=partition)
 
 
@@ -145,6 +154,8 @@ def log_end(turn: Turn, state: Partition) -> int | None:
 
 def _ask_end(turn: Turn, partition: TopicPartition) -> None:
     for node in turn.by_leader({partition: turn.leader(partition)}):
+        if turn.client is not Client.CONSUMER and turn.left_alone(node):
+            continue
         _end_asked(turn, partition, asked=True)
         body = ListOffsetsRequest(((partition, -1),), read_committed=turn.reader.settings.read_committed)
         turn.send_to(node, body, SentEnd(node, partition))
@@ -175,7 +186,8 @@ def close(turn: Turn, timeout_ms: int) -> None:
     under way are waited for (N-CLOSE-01)."""
     turn.reader = turn.reader._replace(closed=True)
     number = None
-    if turn.reader.settings.auto_commit and turn.reader.mode is Mode.MANUAL:
+    if turn.reader.settings.auto_commit and turn.reader.mode is Mode.MANUAL and not turn.reader.fenced:
+        commits.run_callbacks(turn, throw=False)
         number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
     commits.give_up_unsent(turn)
     _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
@@ -200,7 +212,7 @@ def go_on(turn: Turn) -> None:
         return
     try:
         if waiting.kind is not CallKind.CLOSE:
-            _wake(turn)
+            turn.wake()
         over = _over(turn, waiting)
         if over is None and turn.now >= waiting.deadline_ms:
             raise Thrown(Problem(ProblemKind.TIMEOUT))
@@ -209,7 +221,7 @@ def go_on(turn: Turn) -> None:
     if over is None:
         return
     if waiting.kind is CallKind.COMMITTED:
-        committed.give_up(turn, Purpose.CALL)
+        committed.give_up(turn)
     if waiting.commit is not None:
         commits.give_up(turn, waiting.commit)
     if waiting.kind is CallKind.CLOSE:
@@ -223,38 +235,68 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
         case CallKind.COMMIT_SYNC:
             return _commit_over(turn, waiting)
         case CallKind.COMMITTED:
-            committed.go_on(turn, Purpose.CALL)
+            turn.check_coordinator()
+            if turn.now < waiting.deadline_ms:
+                committed.go_on(turn, Purpose.CALL)
             lookup = committed.taken(turn, Purpose.CALL)
             if lookup is None:
                 return None
             found = lookup.found or {}
+            for each, offset in found.items():  # K-POS-08
+                turn.saw_epoch(each, None if offset is None else offset.leader_epoch)
             value = tuple((each, found.get(each)) for each in lookup.partitions)
             return CallReturned(None if lookup.problem else value, lookup.problem)
         case CallKind.POSITION:
             assert waiting.partition is not None
-            positions.update(turn)
-            offset = turn.reader.position(waiting.partition)
-            return None if offset is None else CallReturned(offset)
+            if turn.now >= waiting.deadline_ms or committed.blocks(turn):
+                return None
+            return _position(turn, waiting.partition)
         case CallKind.CLOSE:
             return _closed(turn, waiting)
+
+
+def _position(turn: Turn, partition: TopicPartition) -> CallReturned | None:
+    """One look for positions leads to the next, as from what is committed to whether the leader has it."""
+    before = None
+    if Purpose.POSITIONS in turn.reader.lookups and turn.reader.waiting is not None:
+        positions.fill(turn)  # what is committed has been found: it is taken over for all
+    while before != turn.reader.partitions and turn.reader.position(partition) is None:
+        before = turn.reader.partitions
+        positions.update(turn)
+    offset = turn.reader.position(partition)
+    return None if offset is None else CallReturned(offset)
 
 
 def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """Callbacks of earlier asynchronous commits run before it returns. Java's new consumer waits for those commits, its
     old one only if there was nothing to commit (K-OFF-21)."""
     commit = next(each for each in turn.reader.commits if each.number == waiting.commit)
-    patient = turn.client is Client.CONSUMER or not commit.offsets
-    if commit.outcome is None or (patient and commits.open_async(turn)):
+    old = turn.client is not Client.CONSUMER
+    commits.attempted(turn)
+    if commit.outcome is None:
         return None
-    commits.run_callbacks(turn)
+    if not old and commits.open_async(turn):
+        return None
+    if not (old and commit.outcome.unfound):
+        commits.run_callbacks(turn)
+    if old and not commit.offsets and commits.flying_async(turn):
+        return None
     return CallReturned(problem=commit.outcome.problem)
 
 
 def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """The last callbacks run whatever has come of the commits."""
+    commits.attempted(turn)
     commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
-    pending = (commit is not None and commit.outcome is None) or commits.open_async(turn)
+    if commit is not None and commit.outcome is not None:
+        commits.run_callbacks(turn, throw=False)
+        if commit.offsets or not commits.flying_async(turn):
+            commits.give_up(turn, commit.number)
+            commit = None
+    pending = commit is not None or commits.open_async(turn)
+    if turn.client is Client.CLASSIC and turn.reader.coordinator.node is not None:  # K-LEAVE-04
+        pending |= any(isinstance(each, SentCommit | SentLookup) for each in turn.reader.sent.values())
     if pending and turn.now < waiting.deadline_ms:
         return None
-    commits.run_callbacks(turn, throw=False)
+    commits.last_callbacks(turn)
     return CallReturned()

@@ -20,7 +20,7 @@ from .events import CommitCallback, Offsets, Problem, ProblemKind, TellMember
 from .membership import Phase
 from .naming import ids_of
 from .settings import Client
-from .state import Cause, Commit, Outcome, SentCommit
+from .state import CallKind, Cause, Commit, Outcome, SentCommit
 from .turn import Thrown, Turn
 
 _E = ErrorCode
@@ -55,6 +55,10 @@ def maybe_auto_commit(turn: Turn) -> None:
     if turn.client is Client.CONSUMER and any(each.cause is Cause.INTERVAL for each in turn.reader.commits):
         return
     restart_interval(turn)
+    if turn.client is not Client.CONSUMER:
+        run_callbacks(turn)
+        if turn.reader.consumed:
+            turn.check_coordinator()
     start(turn, Cause.INTERVAL, turn.reader.consumed)
 
 
@@ -72,8 +76,10 @@ def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *,
 
 def go_on(turn: Turn) -> None:
     """Send what waited for the coordinator or a back-off, and tell the member what is over."""
+    waiting = turn.reader.waiting
     for commit in turn.reader.commits:
-        if commit.outcome is None and commit.request_id is None:
+        late = waiting is not None and waiting.commit == commit.number and turn.now >= waiting.deadline_ms
+        if commit.outcome is None and commit.request_id is None and not late:
             _attempt(turn, commit)
     for commit in turn.reader.commits:
         if commit.cause is Cause.MEMBER and commit.outcome is not None and not (commit.closing and open_async(turn)):
@@ -88,7 +94,7 @@ def _attempt(turn: Turn, commit: Commit) -> None:
         return
     if commit.retry_at is not None and turn.now < commit.retry_at:
         return
-    if not turn.coordinator_known():
+    if not turn.coordinator_known(at_once=commit.cause in _QUEUED and turn.client is not Client.CONSUMER):
         if commit.cause is Cause.MEMBER and turn.client is not Client.CONSUMER:
             _finish(turn, commit, _NOT_SENT)
         return
@@ -214,8 +220,9 @@ def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
     for commit in turn.reader.commits:
         if commit.outcome is not None or commit.request_id is not None:
             continue
-        if not retriable or (commit.cause in _QUEUED and turn.client is not Client.CONSUMER):
-            _finish(turn, commit, Outcome(problem, retriable))
+        queued = commit.cause in _QUEUED and turn.client is not Client.CONSUMER
+        if not retriable or queued:
+            _finish(turn, commit, Outcome(problem, retriable or queued, unfound=True))
 
 
 def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
@@ -256,6 +263,24 @@ def open_async(turn: Turn) -> bool:
     return any(each.cause in _QUEUED and each.outcome is None for each in turn.reader.commits)
 
 
+def flying_async(turn: Turn) -> bool:
+    """Whether such a commit was sent and not answered."""
+    return any(each.cause in _QUEUED and each.request_id is not None for each in turn.reader.commits)
+
+
+def attempted(turn: Turn) -> None:
+    """The old consumer has looked what became of an attempt of the commit that is waited for, since it was answered or
+    there is no more time: callbacks run now, before the next attempt (K-OFF-18)."""
+    waiting = turn.reader.waiting
+    commit = next((each for each in turn.reader.commits if waiting and each.number == waiting.commit), None)
+    if waiting is None or commit is None or commit.outcome is not None or turn.client is Client.CONSUMER:
+        return
+    over = commit.attempts > commit.told if commit.request_id is None else turn.now >= waiting.deadline_ms
+    if over:
+        _put(turn, replace(commit, told=commit.attempts))
+        run_callbacks(turn, throw=waiting.kind is not CallKind.CLOSE)
+
+
 def run_callbacks(turn: Turn, *, throw: bool = True) -> None:
     """Tell the application of asynchronous commits that are over, in the order in which it called for them
     (K-OFF-18). Throws for ever once one of them was fenced (K-OFF-20)."""
@@ -282,6 +307,12 @@ def callbacks_due(turn: Turn) -> tuple[Commit, ...]:
             break
         due.append(commit)
     return tuple(due)
+
+
+@varies
+def last_callbacks(turn: Turn) -> None:
+    """At the end of a close (K-LEAVE-04, N-CLOSE-01)."""
+    run_callbacks(turn, throw=False)
 
 
 @varies

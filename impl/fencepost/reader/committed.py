@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from fencepost.protocol.errors import ErrorCode
@@ -25,8 +26,10 @@ from .turn import Thrown, Turn
 
 _E = ErrorCode
 #: Errors of the group after which the look-up is tried again; the latter forget the coordinator.
-_AGAIN = frozenset({_E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNSTABLE_OFFSET_COMMIT, _E.NETWORK_EXCEPTION})
-_FORGET = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
+_AGAIN = frozenset(
+    {_E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNSTABLE_OFFSET_COMMIT, _E.NETWORK_EXCEPTION, _E.REQUEST_TIMED_OUT}
+)
+_FORGET = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR})
 _UNKNOWN_TOPIC = frozenset({_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID})
 
 
@@ -36,13 +39,17 @@ def initialise(turn: Turn) -> bool:
     missing = turn.reader.initializing
     if not missing:
         return True
+    turn.check_coordinator()
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is None or not _same(turn, lookup, missing):
         deadline = turn.now + turn.reader.settings.default_api_timeout_ms  # N-POLL-03
         lookup = begin(turn, Purpose.POSITIONS, missing, deadline)
     else:
         lookup = go_on(turn, Purpose.POSITIONS)
-    if lookup.problem is None and lookup.found is None:
+    usable = _usable(turn, lookup)
+    if turn.client is not Client.CONSUMER:
+        turn.wake()  # the old consumer looks at the network here, whatever has come already
+    if not usable:
         return False
     _drop(turn, Purpose.POSITIONS)
     if lookup.problem is not None:
@@ -54,6 +61,13 @@ def initialise(turn: Turn) -> bool:
         turn.saw_epoch(partition, found.leader_epoch)
         turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
     return True
+
+
+def _usable(turn: Turn, lookup: Lookup) -> bool:
+    """Whether the look-up is over; the old consumer makes sure of the coordinator before it looks at an answer."""
+    if lookup.problem is None and lookup.found is None:
+        return False
+    return turn.client is not Client.CLASSIC or turn.reader.mode.automatic or turn.coordinator_known()
 
 
 def _identity(turn: Turn) -> tuple[str, int]:
@@ -69,7 +83,16 @@ def _same(turn: Turn, lookup: Lookup, partitions: tuple[TopicPartition, ...]) ->
 
 
 def begin(turn: Turn, purpose: Purpose, partitions: tuple[TopicPartition, ...], deadline_ms: int) -> Lookup:
-    """Start a look-up, instead of one that was for something else."""
+    """Start a look-up, instead of one that was for something else; the old consumer has one at a time, and who asks for
+    the same shares it, whatever it is for (K-POS-08)."""
+    if turn.client is not Client.CONSUMER:
+        other = next((each for each in turn.reader.lookups if each is not purpose), None)
+        if other is not None:
+            shared = turn.reader.lookups[other]
+            _drop(turn, other)
+            if _same(turn, shared, partitions):
+                _put(turn, purpose, shared)
+                return go_on(turn, purpose)
     _put(turn, purpose, Lookup(partitions, _identity(turn), deadline_ms))
     return go_on(turn, purpose)
 
@@ -105,15 +128,16 @@ def go_on(turn: Turn, purpose: Purpose) -> Lookup:
 def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchResponse | None) -> bool:
     """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
     answer has come."""
-    lookup = turn.reader.lookups.get(sent.purpose)
     group = None if body is None else body.groups[0]
-    if lookup is not None and lookup.request_id == request_id:
+    for purpose, lookup in tuple(turn.reader.lookups.items()):
+        if lookup.request_id != request_id:
+            continue
         if group is None:
-            _again(turn, sent.purpose, lookup)
+            _again(turn, purpose, lookup)
         elif group.error_code is _E.NONE:
-            _read(turn, sent, lookup, group)
+            _read(turn, purpose, sent.names, lookup, group)
         else:
-            _refused(turn, sent.purpose, lookup, group.error_code)
+            _refused(turn, purpose, lookup, group.error_code)
     return group is not None and group.error_code in _FORGET
 
 
@@ -127,11 +151,13 @@ def _refused(turn: Turn, purpose: Purpose, lookup: Lookup, error: ErrorCode) -> 
         _put(turn, purpose, replace(lookup, request_id=None, problem=Problem(kind, error)))
 
 
-def _read(turn: Turn, sent: SentLookup, lookup: Lookup, group: OffsetFetchResponseGroup) -> None:
+def _read(
+    turn: Turn, purpose: Purpose, names: Mapping[bytes, str], lookup: Lookup, group: OffsetFetchResponseGroup
+) -> None:
     found: dict[TopicPartition, OffsetAndMetadata | None] = {}
     denied, unstable, unknown = [], False, False
     for topic in group.topics:
-        name = topic.name or sent.names.get(topic.topic_id, "")
+        name = topic.name or names.get(topic.topic_id, "")
         for each in topic.partitions:
             partition, error = TopicPartition(name, each.partition_index), each.error_code
             if error is _E.TOPIC_AUTHORIZATION_FAILED:
@@ -142,7 +168,7 @@ def _read(turn: Turn, sent: SentLookup, lookup: Lookup, group: OffsetFetchRespon
                 unknown = True
             elif error is not _E.NONE:
                 problem = Problem(ProblemKind.KAFKA, error, (partition,))
-                _put(turn, sent.purpose, replace(lookup, request_id=None, problem=problem))
+                _put(turn, purpose, replace(lookup, request_id=None, problem=problem))
                 return
             elif each.committed_offset < 0:
                 found[partition] = None
@@ -153,11 +179,11 @@ def _read(turn: Turn, sent: SentLookup, lookup: Lookup, group: OffsetFetchRespon
                 )
     if denied:
         problem = Problem(ProblemKind.API, _E.TOPIC_AUTHORIZATION_FAILED, tuple(denied))
-        _put(turn, sent.purpose, replace(lookup, request_id=None, problem=problem))
+        _put(turn, purpose, replace(lookup, request_id=None, problem=problem))
     elif unstable or (unknown and turn.now + turn.backoff(lookup.attempts) < lookup.deadline_ms):
-        _again(turn, sent.purpose, lookup)
+        _again(turn, purpose, lookup)
     else:  # with something unknown: what is missing counts as not committed (N-CMT-04)
-        _put(turn, sent.purpose, replace(lookup, request_id=None, found=found))
+        _put(turn, purpose, replace(lookup, request_id=None, found=found))
 
 
 @varies
@@ -190,25 +216,40 @@ def over(turn: Turn, purpose: Purpose) -> bool:
     return done and purpose is Purpose.POSITIONS
 
 
+def blocks(turn: Turn) -> bool:
+    """Whether the old consumer waits for what is committed, and looks at nothing else meanwhile."""
+    lookup = turn.reader.lookups.get(Purpose.POSITIONS)
+    if turn.client is not Client.CLASSIC or lookup is None or not _same(turn, lookup, turn.reader.initializing):
+        return False
+    turn.check_coordinator()
+    return not _usable(turn, go_on(turn, Purpose.POSITIONS))
+
+
 def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
     """A look-up that is over, which is forgotten with this."""
     lookup = turn.reader.lookups.get(purpose)
-    if lookup is None or (lookup.found is None and lookup.problem is None):
+    if lookup is None or not _usable(turn, lookup):
         return None
     _drop(turn, purpose)
     return lookup
 
 
 def forget(turn: Turn) -> None:
-    """What is looked up for a partition that was taken away does not count if it comes back (K-POS-08)."""
+    """What is looked up for a partition that was taken away does not count if it comes back. Who assigns by hand had it
+    all the time; the old consumer shares a look-up as long as it is for the same ones (K-POS-08)."""
+    if turn.client is Client.CLASSIC and not turn.reader.mode.automatic:
+        return
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is not None and not turn.reader.partitions.keys() >= set(lookup.partitions):
         _drop(turn, Purpose.POSITIONS)
 
 
-def give_up(turn: Turn, purpose: Purpose) -> None:
-    """Nobody waits for it any more."""
-    _drop(turn, purpose)
+def give_up(turn: Turn) -> None:
+    """The call that asked waits no longer. What the old consumer has asked for may still serve the next who asks."""
+    lookup = turn.reader.lookups.get(Purpose.CALL)
+    _drop(turn, Purpose.CALL)
+    if lookup is not None and lookup.retry_at is None and turn.client is not Client.CONSUMER:
+        _put(turn, Purpose.POSITIONS, lookup)
 
 
 def fail(turn: Turn, problem: Problem) -> None:

@@ -10,7 +10,8 @@ from fencepost.protocol.errors import ErrorCode
 
 from . import commits, committed
 from .events import Problem, ProblemKind
-from .state import Coordinator, SentCommit, SentLookup
+from .settings import Client
+from .state import CallKind, Coordinator, SentCommit, SentLookup
 from .turn import Turn
 
 
@@ -31,9 +32,21 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
     )
     retriable = error is None or error in RETRIABLE
     problem = Problem(ProblemKind.API, error or ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if not retriable and _waits_to_be_thrown(turn):
+        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=problem, retry_at=None))
+        commits.fail(turn, problem, retriable=retriable)
+        return
     commits.fail(turn, problem, retriable=retriable)
-    if not retriable:
+    if not retriable and (turn.client is not Client.CLASSIC or turn.reader.mode.automatic):
         committed.fail(turn, problem)
+
+
+def _waits_to_be_thrown(turn: Turn) -> bool:
+    """To the old consumer without membership a failure for good is thrown by the call that needs the coordinator next,
+    be it another one than what looked for it. A synchronous commit has it from ``commits``."""
+    waiting = turn.reader.waiting
+    asks = waiting is None or waiting.kind in (CallKind.COMMITTED, CallKind.POSITION)
+    return asks and turn.client is Client.CLASSIC and not turn.reader.mode.automatic
 
 
 def lost(turn: Turn, *, disconnected: bool) -> None:

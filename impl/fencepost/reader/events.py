@@ -287,6 +287,7 @@ class ProblemKind(Enum):
     API = "ApiException"  #: an error code as it is
     COMMIT_FAILED = "CommitFailedException"
     FENCED_INSTANCE = "FencedInstanceIdException"
+    ILLEGAL_STATE = "IllegalStateException"  #: a code that no fetch knows
     INVALID_GROUP = "InvalidGroupIdException"
     KAFKA = "KafkaException"  #: a code that the request does not know
     NO_OFFSET = "NoOffsetForPartitionException"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.protocol.partitions import TopicPartition
 
 from .broker import FetchFrom, FetchRequest, FetchResponse
@@ -19,7 +21,7 @@ def send_fetches(turn: Turn) -> None:
     buffered = {each.partition for each in reader.buffer}
     busy = {sent.node for sent in reader.sent.values() if isinstance(sent, SentFetch)}
     busy |= {node for each in buffered if reader.fetchable(each) and (node := _node(turn, each).node) is not None}
-    busy |= {node for node, until in reader.unavailable.items() if turn.now < until}
+    busy |= {node for node in reader.unavailable if turn.left_alone(node)}
     wanted = {each: _node(turn, each) for each in reader.partitions if reader.fetchable(each) and each not in buffered}
     for node, partitions in turn.by_leader(wanted).items():
         if node in busy:
@@ -31,12 +33,7 @@ def send_fetches(turn: Turn) -> None:
             asked.append(
                 FetchFrom(each, offset=position.offset)
                 if turn.client is Client.KAFKA_PYTHON
-                else FetchFrom(
-                    each,
-                    offset=position.offset,
-                    current_leader_epoch=position.leader.epoch,
-                    last_fetched_epoch=position.epoch,
-                )
+                else FetchFrom(each, offset=position.offset, current_leader_epoch=position.leader.epoch)
             )
         turn.send_to(node, FetchRequest(tuple(asked)), SentFetch(node, {each.partition: each.offset for each in asked}))
 
@@ -47,22 +44,27 @@ def _node(turn: Turn, partition: TopicPartition) -> Leader:
     state = turn.reader.partitions[partition]
     if turn.client is Client.KAFKA_PYTHON:
         return turn.leader(partition)
-    if state.preferred is not None and turn.now < state.preferred_until:
+    leader = Leader() if state.position is None else state.position.leader
+    if leader.node is not None and state.preferred is not None and turn.now < state.preferred_until:
         return Leader(state.preferred)
-    return Leader() if state.position is None else state.position.leader
+    return leader
 
 
 def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
     """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
+    The old consumer without membership looks at nothing at all: what is assigned again meanwhile may still be read.
     ``body`` None: no answer has come."""
     if body is None:
         until = turn.now + turn.reader.settings.reconnect_backoff_ms
         turn.reader = turn.reader._replace(unavailable={**turn.reader.unavailable, sent.node: until})
+        for each in sent.offsets.keys() & turn.reader.partitions.keys():  # K-FETCH-05
+            turn.change(each, replace(turn.reader.partitions[each], preferred=None))
         turn.want_metadata()
         return
+    whatever = turn.client is Client.CLASSIC and not turn.reader.mode.automatic
     found = tuple(
         Buffered(each.partition, sent.offsets[each.partition], each)
         for each in body.partitions
-        if each.partition in sent.offsets and each.partition in turn.reader.partitions
+        if each.partition in sent.offsets and (whatever or each.partition in turn.reader.partitions)
     )
     turn.reader = turn.reader._replace(buffer=(*turn.reader.buffer, *found))

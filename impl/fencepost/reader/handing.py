@@ -7,6 +7,7 @@ from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from .broker import Record
 from .events import Problem, ProblemKind, Records
@@ -62,12 +63,19 @@ def collect(turn: Turn) -> tuple[Records, bool]:
                 turn.reader = turn.reader._replace(buffer=tuple(rest))
             else:
                 _hand_out(turn, head, got)
-    except Thrown:
-        if got.empty:
+    except Thrown as thrown:
+        if got.empty or not waits(turn, thrown.problem):
             raise
     finally:
         turn.reader = turn.reader._replace(buffer=(*turn.reader.buffer, *aside))
     return tuple((each, tuple(records)) for each, records in got.records.items()), got.advanced
+
+
+@varies
+def waits(turn: Turn, problem: Problem) -> bool:
+    """Whether what was met is thrown by the next poll, so that this one can return the records that it has
+    (K-FETCH-04)."""
+    return True
 
 
 def _keeps(turn: Turn, partition: TopicPartition) -> bool:
@@ -110,6 +118,7 @@ def _look(turn: Turn, head: Buffered) -> Buffered | None:
             state,
             high_watermark=_known(fetched.high_watermark, state.high_watermark),
             last_stable_offset=_known(fetched.last_stable_offset, state.last_stable_offset),
+            end_asked=state.end_asked and max(fetched.high_watermark, fetched.last_stable_offset) < 0,
             log_start_offset=_known(fetched.log_start_offset, state.log_start_offset),
         ),
     )
@@ -144,7 +153,8 @@ def _failed(turn: Turn, head: Buffered) -> None:
     elif error is _E.TOPIC_AUTHORIZATION_FAILED:
         raise Thrown(Problem(ProblemKind.API, error, (partition,)))
     elif error not in _PASSING:
-        raise Thrown(Problem(ProblemKind.KAFKA, error, (partition,)))
+        kind = ProblemKind.KAFKA if error is _E.CORRUPT_MESSAGE else ProblemKind.ILLEGAL_STATE
+        raise Thrown(Problem(kind, error, (partition,)))
 
 
 def _out_of_range(turn: Turn, head: Buffered) -> None:
@@ -171,21 +181,23 @@ def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
     over = not left and len(taken) < got.left  # nothing more was found, so also what follows the last record is read
     offset = head.next_offset if over else taken[-1].offset + 1
     if offset > position.offset:
-        epoch = taken[-1].leader_epoch if taken else None
-        moved = Position(offset, position.epoch if epoch is None else epoch, position.leader)
+        last = head.fetched.records[-1:] if over else taken[-1:]  # what is read through ends with its last batch
+        epoch = last[0].leader_epoch if last else position.epoch
+        moved = Position(offset, epoch, position.leader)
         turn.change(head.partition, replace(state, position=moved))
         got.advanced = True
     if taken:
         got.records.setdefault(head.partition, []).extend(taken)
         got.left -= len(taken)
+    head = replace(head, read=head.read or bool(taken))
     if over:
-        _drained(turn, replace(head, records=()), rest)
+        _drained(turn, head, rest)
     else:
         turn.reader = turn.reader._replace(buffer=(replace(head, offset=offset, records=left), *rest))
 
 
 def _drained(turn: Turn, head: Buffered, rest: tuple[Buffered, ...]) -> None:
     """Nothing is left of an answer; a partition that was read goes to the end of the queue for fetches."""
-    if len(head.records) < len(head.fetched.records):
+    if head.read:
         turn.to_the_end(head.partition)
     turn.reader = turn.reader._replace(buffer=rest)

@@ -40,6 +40,11 @@ def update(turn: Turn) -> None:
             return
     else:
         validate(turn)
+    fill(turn)
+
+
+def fill(turn: Turn) -> None:
+    """The rest of it, once positions are checked: take committed ones, reset the others."""
     if all(state.valid for state in turn.reader.partitions.values()):
         return
     if turn.reader.settings.group_id and not committed.initialise(turn):
@@ -85,6 +90,8 @@ def send_resets(turn: Turn) -> None:
         if state.state is FetchState.AWAIT_RESET and state.reset is not None and not state.backs_off(turn.now)
     }
     for node, partitions in turn.by_leader({each: turn.leader(each) for each in wanted}).items():
+        if turn.client is not Client.CONSUMER and turn.left_alone(node):
+            continue
         put_off(turn, partitions, reader.settings.request_timeout_ms)
         policies = {each: wanted[each] for each in partitions}
         body = ListOffsetsRequest(
@@ -104,21 +111,19 @@ def put_off(turn: Turn, partitions: list[TopicPartition], delay_ms: int) -> None
 
 def reset_answered(turn: Turn, sent: SentReset, body: ListOffsetsResponse | None) -> None:
     """The leader has said where to begin; ``body`` None: it has not answered. An answer to who has moved meanwhile, or
-    is to be reset by another policy, is dropped (K-POS-03)."""
-    denied, again = [], list(sent.policies)
-    for each in () if body is None else body.partitions:
-        if each.partition not in sent.policies:
-            continue
-        if each.error_code is _DENIED:
-            denied.append(each.partition)
-        elif each.error_code is ErrorCode.NONE:
+    is to be reset by another policy, is dropped (K-POS-03). If a topic of it is denied none of it counts."""
+    rows = [] if body is None else [each for each in body.partitions if each.partition in sent.policies]
+    denied, again = [each.partition for each in rows if each.error_code is _DENIED], list(sent.policies)
+    for each in () if denied else rows:
+        if each.error_code is ErrorCode.NONE:
             again.remove(each.partition)
             state = turn.reader.partitions.get(each.partition)
+            leader = turn.leader(each.partition)  # as it was known before this epoch was heard of
             turn.saw_epoch(each.partition, each.leader_epoch)
             if each.offset < 0 or state is None or state.state is not FetchState.AWAIT_RESET:
                 continue
             if state.reset == sent.policies[each.partition]:
-                turn.place(each.partition, Position(each.offset, leader=turn.leader(each.partition)))
+                turn.place(each.partition, Position(each.offset, leader=leader))
     _retry(turn, again)
     if denied:
         problem = Problem(ProblemKind.API, _DENIED, tuple(denied))
@@ -161,14 +166,12 @@ def validate(turn: Turn) -> None:
 
 def validation_answered(turn: Turn, sent: SentValidation, body: OffsetForLeaderEpochResponse | None) -> None:
     """The leader has said where its log ends for the epoch: behind the position all is well, before it the log was cut
-    off (K-POS-07). Answers about another position are dropped."""
-    denied, again, truncated = [], list(sent.positions), []
-    for each in () if body is None else body.partitions:
-        if each.partition not in sent.positions:
-            continue
-        if each.error_code is _DENIED:
-            denied.append(each.partition)
-        elif each.error_code is ErrorCode.NONE:
+    off (K-POS-07). Answers about another position are dropped, and all of them if a topic is denied."""
+    rows = [] if body is None else [each for each in body.partitions if each.partition in sent.positions]
+    denied, again = [each.partition for each in rows if each.error_code is _DENIED], list(sent.positions)
+    truncated = []
+    for each in () if denied else rows:
+        if each.error_code is ErrorCode.NONE:
             again.remove(each.partition)
             if not _complete(turn, each.partition, sent.positions[each.partition], each.leader_epoch, each.end_offset):
                 truncated.append(each.partition)

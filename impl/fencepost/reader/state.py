@@ -100,11 +100,13 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a commit ended. ``retriable``: it may be sent again; ``stale``: its epoch was too old (N-CMT-02)."""
+    """How a commit ended. ``retriable``: it may be sent again; ``stale``: its epoch was too old (N-CMT-02).
+    ``unfound``: there is no coordinator to send it to."""
 
     problem: Problem | None = None
     retriable: bool = False
     stale: bool = False
+    unfound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ class Commit:
 
     ``number``: commits are numbered in the order of the calls. ``label``: the application's callback, or the member's
     commit id. ``request_id`` None without ``outcome``: it waits for the coordinator, or until ``retry_at``.
-    ``identity``: who the member was at the last sending. ``ended``: outcomes in order of their coming."""
+    ``told``: after how many attempts
+    callbacks have run. ``identity``: who the member was at the last sending. ``ended``: outcomes in order of their
+    coming."""
 
     number: int
     cause: Cause
@@ -122,6 +126,7 @@ class Commit:
     closing: bool = False
     request_id: int | None = None
     attempts: int = 0
+    told: int = 0
     retry_at: int | None = None
     identity: tuple[str, int] = ("", -1)
     outcome: Outcome | None = None
@@ -159,7 +164,8 @@ class Lookup:
 @dataclass(frozen=True, slots=True)
 class Buffered:
     """What came of one partition and is not handed out. ``offset``: where what is left begins. ``looked_at``: it was
-    found good when its turn came, so ``records`` are those that are left, up to ``next_offset``."""
+    found good when its turn came, so ``records`` are those that are left, up to ``next_offset``. ``read``: some
+    were handed out."""
 
     partition: TopicPartition
     offset: int
@@ -167,6 +173,7 @@ class Buffered:
     records: tuple[Record, ...] = ()
     next_offset: int = 0
     looked_at: bool = False
+    read: bool = False
 
 
 # --- calls that wait ---
@@ -193,12 +200,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """``node`` None: unknown. ``retry_at``: when the next look-up may be sent."""
+    """``node`` None: unknown. ``retry_at``: when the next look-up may be sent. ``problem``: why the last one failed for
+    good, for the next call that needs the coordinator."""
 
     node: int | None = None
     looking_up: bool = False
     failed_attempts: int = 0
     retry_at: int | None = None
+    problem: Problem | None = None
 
 
 class Reader(NamedTuple):
@@ -259,6 +268,11 @@ class Reader(NamedTuple):
         """The next record to read, if there is a valid position (K-SUB-04)."""
         state = self.partitions.get(partition)
         return None if state is None or state.valid is None else state.valid.offset
+
+    @property
+    def watched_topics(self) -> frozenset[str]:
+        """The topics whose metadata count: those of the subscription, and of what is assigned."""
+        return self.topics | {each.topic for each in self.partitions}
 
     def fetchable(self, partition: TopicPartition) -> bool:
         """Whether records of the partition may be asked for and handed out (K-SUB-03)."""

@@ -235,6 +235,8 @@ def _asked(sent: Sent) -> str:
 def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
     """No answer, or one of a broker that does not coordinate the group: the coordinator is forgotten (K-OFF-11,
     K-ERR-13)."""
+    if elsewhere:
+        commits.attempted(turn)  # before the others have failed
     if elsewhere or body is None:
         coordinating.lost(turn, disconnected=body is None)
 
@@ -258,6 +260,7 @@ def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
         metadata_version=reader.metadata_version + 1,
         metadata_requested=False,
     )
+    turn.watch()
 
 
 def _arm(turn: Turn, event: ReaderEvent) -> None:

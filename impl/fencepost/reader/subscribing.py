@@ -35,9 +35,10 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
     Raises ``Refused`` if subscribed, or for an empty list or name."""
     if not partitions or not all(each.topic for each in partitions):
         raise Refused("no partition, or one without a topic; unsubscribe instead", "IllegalArgumentException")
-    _take(turn, Mode.MANUAL)
     commits.maybe_auto_commit(turn)
-    _own(turn, partitions)
+    _take(turn, Mode.MANUAL)
+    if set(partitions) != turn.reader.partitions.keys():  # the same ones are not even put in another order
+        _own(turn, partitions)
 
 
 def unsubscribe(turn: Turn) -> None:
@@ -80,6 +81,7 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
     buffer = tuple(each for each in turn.reader.buffer if each.partition in after)
     turn.reader = turn.reader._replace(partitions=after, buffer=buffer)
     committed.forget(turn)
+    turn.watch()
     if not all(each in turn.reader.leaders for each in after):
         turn.want_metadata()
 
@@ -106,8 +108,9 @@ def seek(turn: Turn, event: Seek) -> None:
     if event.offset < 0:
         raise Refused(f"{event.offset} is no offset", "IllegalArgumentException")
     assigned(turn, event.partition)
+    leader = turn.leader(event.partition)  # as it was known before this epoch was heard of
     turn.saw_epoch(event.partition, event.leader_epoch)
-    turn.place(event.partition, Position(event.offset, event.leader_epoch, turn.leader(event.partition)))
+    turn.place(event.partition, Position(event.offset, event.leader_epoch, leader))
 
 
 def seek_to_end(turn: Turn, partitions: tuple[TopicPartition, ...], to: Reset) -> None:

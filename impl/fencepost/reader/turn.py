@@ -11,7 +11,7 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import Quirks
 
 from .broker import LeaderRequest
-from .events import CancelReaderTimer, Problem, ReaderCommand, ReaderTimer, SendToLeader, SetReaderTimer
+from .events import CancelReaderTimer, Problem, ProblemKind, ReaderCommand, ReaderTimer, SendToLeader, SetReaderTimer
 from .partition import Leader, Partition, Position
 from .settings import Client
 from .state import Reader, Sent
@@ -106,10 +106,18 @@ class Turn:
         known = self.reader.leaders.get(partition, Leader())
         return Leader(None, last) if known.epoch is not None and last is not None and known.epoch < last else known
 
+    def watch(self) -> None:
+        """Metadata are asked for anew, for what is read now: epochs of other topics are forgotten (K-POS-08)."""
+        reader, watched = self.reader, self.reader.watched_topics
+        told = {each: leader.epoch for each, leader in reader.leaders.items() if leader.epoch is not None}
+        epochs = {**told, **reader.last_epochs}
+        self.reader = reader._replace(last_epochs={each: at for each, at in epochs.items() if each.topic in watched})
+
     def saw_epoch(self, partition: TopicPartition, epoch: int | None) -> None:
         """An answer told a leader epoch: metadata with a lower one is old (K-POS-08)."""
         last = self.reader.last_epochs.get(partition)
-        if epoch is not None and (last is None or epoch > last):
+        watched = partition.topic in self.reader.watched_topics
+        if watched and epoch is not None and (last is None or epoch > last):
             self.reader = self.reader._replace(last_epochs={**self.reader.last_epochs, partition: epoch})
             self.want_metadata()
 
@@ -118,6 +126,10 @@ class Turn:
         if not self.reader.metadata_requested:
             self.reader = self.reader._replace(metadata_requested=True)
             self.emit(RequestMetadata(frozenset(each.topic for each in self.reader.partitions)))
+
+    def left_alone(self, node: int) -> bool:
+        """Whether the broker has just not answered (K-FETCH-01)."""
+        return self.now < self.reader.unavailable.get(node, self.now)
 
     def by_leader(self, partitions: Mapping[TopicPartition, Leader]) -> dict[int, list[TopicPartition]]:
         """Partitions by the node to ask; those without one wait for metadata."""
@@ -129,15 +141,30 @@ class Turn:
                 nodes.setdefault(leader.node, []).append(partition)
         return nodes
 
-    def coordinator_known(self) -> bool:
-        """If it is not: look it up, unless a look-up is under way or failed a moment ago (K-FIND-01)."""
+    def coordinator_known(self, *, at_once: bool = False) -> bool:
+        """If it is not: look it up, unless a look-up is under way or, but for who asks ``at_once``, failed a moment ago
+        (K-FIND-01)."""
         coordinator = self.reader.coordinator
         if coordinator.node is not None:
             return True
-        if not coordinator.looking_up and (coordinator.retry_at is None or self.now >= coordinator.retry_at):
+        waits = not at_once and coordinator.retry_at is not None and self.now < coordinator.retry_at
+        if not coordinator.looking_up and not waits:
             self.reader = self.reader._replace(coordinator=replace(coordinator, looking_up=True, retry_at=None))
             self.emit(FindCoordinator(self.reader.settings.group_id))
         return False
+
+    def wake(self) -> None:
+        """Throw, once, if another thread has asked for it (K-POLL-06)."""
+        if self.reader.wakeup:
+            self.reader = self.reader._replace(wakeup=False)
+            raise Thrown(Problem(ProblemKind.WAKEUP))
+
+    def check_coordinator(self) -> None:
+        """Throw what the last look-up met, if that is for good and nobody has been told (K-FIND-01)."""
+        problem = self.reader.coordinator.problem
+        if problem is not None:
+            self.reader = self.reader._replace(coordinator=replace(self.reader.coordinator, problem=None))
+            raise Thrown(problem)
 
     # --- timers ---
 

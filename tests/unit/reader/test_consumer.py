@@ -44,6 +44,8 @@ from fencepost.protocol.offset_messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
 )
 from fencepost.protocol.settings import BadSettings
 from fencepost.reader import Client, Reader, ReaderSettings
@@ -68,6 +70,7 @@ from fencepost.reader.partition import Leader
 
 from .desk import EARLIEST, IDS, T0, T1
 
+NOTHING = OffsetFetchResponse((OffsetFetchResponseGroup("g", topics=()),))
 FIVE = ((T0, OffsetAndMetadata(5)),)
 
 
@@ -216,6 +219,7 @@ def test_a_close_commits_leaves_and_runs_the_last_callbacks() -> None:
     """K-LEAVE-04."""
     whole = Whole()
     whole.do(Seek(0, T0, 7))
+    whole.answer(OffsetFetchRequest, NOTHING)
     whole.do(CommitAsync(0, FIVE, 1))
     whole.do(Close(0))
     whole.commit_answer()

@@ -45,7 +45,7 @@ public final class ClassicClient {
     }
 
     private final HandTime time = new HandTime();
-    private final Wire wire = new Wire(time);
+    private final Wire wire = new Wire(time, false);
     private final SubscriptionState subscriptions;
     private final ConsumerMetadata metadata;
     private final ConsumerNetworkClient network;
@@ -87,7 +87,7 @@ public final class ClassicClient {
     }
 
     /** Back-offs without jitter: the factor is 1. */
-    private static void steady(Object backoff) throws Exception {
+    static void steady(Object backoff) throws Exception {
         field(backoff.getClass(), "jitter").set(backoff, 0.0);
     }
 
@@ -279,7 +279,7 @@ public final class ClassicClient {
                     wire.found(Errors.forCode(event.get("error").shortValue()));
             }
             case "answer" -> wire.answer(event);
-            case "lost" -> wire.lose();
+            case "lost" -> wire.lose(event);
             case "timer" -> { }
             default -> throw new IllegalArgumentException(event.toString());
         }

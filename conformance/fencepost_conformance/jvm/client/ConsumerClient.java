@@ -7,7 +7,6 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -23,7 +22,6 @@ import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.Metadata;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
-import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.clients.consumer.internals.events.ApplicationEvent;
 import org.apache.kafka.clients.consumer.internals.events.ApplicationEventHandler;
@@ -33,7 +31,6 @@ import org.apache.kafka.clients.consumer.internals.events.CompletableEventReaper
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.MetadataResponseData;
-import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.MetadataRequest;
 import org.apache.kafka.common.requests.MetadataResponse;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -43,43 +40,21 @@ import org.apache.kafka.common.utils.Timer;
  * Kafka's own consumer of KIP-848, whole, on one thread. The network thread is made and never started: its work is done
  * here, where a call of the application waits, and at the end of every event. A call that waits takes the next events.
  */
-final class ConsumerClient {
-    /** The trace is over while a call waits; nothing that follows counts. */
-    private static final class Over extends Error {
-        Over() {
-            super(null, null, false, false);
-        }
-    }
-
-    private final HandTime time = new HandTime();
-    private final Wire wire = new Wire(time);
+final class ConsumerClient extends Play {
     private final LinkedBlockingQueue<BackgroundEvent> errands = new LinkedBlockingQueue<>();
     private final AsyncKafkaConsumer<byte[], byte[]> consumer;
-    private final JsonNode events;
-    private final JsonNode settings;
-    private final ArrayNode outcomes = ClassicClient.JSON.createArrayNode();
     private ConsumerNetworkThread network;
     private BlockingQueue<ApplicationEvent> queue;
     private RequestManagers managers;
     private ConsumerMembershipManager member;
     private ConsumerMetadata metadata;
     private SubscriptionState subscriptions;
-    private final JsonNode cluster;
     private Method work;
-    private int at;
-    private int first;
-    private ArrayNode calls;
-    private String thrown;
-    private boolean calling;
     private int updates;
-    private boolean over;
 
     private ConsumerClient(JsonNode trace) throws Exception {
-        events = trace.get("events");
-        settings = trace.get("settings");
-        cluster = trace.get("topics");
+        super(trace);
         wire.waits = () -> { };
-        time.now = events.get(0).get("at").asLong();
         consumer = new AsyncKafkaConsumer<>(new ConsumerConfig(config()), new ByteArrayDeserializer(),
             new ByteArrayDeserializer(), time,
             (log, clock, timeout, events, reaper, processor, delegate, made, metrics) -> {
@@ -231,7 +206,8 @@ final class ConsumerClient {
     }
 
     /** The background works until it has nothing to do at this time, and again with the metadata that it asked for. */
-    private void settle() {
+    @Override
+    void settle() {
         rest();
         while (metadata.updateRequested() && updates++ < 3) { // then it backs off, as time does not pass
             update();
@@ -277,58 +253,6 @@ final class ConsumerClient {
 
     // --- the application -----------------------------------------------------------------------------------------------
 
-    private final ConsumerRebalanceListener listener = new ConsumerRebalanceListener() {
-        @Override
-        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
-            called("revoked", partitions);
-        }
-
-        @Override
-        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-            called("assigned", partitions);
-        }
-
-        @Override
-        public void onPartitionsLost(Collection<TopicPartition> partitions) {
-            called("lost", partitions);
-        }
-    };
-
-    /** The listener takes as long as the trace says: until then, what comes happens while it runs. */
-    private void called(String name, Collection<TopicPartition> partitions) {
-        if (over)
-            throw new Over();
-        ArrayNode call = calls.addArray().add(name);
-        partitions.forEach(each -> call.add(each.toString()));
-        JsonNode event;
-        do
-            event = next();
-        while (!event.get("kind").asText().equals("listener"));
-        if (!event.get("error").isNull())
-            throw new ClassicClient.Thrown(event.get("error").asText());
-    }
-
-    private void call(Runnable body) {
-        if (calling) { // the core's call has returned, ours has not: what differs was told before
-            over = true;
-            throw new Over();
-        }
-        calling = true;
-        try {
-            body.run();
-        } catch (RuntimeException | Error error) {
-            thrown = name(error);
-        }
-        calling = false;
-    }
-
-    private static String name(Throwable error) {
-        for (Throwable cause = error; cause != null; cause = cause.getCause())
-            if (cause instanceof ClassicClient.Thrown)
-                return "listener";
-        return error.getClass().getSimpleName();
-    }
-
     private void poll() {
         if (subscriptions.hasNoSubscriptionOrUserAssignment())
             return; // which Kafka's refuses, and the core leaves to its host
@@ -343,12 +267,10 @@ final class ConsumerClient {
     }
 
     private void subscribe(JsonNode event) {
-        Set<String> topics = new TreeSet<>();
-        event.get("topics").forEach(each -> topics.add(each.asText()));
         if (settings.get("listener").asBoolean())
-            consumer.subscribe(topics, listener);
+            consumer.subscribe(topics(event), listener);
         else
-            consumer.subscribe(topics);
+            consumer.subscribe(topics(event));
     }
 
     private void subscribeRegex(String regex) {
@@ -360,67 +282,24 @@ final class ConsumerClient {
 
     // --- the trace -----------------------------------------------------------------------------------------------------
 
-    private ArrayNode run() {
-        try {
-            for (; at < events.size(); at++) {
-                begin();
-                handle(events.get(at));
-                if (over)
-                    break;
-                finish();
-            }
-        } catch (IllegalStateException fault) { // as where the core was asked what ours was not
-            outcomes.addObject().put("event", first).put("fault", fault.getMessage());
-        }
-        return outcomes;
-    }
-
-    private void begin() {
+    @Override
+    void begin() {
         updates = 0;
-        first = at;
-        calls = ClassicClient.JSON.createArrayNode();
-        thrown = null;
-        time.now = events.get(at).get("at").asLong();
+        super.begin();
     }
 
-    /** Ends the event at hand while a call of the application waits, and lets the next one happen. */
-    private JsonNode next() {
-        if (over)
-            throw new Over();
-        finish();
-        if (++at >= events.size()) {
-            over = true;
-            throw new Over();
-        }
-        begin();
-        JsonNode event = events.get(at);
-        handle(event);
-        return event;
-    }
-
-    private void finish() {
-        settle();
-        outcomes.add(outcome());
-    }
-
-    private void handle(JsonNode event) {
+    @Override
+    void handle(JsonNode event) {
         switch (event.get("kind").asText()) {
             case "subscribe" -> call(() -> subscribe(event));
             case "subscribe_regex" -> call(() -> subscribeRegex(event.get("regex").asText()));
             case "poll" -> call(this::poll);
             case "unsubscribe" -> call(consumer::unsubscribe);
             case "close" -> call(() -> consumer.close(options(event.get("option").asText())));
-            case "found" -> wire.found(Errors.NONE);
-            case "lookup_failed" -> {
-                if (event.get("error").isNull())
-                    wire.lookupLost();
-                else
-                    wire.found(Errors.forCode(event.get("error").shortValue()));
+            default -> {
+                if (!network(event))
+                    throw new IllegalArgumentException(event.toString());
             }
-            case "answer" -> wire.answer(event);
-            case "lost" -> wire.lose();
-            case "timer", "listener" -> { }
-            default -> throw new IllegalArgumentException(event.toString());
         }
     }
 
@@ -431,13 +310,8 @@ final class ConsumerClient {
 
     // --- what is seen --------------------------------------------------------------------------------------------------
 
-    private ObjectNode outcome() {
-        ObjectNode told = ClassicClient.JSON.createObjectNode();
-        told.put("event", first);
-        told.set("sends", wire.sent());
-        told.set("calls", calls);
-        told.put("thrown", thrown);
-        told.put("calling", calling);
+    @Override
+    void tell(ObjectNode told) {
         told.put("state", member.state().name());
         told.put("epoch", member.memberEpoch());
         told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
@@ -446,7 +320,6 @@ final class ConsumerClient {
         told.set("target", local("currentTargetAssignment"));
         ArrayNode owned = told.putArray("owned");
         subscriptions.assignedPartitions().stream().map(TopicPartition::toString).sorted().forEach(owned::add);
-        return told;
     }
 
     /** The time until the next heartbeat, and until the poll interval is over; null where they do not matter now. */

@@ -1,5 +1,6 @@
 package org.apache.kafka.clients.consumer.internals;
 
+import java.util.function.LongConsumer;
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Time;
 
@@ -9,6 +10,7 @@ final class HandTime implements Time {
 
     long now;
     Runnable reading;
+    LongConsumer sleeping = until -> { }; // nobody waits, unless the trace says what happens meanwhile
 
     @Override
     public long milliseconds() {
@@ -31,6 +33,7 @@ final class HandTime implements Time {
 
     @Override
     public void sleep(long ms) {
-        // nobody waits: the trace says when time passes
+        if (ms > 0)
+            sleeping.accept(now + ms);
     }
 }

@@ -6,10 +6,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.apache.kafka.clients.ClientRequest;
 import org.apache.kafka.clients.ClientResponse;
 import org.apache.kafka.clients.KafkaClient;
@@ -42,21 +44,27 @@ import org.apache.kafka.common.requests.SyncGroupResponse;
 /** A network of one broker: keeps what is sent until the trace says what becomes of it. */
 final class Wire {
     /** Positions and records are not part of a schedule: what asks for them has no answer. */
-    private static final Set<ApiKeys> UNTOLD = Set.of(ApiKeys.OFFSET_FETCH, ApiKeys.FETCH, ApiKeys.LIST_OFFSETS,
-        ApiKeys.OFFSET_FOR_LEADER_EPOCH);
+    private static final Set<ApiKeys> UNTOLD = Reads.KINDS.keySet();
+    private static final Map<ApiKeys, String> KINDS = Map.of(ApiKeys.JOIN_GROUP, "join", ApiKeys.SYNC_GROUP, "sync",
+        ApiKeys.HEARTBEAT, "heartbeat", ApiKeys.LEAVE_GROUP, "leave", ApiKeys.CONSUMER_GROUP_HEARTBEAT, "heartbeat");
+    /** Brokers by their ids; any other destination is the coordinator's connection. */
+    private static final Set<String> BROKERS = Set.of("0", "1");
 
     private final HandTime time;
+    private final boolean reading;
     private final Map<Integer, ClientRequest> waiting = new LinkedHashMap<>();
     private final List<ClientResponse> ready = new ArrayList<>();
     private ArrayNode told = ClassicClient.JSON.createArrayNode();
     private int correlation;
     private int numbered;
+    private final Map<String, Long> broken = new HashMap<>(); // brokers that did not answer, and until when they are left
     private ClientRequest lookup;
     Runnable waits;
     boolean closing; // nobody answers any more, and who closes does not wait for it
 
-    Wire(HandTime time) {
+    Wire(HandTime time, boolean reading) {
         this.time = time;
+        this.reading = reading;
     }
 
     KafkaClient client() {
@@ -64,14 +72,16 @@ final class Wire {
             new Class<?>[] {KafkaClient.class}, (proxy, method, given) -> switch (method.getName()) {
                 case "wakeup", "close", "initiateClose", "authenticationException" -> null;
                 case "isReady", "ready", "hasReadyNodes", "active" -> true;
-                case "connectionFailed" -> false;
-                case "connectionDelay", "pollDelayMs" -> 0L;
-                case "hasInFlightRequests" -> !closing && (lookup != null || !waiting.isEmpty());
+                case "connectionFailed" -> left(given[0]) > 0;
+                case "connectionDelay" -> left(given[0]);
+                case "pollDelayMs" -> 0L;
+                case "hasInFlightRequests" -> !closing && (given == null ? lookup != null || !waiting.isEmpty()
+                    : waiting.values().stream().anyMatch(each -> each.destination().equals(given[0])));
                 case "inFlightRequestCount" -> waiting.size() + (lookup == null ? 0 : 1);
                 case "leastLoadedNode" -> new LeastLoadedNode(new Node(0, "h", 1), true);
                 case "send" -> send((ClientRequest) given[0]);
                 case "poll" -> poll((long) given[0]);
-                case "disconnect" -> given[0].equals("0") ? null : lose();
+                case "disconnect" -> lose(each -> each.destination().equals(given[0]));
                 case "newClientRequest" -> new ClientRequest((String) given[0], (AbstractRequest.Builder<?>) given[1],
                     correlation++, "client", (long) given[2], (boolean) given[3],
                     given.length > 4 ? (int) given[4] : 30_000,
@@ -95,10 +105,17 @@ final class Wire {
             told.addObject().put("kind", "find");
             return null;
         }
-        if (UNTOLD.contains(request.apiKey())) {
+        if (Reads.ends(request)) { // a session of fetches: who closes waits for the answer, and nothing else comes of it
+            respond(request, Reads.ended());
             return null;
         }
-        told.add(describe(request).put("timeout", request.requestTimeoutMs()));
+        if (reading)
+            told.add((UNTOLD.contains(request.apiKey()) ? Reads.describe(request) : describe(request))
+                .put("node", node(request)).put("timeout", request.requestTimeoutMs()));
+        else if (UNTOLD.contains(request.apiKey()))
+            return null;
+        else
+            told.add(describe(request).put("timeout", request.requestTimeoutMs()));
         waiting.put(numbered++, request);
         return null;
     }
@@ -114,11 +131,51 @@ final class Wire {
         return all;
     }
 
-    Object lose() {
-        for (ClientRequest request : waiting.values())
-            respond(request, null);
-        waiting.clear();
+    private Object lose(Predicate<ClientRequest> whose) {
+        List<ClientRequest> lost = waiting.values().stream().filter(whose).toList();
+        waiting.values().removeAll(lost);
+        lost.forEach(each -> respond(each, null));
         return null;
+    }
+
+    /** One request is lost, or everything that went to the coordinator. */
+    void lose(JsonNode event) {
+        if (!event.has("of")) {
+            lose(each -> true);
+            return;
+        }
+        ClientRequest request = waiting.get(numbered(event));
+        if (node(request) == null) { // all that went to the coordinator
+            lose(each -> each.destination().equals(request.destination()));
+            return;
+        }
+        if (request.apiKey() == ApiKeys.FETCH)
+            broken.put(request.destination(), time.now + 50);
+        waiting.remove(numbered(event));
+        respond(request, null);
+    }
+
+    private static String node(ClientRequest request) {
+        return BROKERS.contains(request.destination()) ? request.destination() : null;
+    }
+
+    /** How long the broker is left alone. */
+    private long left(Object node) {
+        return node instanceof Node ? Math.max(0, broken.getOrDefault(((Node) node).idString(), 0L) - time.now) : 0;
+    }
+
+    /** The number of a request: as the event has it, or of the kind, broker and place in order that it has. */
+    private int numbered(JsonNode event) {
+        if (!event.has("of"))
+            return event.get("request").asInt();
+        JsonNode of = event.get("of");
+        return waiting.entrySet().stream().filter(each -> kind(each.getValue()).equals(of.get(0).asText())
+            && String.valueOf(node(each.getValue())).equals(of.get(1).asText())).skip(of.get(2).asInt()).findFirst()
+            .orElseThrow(() -> new IllegalStateException("no request " + of)).getKey();
+    }
+
+    private static String kind(ClientRequest request) {
+        return Reads.KINDS.getOrDefault(request.apiKey(), KINDS.get(request.apiKey()));
     }
 
     void lookupLost() {
@@ -138,14 +195,20 @@ final class Wire {
     }
 
     private void respond(ClientRequest request, AbstractResponse body) {
-        ready.add(new ClientResponse(request.makeHeader(request.apiKey().latestVersion()), request.callback(),
+        short version = Reads.KINDS.containsKey(request.apiKey()) ? Reads.version(request)
+            : request.apiKey().latestVersion();
+        ready.add(new ClientResponse(request.makeHeader(version), request.callback(),
             request.destination(), request.createdTimeMs(), time.now, body == null, null, null, body));
     }
 
     void answer(JsonNode event) {
-        ClientRequest request = waiting.remove(event.get("request").asInt());
+        ClientRequest request = waiting.remove(numbered(event));
         if (request == null)
             throw new IllegalStateException("no request " + event.get("request"));
+        if (Reads.KINDS.containsKey(request.apiKey())) {
+            respond(request, Reads.answer(request, event));
+            return;
+        }
         short error = event.get("error").shortValue();
         respond(request, switch (request.apiKey()) {
             case HEARTBEAT -> new HeartbeatResponse(new HeartbeatResponseData().setErrorCode(error));

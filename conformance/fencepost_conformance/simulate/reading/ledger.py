@@ -385,7 +385,7 @@ class Ledger:
         if state is None or state.position is None or place.at is None or state.position.offset <= place.at:
             return
         ends = [fetched.next_offset for _, _, fetched in place.answers or () if not self._rest(fetched, place.at)]
-        if state.position.offset in ends and place.may is None:
+        if state.position.offset in ends and not place.may:
             place.at = state.position.offset
 
     def _left_out(self, room: int, valid: Mapping[TopicPartition, int], *, nothing: bool) -> None:

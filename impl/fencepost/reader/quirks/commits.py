@@ -9,6 +9,7 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import quirk
 
 from .. import commits, naming
+from ..settings import Client
 from ..state import Cause, Commit
 from ..turn import Turn
 
@@ -19,6 +20,14 @@ def as_they_end(turn: Turn) -> tuple[Commit, ...]:
     wait for an answer (K-OFF-18)."""
     ended = (each for each in turn.reader.commits if each.cause is Cause.ASYNC and each.outcome is not None)
     return tuple(sorted(ended, key=attrgetter("ended")))
+
+
+@quirk("fault_close_keeps_callbacks", of=commits.last_callbacks)
+def untold(turn: Turn) -> None:
+    """The old consumer waits in its close for the answers to asynchronous commits that were sent, and calls no callback
+    any more (K-LEAVE-04)."""
+    if turn.client is Client.CONSUMER:
+        commits.run_callbacks(turn, throw=False)
 
 
 @quirk("old_offsets_by_name", of=naming.ids_of)

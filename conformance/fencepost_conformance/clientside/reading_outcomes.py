@@ -1,0 +1,207 @@
+"""What a whole consumer did at one event, member and reader, in the words in which the JVM tells it of Kafka's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fencepost.member.answers import exception_name
+from fencepost.member.events import FindCoordinator, Listener, Send
+from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.reader.broker import FetchRequest, LeaderRequest, ListOffsetsRequest
+from fencepost.reader.consumer import Consumer, ConsumerCommand
+from fencepost.reader.events import (
+    CallReturned,
+    CommitCallback,
+    OffsetAndMetadata,
+    PollReturned,
+    Problem,
+    ProblemKind,
+    SendToLeader,
+)
+from fencepost.reader.state import Reader, Sent, SentCommit, SentFetch, SentLookup, SentValidation
+
+from .outcomes import Outcome
+from .outcomes import told as told_of_member
+
+
+def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...], refused: str | None) -> Outcome:
+    """After the event of that index, with all commands of its steps; ``refused``: what was thrown at once."""
+    reader = consumer.reader
+    returned: Any = None
+    thrown = refused
+    for each in commands:
+        match each:
+            case PollReturned(problem=Problem() as problem) | CallReturned(problem=Problem() as problem):
+                thrown = _thrown(problem)
+            case PollReturned(records=records):
+                returned = {_name(partition): [record.offset for record in several] for partition, several in records}
+            case CallReturned(value=value):
+                returned = _value(value)
+    return {
+        "event": first,
+        "sends": ordered([sent for each in commands if (sent := _told(each)) is not None]),
+        "calls": [call for each in commands if (call := _called(each)) is not None],
+        "thrown": thrown,
+        "calling": reader.waiting is not None or consumer.stage is not None,
+        "returned": returned,
+        "known": consumer.reader.coordinator.node is not None,
+        "partitions": None if reader.closed else _partitions(reader),
+    }
+
+
+def ordered(sends: list[Outcome]) -> list[Outcome]:
+    """Which of several brokers is asked first says nothing: in any order that is the same for both."""
+    return sorted(sends, key=lambda each: json.dumps(each, sort_keys=True))
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def _thrown(problem: Problem) -> str:
+    if problem.kind is ProblemKind.API and problem.error is not None:
+        return exception_name(problem.error)
+    return problem.kind.value
+
+
+def _value(value: object) -> object:
+    if not isinstance(value, tuple):
+        return value
+    return sorted([_name(partition), *_offset(offset)] for partition, offset in value)
+
+
+def _offset(offset: OffsetAndMetadata | None) -> list[Any]:
+    return [None] if offset is None else [offset.offset, _number(offset.leader_epoch), offset.metadata]
+
+
+def _number(value: int | None) -> int:
+    return -1 if value is None else value
+
+
+def _called(command: ConsumerCommand) -> list[Any] | None:
+    match command:
+        case Listener(call=call, partitions=partitions):
+            return [call.value, *(_name(each) for each in partitions)]
+        case CommitCallback(callback=label, offsets=offsets, problem=problem):
+            return ["commit", label, _value(offsets), None if problem is None else _thrown(problem)]
+    return None
+
+
+def _partitions(reader: Reader) -> list[Any]:
+    """In the order of fetches."""
+    rows = []
+    for partition, state in reader.partitions.items():
+        position = state.position
+        where = position and [
+            position.offset, _number(position.epoch), _number(position.leader.node), _number(position.leader.epoch)
+        ]  # fmt: skip
+        rows.append([_name(partition), state.state.value, where, state.paused, reader.fetchable(partition)])
+    return rows
+
+
+# --- requests ---
+
+
+def kind(sent: Sent) -> tuple[str, str | None]:
+    """What a request of a reader is called, and the broker that it went to; None: to the coordinator."""
+    match sent:
+        case SentCommit():
+            return "commit", None
+        case SentLookup():
+            return "offsets", None
+        case SentFetch(node=node):
+            return "fetch", str(node)
+        case SentValidation(node=node):
+            return "epochs", str(node)
+    return "list", str(sent.node)
+
+
+def _told(command: ConsumerCommand) -> Outcome | None:
+    match command:
+        case FindCoordinator():
+            return {"kind": "find"}
+        case SendToLeader(node=node, body=body, timeout_ms=timeout):
+            return _to_leader(body) | {"node": str(node), "timeout": timeout}
+        case Send(body=OffsetCommitRequest() as commit, timeout_ms=timeout):
+            return _commit(commit) | {"node": None, "timeout": timeout}
+        case Send(body=OffsetFetchRequest() as lookup, timeout_ms=timeout):
+            return _lookup(lookup) | {"node": None, "timeout": timeout}
+        case Send():
+            told: Outcome | None = told_of_member(command)
+            return told and told | {"node": None}
+    return None
+
+
+def _topic(name: str | None, topic_id: bytes) -> str:
+    return name or f"#{topic_id[0]}"
+
+
+def _commit(body: OffsetCommitRequest) -> Outcome:
+    rows = [
+        [
+            f"{_topic(topic.name, topic.topic_id)}-{each.partition_index}", each.committed_offset,
+            each.committed_leader_epoch, each.committed_metadata,
+        ]
+        for topic in body.topics
+        for each in topic.partitions
+    ]  # fmt: skip
+    return {
+        "kind": "commit",
+        "group": body.group_id,
+        "member": body.member_id,
+        "epoch": body.generation_id_or_member_epoch,
+        "instance": body.group_instance_id,
+        "rows": sorted(rows),
+    }
+
+
+def _lookup(body: OffsetFetchRequest) -> Outcome:
+    (group,) = body.groups
+    rows = [
+        f"{_topic(topic.name, topic.topic_id)}-{each}"
+        for topic in group.topics or ()
+        for each in topic.partition_indexes
+    ]
+    return {
+        "kind": "offsets",
+        "stable": body.require_stable,
+        "group": group.group_id,
+        "member": group.member_id,
+        "epoch": group.member_epoch,
+        "rows": sorted(rows),
+    }
+
+
+def _to_leader(body: LeaderRequest) -> Outcome:
+    match body:
+        case ListOffsetsRequest(timestamps=timestamps, read_committed=stable):
+            rows = sorted([_name(partition), _end(time)] for partition, time in timestamps)
+            return {"kind": "list", "isolation": int(stable), "rows": rows}
+        case FetchRequest(partitions=asked):
+            return {
+                "kind": "fetch",
+                "rows": [
+                    [_name(each.partition), each.offset, _number(each.current_leader_epoch), -1] for each in asked
+                ],
+            }
+    epochs = sorted([_name(each.partition), each.current_leader_epoch, each.leader_epoch] for each in body.partitions)
+    return {"kind": "epochs", "rows": epochs}
+
+
+def _end(timestamp: int) -> int:
+    """An end of the log, or 0 for a time: Kafka takes that from the computer's clock."""
+    return timestamp if timestamp in (-1, -2) else 0
+
+
+def of_kafka(told: Outcome) -> Outcome:
+    """The same of what the JVM told: what has no order in one that is the same for both; times are the clock's."""
+    if "fault" in told:
+        return told
+    for send in told["sends"]:
+        if send["kind"] == "list":
+            send["rows"] = sorted([name, _end(time)] for name, time, _ in send["rows"])
+        elif send["kind"] in ("commit", "offsets", "epochs"):
+            send["rows"] = sorted(send["rows"])
+    return told | {"sends": ordered(told["sends"])}

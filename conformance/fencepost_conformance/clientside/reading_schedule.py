@@ -1,0 +1,516 @@
+"""Random schedules of a consumer that reads and commits: what its application calls, and what becomes of its requests.
+
+A schedule is made while the core takes it. A call of the application may last for many events, until it is answered or
+its time is over. As in the schedules of a classic member a poll waits for nothing; one that comes during a back-off is
+put off to its end, because the Java consumer sleeps through it inside of ``poll``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.events import (
+    Answered,
+    Close,
+    CoordinatorFound,
+    LookupFailed,
+    Poll,
+    Send,
+    Unsubscribe,
+)
+from fencepost.member.settings import MemberSettings
+from fencepost.member.state import Member
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.profile import Profile
+from fencepost.reader.broker import (
+    EpochEnd,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+    LeaderResponse,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    Record,
+)
+from fencepost.reader.consumer import Consumer, ConsumerCommand, ConsumerEvent, consumer_of, step
+from fencepost.reader.events import (
+    Arrived,
+    AskCommitted,
+    AskLag,
+    AskPosition,
+    Assign,
+    CommitAsync,
+    CommitSync,
+    LeadersChanged,
+    NeverArrived,
+    OffsetAndMetadata,
+    Offsets,
+    Pause,
+    ReaderTimerFired,
+    Refused,
+    Resume,
+    Seek,
+    SeekToEnd,
+    SendToLeader,
+    Wakeup,
+)
+from fencepost.reader.partition import Leader
+from fencepost.reader.settings import Client, ReaderSettings, Reset, reset_policy
+from fencepost.reader.state import Mode, Reader, SentEnd
+
+from .reading_outcomes import kind, outcome
+from .schedule import Schedule
+
+#: name to number and partitions
+TOPICS = {"a": (1, 2), "b": (2, 2)}
+PARTITIONS = tuple(TopicPartition(name, index) for name, (_, count) in TOPICS.items() for index in range(count))
+_E = ErrorCode
+_LOOKUP = (None, _E.COORDINATOR_NOT_AVAILABLE, _E.GROUP_AUTHORIZATION_FAILED)
+_COMMIT = (
+    _E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNKNOWN_TOPIC_OR_PARTITION, _E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR,
+    _E.REQUEST_TIMED_OUT, _E.REBALANCE_IN_PROGRESS, _E.UNKNOWN_MEMBER_ID, _E.ILLEGAL_GENERATION,
+    _E.FENCED_INSTANCE_ID, _E.OFFSET_METADATA_TOO_LARGE, _E.INVALID_COMMIT_OFFSET_SIZE, _E.GROUP_AUTHORIZATION_FAILED,
+    _E.TOPIC_AUTHORIZATION_FAILED, _E.GROUP_ID_NOT_FOUND, _E.STALE_MEMBER_EPOCH, _E.UNKNOWN_SERVER_ERROR,
+)  # fmt: skip
+_ELSEWHERE = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
+_GROUP = (
+    _E.COORDINATOR_LOAD_IN_PROGRESS, _E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.GROUP_AUTHORIZATION_FAILED,
+    _E.UNKNOWN_MEMBER_ID, _E.STALE_MEMBER_EPOCH, _E.REQUEST_TIMED_OUT, _E.UNKNOWN_SERVER_ERROR,
+)  # fmt: skip
+_OFFSETS = (_E.UNSTABLE_OFFSET_COMMIT, _E.TOPIC_AUTHORIZATION_FAILED, _E.UNKNOWN_TOPIC_OR_PARTITION)
+_LEADER = (
+    _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE, _E.KAFKA_STORAGE_ERROR, _E.OFFSET_NOT_AVAILABLE,
+    _E.LEADER_NOT_AVAILABLE, _E.FENCED_LEADER_EPOCH, _E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_TOPIC_OR_PARTITION,
+    _E.TOPIC_AUTHORIZATION_FAILED, _E.UNKNOWN_SERVER_ERROR,
+)  # fmt: skip
+_FETCH = (
+    _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE, _E.KAFKA_STORAGE_ERROR, _E.FENCED_LEADER_EPOCH,
+    _E.OFFSET_NOT_AVAILABLE, _E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID, _E.INCONSISTENT_TOPIC_ID,
+    _E.OFFSET_OUT_OF_RANGE, _E.OFFSET_OUT_OF_RANGE, _E.OFFSET_OUT_OF_RANGE, _E.UNKNOWN_LEADER_EPOCH,
+    _E.UNKNOWN_SERVER_ERROR, _E.TOPIC_AUTHORIZATION_FAILED, _E.CORRUPT_MESSAGE, _E.INVALID_TOPIC_EXCEPTION,
+)  # fmt: skip
+
+
+def name(partition: TopicPartition) -> str:
+    """As a schedule tells it."""
+    return f"{partition.topic}-{partition.partition}"
+
+
+def in_hash_order(partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """As Java's set of a few of them is gone through: Kafka's consumer forgets in which order they were assigned."""
+    return tuple(sorted(partitions, key=lambda each: (31 * (31 + each.partition) + ord(each.topic)) % 16))
+
+
+class _Maker:
+    def __init__(self, seed: int, profile: Profile) -> None:
+        self.dice = dice = random.Random(f"reading {seed}")
+        group: dict[str, Any] = {
+            "group_id": "g",
+            "group_instance_id": dice.choice((None, None, "i")),
+            "max_poll_interval_ms": 300_000,
+            "request_timeout_ms": dice.choice((2_000, 30_000)),
+            "retry_backoff_ms": 100,
+            "retry_backoff_max_ms": 1_000,
+            "auto_commit": dice.random() < 0.5,
+        }
+        member: dict[str, Any] = {"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000}
+        reading: dict[str, Any] = {
+            "max_poll_records": dice.choice((1, 3, 500)),
+            "auto_commit_interval_ms": dice.choice((500, 5_000)),
+            "default_api_timeout_ms": 60_000,
+            "metadata_max_age_ms": 300_000,
+        }
+        reset = dice.choice(("earliest", "latest", "none", "by_duration:PT1H"))
+        stable = dice.random() < 0.3
+        epochs = dice.random() < 0.85
+        self.leaders = {
+            each: (dice.randrange(2), dice.randrange(1, 4) if epochs else -1) for each in PARTITIONS
+        }  # of each partition the broker and its epoch; -1: none
+        told = {
+            **group, **member, **reading, "reading": True, "reset": reset, "assignor": "range",
+            "isolation": "read_committed" if stable else "read_uncommitted", "leaders": self._led(),
+        }  # fmt: skip
+        self.made = Schedule(told, TOPICS)
+        settings = ReaderSettings(
+            **group, **reading, reset=reset_policy(reset), read_committed=stable, client=Client.CLASSIC, profile=profile
+        )
+        members = MemberSettings(**group, **member, assignors=(RangeAssignor(),), profile=profile)
+        self.consumer: Consumer = consumer_of(Member(members), Reader(settings))
+        self.now = 1_000_000
+        self.bodies: dict[int, Any] = {}
+        self.callbacks = 0
+
+    @property
+    def reader(self) -> Reader:
+        return self.consumer.reader
+
+    def make(self, length: int) -> Schedule:
+        self._metadata()
+        while len(self.made.events) < length and not (self.reader.closed and self.reader.waiting is None):
+            self._one()
+        return self.made
+
+    def _led(self) -> dict[str, Any]:
+        return {name(each): list(leader) for each, leader in self.leaders.items()}
+
+    # --- steps ---
+
+    def _do(self, event: ConsumerEvent, told: dict[str, Any]) -> None:
+        first = len(self.made.events)
+        self.made.events.append({**told, "at": self.now})
+        commands: tuple[ConsumerCommand, ...] = ()
+        refused = None
+        before = self.reader.partitions.keys()
+        try:
+            self.consumer, commands = step(self.consumer, event)
+        except Refused as refusal:
+            refused = refusal.exception
+        if self.reader.partitions.keys() != before and not self.reader.closed:  # new metadata come at once
+            self.consumer, more = step(self.consumer, LeadersChanged(self.now, _known(self.leaders)))
+            commands += more
+        for each in commands:
+            if isinstance(each, Send | SendToLeader):
+                self.bodies[each.request_id] = each.body
+        self.made.outcomes.append(outcome(first, self.consumer, commands, refused))
+
+    # --- what happens ---
+
+    def _one(self) -> None:
+        reader, dice = self.reader, self.dice
+        self.now += dice.choice((0, 0, 1, 20))
+        due = [timer for timer, at in reader.deadlines.items() if at <= self.now]
+        if due:
+            self._do(ReaderTimerFired(self.now, due[0]), {"kind": "timer"})
+        elif self._sleeps():
+            self.now = min(reader.deadlines.values())
+        elif reader.coordinator.looking_up and dice.random() < 0.5:
+            self._look_up()
+        elif reader.sent and dice.random() < 0.5:
+            self._network(dice.choice(list(reader.sent)))
+        elif dice.random() < 0.06:
+            self._metadata()
+        elif reader.waiting is not None:
+            if dice.random() < 0.2:
+                self.now = min(reader.deadlines.values())
+            elif dice.random() < 0.1:
+                self._do(Wakeup(self.now), {"kind": "wakeup"})
+        else:
+            self._application()
+
+    def _sleeps(self) -> bool:
+        """Whether the call that waits sleeps through a back-off, in which Java's network stands still."""
+        reader = self.reader
+        if reader.waiting is None:
+            return False
+        times = [each.retry_at for each in reader.commits if each.number == reader.waiting.commit]
+        times += [lookup.retry_at for lookup in reader.lookups.values()]
+        times += [reader.coordinator.retry_at]
+        return any(at is not None and at > self.now for at in times)
+
+    def _look_up(self) -> None:
+        if self.dice.random() < 0.85:
+            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
+        else:
+            error = self.dice.choice(_LOOKUP)
+            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
+
+    def _metadata(self) -> None:
+        """Leaders move, get lost, are found; now and then what is told is old: ``truth`` is what comes if it is asked
+        for again."""
+        dice = self.dice
+        told = {}
+        for each, (node, epoch) in self.leaders.items():
+            if dice.random() < 0.3:
+                later = epoch if epoch < 0 else epoch + dice.choice((0, 1, 1, 2))
+                self.leaders[each] = told[each] = dice.choice((0, 1, 0, 1, -1)), later
+            elif dice.random() < 0.1 and epoch > 0 and each.topic in self.reader.watched_topics:
+                told[each] = dice.randrange(2), epoch - 1
+            else:
+                told[each] = node, epoch
+        shown = {name(each): list(leader) for each, leader in told.items()}
+        self._do(LeadersChanged(self.now, _known(told)), {"kind": "metadata", "leaders": shown, "truth": self._led()})
+
+    # --- the application ---
+
+    def _application(self) -> None:
+        dice, reader = self.dice, self.reader
+        waits = [lookup.retry_at for lookup in reader.lookups.values()] + [reader.coordinator.retry_at]
+        self.now = max([self.now, *(at for at in waits if at is not None)])
+        chance = dice.random()
+        if reader.mode is Mode.NONE and chance < 0.8:
+            self._assign()
+        elif chance < 0.5:
+            self._poll()
+        elif chance < 0.68:
+            self._commit()
+        elif chance < 0.74:
+            self._seek()
+        elif chance < 0.80:
+            paused = dice.random() < 0.5
+            several = self._some()
+            told = {"kind": "pause" if paused else "resume", "partitions": [name(each) for each in several]}
+            self._do((Pause if paused else Resume)(self.now, several), told)
+        elif chance < 0.84:
+            several = self._some() if dice.random() < 0.8 else ()
+            to = dice.choice((Reset.EARLIEST, Reset.LATEST))
+            told = {"kind": "seek_to", "partitions": [name(each) for each in several], "to": to.value}
+            self._do(SeekToEnd(self.now, several, to), told)
+        elif chance < 0.95:
+            self._ask()
+        elif chance < 0.97:
+            self._assign()
+        elif chance < 0.98:
+            self._do(Wakeup(self.now), {"kind": "wakeup"})
+        elif chance < 0.99:
+            self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
+        elif dice.random() < 0.3:
+            self._do(Close(self.now), {"kind": "close", "timeout": reader.settings.request_timeout_ms})
+
+    def _assign(self) -> None:
+        several = in_hash_order(each for each in PARTITIONS if self.dice.random() < 0.6) or PARTITIONS[:1]
+        self._do(Assign(self.now, several), {"kind": "assign", "partitions": [name(each) for each in several]})
+
+    def _poll(self) -> None:
+        self._do(Poll(self.now), {"kind": "poll"})
+
+    def _some(self) -> tuple[TopicPartition, ...]:
+        """Assigned partitions; now and then one first that is none, at which Kafka stops before it has done any."""
+        chosen = [each for each in self.reader.partitions if self.dice.random() < 0.5]
+        if self.dice.random() < 0.04:
+            chosen.insert(0, self.dice.choice(PARTITIONS))
+        return tuple(dict.fromkeys(chosen)) or tuple(self.reader.partitions)[:1] or PARTITIONS[:1]
+
+    def _seek(self) -> None:
+        (partition, *_), dice = self._some(), self.dice
+        offset = -1 if dice.random() < 0.02 else dice.randrange(20)
+        epoch = dice.choice((None, None, 0, 1, 2, 3, 4))
+        told = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
+        self._do(Seek(self.now, partition, offset, epoch), told)
+
+    def _commit(self) -> None:
+        dice = self.dice
+        named: Offsets | None = None
+        if dice.random() < 0.4:
+            chosen = [each for each in PARTITIONS if dice.random() < 0.4]
+            named = tuple(
+                (
+                    each,
+                    OffsetAndMetadata(dice.randrange(20), dice.choice((None, None, 1, 3)), dice.choice(("", "m"))),
+                )
+                for each in chosen
+            )
+        offsets = named and [[name(each), at.offset, at.leader_epoch, at.metadata] for each, at in named]
+        told: dict[str, Any] = {"offsets": None if named is None else list(offsets or ())}
+        if dice.random() < 0.5:
+            timeout = dice.choice((150, 1_000, 60_000))
+            self._do(CommitSync(self.now, named, timeout), {"kind": "commit_sync", "timeout": timeout, **told})
+        else:
+            self.callbacks += 1
+            label = None if dice.random() < 0.1 else self.callbacks
+            self._do(CommitAsync(self.now, named, label), {"kind": "commit_async", "callback": label, **told})
+
+    def _ask(self) -> None:
+        dice = self.dice
+        several = self._some()
+        timeout = dice.choice((150, 1_000, 60_000))
+        told: dict[str, Any] = {"partition": name(several[0]), "timeout": timeout}
+        chance = dice.random()
+        if chance < 0.3:
+            told = {"kind": "committed", "partitions": [name(each) for each in several], "timeout": timeout}
+            self._do(AskCommitted(self.now, several, timeout), told)
+        elif chance < 0.6:
+            self._do(AskPosition(self.now, several[0], timeout), {"kind": "position", **told})
+        else:
+            self._do(AskLag(self.now, several[0]), {"kind": "lag", **told})
+
+    # --- answers ---
+
+    def _network(self, number: int) -> None:
+        dice, reader = self.dice, self.reader
+        lost = dice.random() < 0.05
+        if lost and kind(reader.sent[number])[1] is None:  # with all that went to the coordinator, the oldest first
+            number = min(each for each, sent in reader.sent.items() if kind(sent)[1] is None)
+        what = kind(reader.sent[number])
+        place = [each for each, sent in reader.sent.items() if kind(sent) == what].index(number)
+        told: dict[str, Any] = {"of": [what[0], str(what[1]).replace("None", "null"), place]}
+        request_id = 2 * number + 1
+        if lost:
+            self._do(NeverArrived(self.now, request_id=request_id), {"kind": "lost", **told})
+            return
+        asked = self.bodies[request_id]
+        told["kind"] = "answer"
+        body: Any
+        match asked:
+            case OffsetCommitRequest():
+                body = self._committed(asked, told)
+            case OffsetFetchRequest():
+                body = self._offsets(asked, told)
+            case ListOffsetsRequest(timestamps=timestamps):
+                end = isinstance(reader.sent[number], SentEnd)
+                body = self._listed([each for each, _ in timestamps], told, end=end)
+            case OffsetForLeaderEpochRequest(partitions=partitions):
+                body = self._ends([each.partition for each in partitions], told)
+            case FetchRequest():
+                body = self._fetched(asked, told)
+        if isinstance(body, OffsetCommitResponse | OffsetFetchResponse):
+            self._do(Answered(self.now, request_id=request_id, body=body), told)
+        else:
+            answered: LeaderResponse = body
+            self._do(Arrived(self.now, request_id=request_id, body=answered), told)
+
+    def _error(self, chance: float, errors: Iterable[ErrorCode]) -> ErrorCode:
+        return self.dice.choice(list(errors)) if self.dice.random() < chance else _E.NONE
+
+    def _committed(self, asked: OffsetCommitRequest, told: dict[str, Any]) -> OffsetCommitResponse:
+        bad = self.dice.random() < 0.3
+        topics, rows = [], []
+        for topic in sorted(asked.topics, key=lambda each: each.name or ""):
+            parts = []
+            for each in topic.partitions:
+                error = self._error(0.6 if bad else 0, _COMMIT)
+                if self._drains() and error in _ELSEWHERE:
+                    error = _E.NONE
+                parts.append(OffsetCommitResponsePartition(each.partition_index, error_code=error))
+                shown = topic.name or f"#{topic.topic_id[0]}"
+                rows.append([f"{shown}-{each.partition_index}", int(error.value)])
+            topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(parts)))
+        told["rows"] = rows
+        return OffsetCommitResponse(tuple(topics))
+
+    def _drains(self) -> bool:
+        """Whether a synchronous commit of nothing waits for asynchronous ones. Java's then looks for a coordinator that
+        is gone before it sees that they have all failed with it; so none goes."""
+        waiting = self.reader.waiting
+        return waiting is not None and any(
+            each.number == waiting.commit and not each.offsets for each in self.reader.commits
+        )
+
+    def _offsets(self, asked: OffsetFetchRequest, told: dict[str, Any]) -> OffsetFetchResponse:
+        dice = self.dice
+        error = self._error(0.15, _GROUP)
+        bad = dice.random() < 0.2
+        topics, rows = [], []
+        for topic in sorted(asked.groups[0].topics or (), key=lambda each: each.name or ""):
+            parts = []
+            for index in topic.partition_indexes:
+                code = self._error(0.5 if bad else 0, _OFFSETS)
+                offset = dice.randrange(20) if code is _E.NONE and dice.random() < 0.6 else -1
+                epoch = dice.choice((-1, 0, 1, 2, 3, 4)) if offset >= 0 else -1
+                metadata = dice.choice(("", "m")) if offset >= 0 else ""
+                parts.append(
+                    OffsetFetchResponsePartition(
+                        index, committed_offset=offset, committed_leader_epoch=epoch, metadata=metadata, error_code=code
+                    )
+                )
+                shown = topic.name or f"#{topic.topic_id[0]}"
+                rows.append([f"{shown}-{index}", offset, epoch, metadata, int(code.value)])
+            topics.append(OffsetFetchResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(parts)))
+        ended = error is not _E.NONE
+        told |= {"error": int(error.value), "rows": [] if ended else rows}
+        group = OffsetFetchResponseGroup("g", error_code=error, topics=() if ended else tuple(topics))
+        return OffsetFetchResponse((group,))
+
+    def _listed(self, partitions: list[TopicPartition], told: dict[str, Any], *, end: bool) -> ListOffsetsResponse:
+        """``end``: it is for a lag. A log always has an end; that it is denied, Kafka throws at whoever looks at the
+        network next, so it is no part of a schedule."""
+        dice = self.dice
+        bad = dice.random() < 0.2
+        found, rows = [], []
+        for each in sorted(partitions, key=name):
+            error = self._error(0.6 if bad else 0, _LEADER)
+            if error is _E.TOPIC_AUTHORIZATION_FAILED and end:
+                error = _E.UNKNOWN_SERVER_ERROR
+            nothing = error is not _E.NONE or (not end and dice.random() < 0.05)
+            offset = -1 if nothing else dice.randrange(20)
+            epoch = dice.choice((-1, 0, 1, 2, 3)) if offset >= 0 else -1
+            known = None if epoch < 0 else epoch
+            found.append(ListedOffset(each, offset=offset, leader_epoch=known, error_code=error))
+            rows.append([name(each), offset, epoch, int(error.value)])
+        told["rows"] = rows
+        return ListOffsetsResponse(tuple(found))
+
+    def _ends(self, partitions: list[TopicPartition], told: dict[str, Any]) -> OffsetForLeaderEpochResponse:
+        dice = self.dice
+        bad = dice.random() < 0.2
+        found, rows = [], []
+        for each in sorted(partitions, key=name):
+            error = self._error(0.6 if bad else 0, _LEADER)
+            undefined = error is not _E.NONE or dice.random() < 0.1
+            end, epoch = (-1, -1) if undefined else (dice.choice((5, 15, 100)), dice.randrange(4))
+            found.append(EpochEnd(each, leader_epoch=epoch, end_offset=end, error_code=error))
+            rows.append([name(each), epoch, end, int(error.value)])
+        told["rows"] = rows
+        return OffsetForLeaderEpochResponse(tuple(found))
+
+    def _fetched(self, asked: FetchRequest, told: dict[str, Any]) -> FetchResponse:
+        dice = self.dice
+        bad = dice.random() < 0.2
+        found, rows = [], []
+        for each in asked.partitions:
+            error = self._error(0.5 if bad else 0, _FETCH)
+            batches = [] if error is not _E.NONE else self._batches(each.offset)
+            records = tuple(
+                Record(offset, leader_epoch=None if epoch < 0 else epoch)
+                for epoch, _, offsets in batches
+                for offset in offsets
+            )
+            high = dice.choice((-1, 30, 40))
+            stable, start = dice.choice((-1, 25)), dice.choice((-1, 0))
+            replica = dice.randrange(2) if error is _E.NONE and dice.random() < 0.08 else -1
+            found.append(
+                FetchedPartition(
+                    each.partition, records=records, next_offset=batches[-1][1] + 1 if batches else None,
+                    high_watermark=high, last_stable_offset=stable, log_start_offset=start,
+                    preferred_replica=None if replica < 0 else replica, error_code=error,
+                )
+            )  # fmt: skip
+            rows.append([name(each.partition), int(error.value), high, stable, start, replica, batches])
+        told |= {"error": 0, "rows": rows}
+        return FetchResponse(tuple(found))
+
+    def _batches(self, offset: int) -> list[Any]:
+        """Of each batch its epoch, its last offset, and what is left in it; the first may begin before what was
+        asked for."""
+        dice = self.dice
+        batches: list[Any] = []
+        at = max(0, offset - dice.choice((0, 0, 0, 2)))
+        for _ in range(dice.choice((0, 1, 1, 2))):
+            offsets = []
+            for _ in range(dice.randrange(1, 4)):
+                at += dice.choice((0, 0, 0, 1))
+                offsets.append(at)
+                at += 1
+            last = max(at - 1 + dice.choice((0, 0, 0, 1)), offset)  # none ends before what was asked for
+            batches.append([dice.choice((-1, 0, 1, 1, 2)), last, offsets])
+            at = last + 1
+        return batches
+
+
+def _known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicPartition, Leader], ...]:
+    return tuple(
+        (each, Leader(None if node < 0 else node, None if epoch < 0 else epoch))
+        for each, (node, epoch) in leaders.items()
+    )
+
+
+def schedule(seed: int, length: int, profile: Profile) -> Schedule:
+    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    return _Maker(seed, profile).make(length)

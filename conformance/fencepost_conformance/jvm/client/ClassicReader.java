@@ -1,0 +1,161 @@
+package org.apache.kafka.clients.consumer.internals;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.Field;
+import java.util.List;
+import org.apache.kafka.clients.ApiVersions;
+import org.apache.kafka.clients.NodeApiVersions;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
+import org.apache.kafka.clients.consumer.RangeAssignor;
+import org.apache.kafka.common.internals.ClusterResourceListeners;
+import org.apache.kafka.common.message.MetadataResponseData;
+import org.apache.kafka.common.requests.MetadataResponse;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.LogContext;
+
+/** Kafka's own classic consumer, whole, on one thread: a line for a trace, a line of outcomes. */
+final class ClassicReader extends Play {
+    private final ClassicKafkaConsumer<byte[], byte[]> consumer;
+    private final SubscriptionState subscriptions;
+    private final ConsumerMetadata metadata;
+    private final ConsumerNetworkClient network;
+    private final ConsumerCoordinator coordinator;
+    private final Application application;
+    private JsonNode leaders;
+    private boolean looked;
+    private boolean left; // what was known of topics that nobody reads is forgotten when the next metadata come: at once
+    private boolean updated; // once an event: who asks again and again has a back-off
+
+    private ClassicReader(JsonNode trace) throws Exception {
+        super(trace);
+        LogContext log = new LogContext();
+        subscriptions = new SubscriptionState(log, AutoOffsetResetStrategy.fromString(settings.get("reset").asText()));
+        metadata = new ConsumerMetadata(100, 1000, settings.get("metadata_max_age_ms").asLong(), false, false,
+            subscriptions, log, new ClusterResourceListeners());
+        consumer = new ClassicKafkaConsumer<>(log, time, new ConsumerConfig(Application.config(settings, "classic")),
+            new ByteArrayDeserializer(), new ByteArrayDeserializer(), wire.client(), subscriptions, metadata,
+            List.of(settings.get("assignor").asText().equals("range") ? new RangeAssignor()
+                : new CooperativeStickyAssignor()));
+        network = (ConsumerNetworkClient) ClassicClient.field(ClassicKafkaConsumer.class, "client").get(consumer);
+        coordinator = (ConsumerCoordinator) ClassicClient.field(ClassicKafkaConsumer.class, "coordinator").get(consumer);
+        ClassicClient.steady(coordinator.retryBackoff);
+        Object positions = ClassicClient.field(ClassicKafkaConsumer.class, "offsetFetcher").get(consumer);
+        ApiVersions versions = (ApiVersions) ClassicClient.field(OffsetFetcher.class, "apiVersions").get(positions);
+        for (String node : List.of("0", "1"))
+            versions.update(node, NodeApiVersions.create());
+        application = new Application(this, consumer);
+        leaders = settings.get("leaders");
+        wire.waits = this::waits;
+        time.sleeping = until -> {
+            while (time.now < until && !idles())
+                next();
+        };
+    }
+
+    /**
+     * A call waits for the network: what comes next happens. Metadata that are asked for come at once, and who waits
+     * has a look first at what there is already, as after a poll of the network in which nothing has come.
+     */
+    private void waits() {
+        if (metadata.updateRequested() && !updated)
+            update();
+        else if (!looked)
+            looked = true;
+        else if (calling)
+            next();
+    }
+
+    /** Whether it is asynchronous commits that are waited for: the pauses in between are no part of a trace. */
+    private static boolean idles() {
+        return StackWalker.getInstance().walk(frames -> frames.anyMatch(
+            frame -> frame.getMethodName().equals("invokePendingAsyncCommits")));
+    }
+
+    /** A look-up that failed for now is forgotten at once, as it is in a call that waited for it; so is one of offsets. */
+    private void forget() {
+        try {
+            Field lookup = ClassicClient.field(AbstractCoordinator.class, "findCoordinatorFuture");
+            RequestFuture<?> future = (RequestFuture<?>) lookup.get(coordinator);
+            if (future != null && future.isDone() && (future.succeeded() || future.isRetriable()))
+                lookup.set(coordinator, null);
+            Field pending = ClassicClient.field(ConsumerCoordinator.class, "pendingCommittedOffsetRequest");
+            Object request = pending.get(coordinator);
+            if (request == null)
+                return;
+            RequestFuture<?> offsets = (RequestFuture<?>) ClassicClient.field(request.getClass(), "response").get(request);
+            if (offsets.failed() && offsets.isRetriable())
+                pending.set(coordinator, null);
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
+    }
+
+    private void update() {
+        updated = true;
+        MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
+        for (int node = 0; node < 2; node++)
+            data.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(node).setHost("h")
+                .setPort(node + 1));
+        cluster.fields().forEachRemaining(each -> {
+            MetadataResponseData.MetadataResponseTopic topic =
+                new MetadataResponseData.MetadataResponseTopic().setName(each.getKey());
+            for (int index = 0; index < each.getValue().get(1).asInt(); index++) {
+                JsonNode leader = leaders.get(each.getKey() + "-" + index);
+                int node = leader.get(0).asInt();
+                topic.partitions().add(new MetadataResponseData.MetadataResponsePartition().setPartitionIndex(index)
+                    .setLeaderId(node).setLeaderEpoch(leader.get(1).asInt()).setReplicaNodes(List.of(0, 1))
+                    .setIsrNodes(List.of(0, 1))
+                    .setErrorCode((short) (node < 0 ? 5 : 0))); // LEADER_NOT_AVAILABLE
+            }
+            data.topics().add(topic);
+        });
+        metadata.updateWithCurrentRequestVersion(new MetadataResponse(data, (short) 12), false, time.milliseconds());
+    }
+
+    @Override
+    void begin() {
+        updated = false;
+        looked = false;
+        super.begin();
+    }
+
+    @Override
+    void settle() {
+        if (calling) // who waits has the network
+            return;
+        network.pollNoWakeup();
+        network.pollNoWakeup();
+        forget();
+        if ((left || metadata.updateRequested()) && !updated)
+            update();
+        left = false;
+        network.pollNoWakeup();
+    }
+
+    @Override
+    void handle(JsonNode event) {
+        if (event.get("kind").asText().equals("unsubscribe"))
+            left = true;
+        if (event.get("kind").asText().equals("metadata")) {
+            leaders = event.get("leaders");
+            update();
+            leaders = event.get("truth");
+        } else if (!application.handle(event) && !network(event)) {
+            throw new IllegalArgumentException(event.toString());
+        }
+    }
+
+    @Override
+    void tell(ObjectNode told) {
+        told.set("returned", returned);
+        told.put("known", !coordinator.coordinatorUnknown());
+        told.set("partitions", application.closed ? null : Reads.partitions(subscriptions));
+    }
+
+    public static void main(String[] ignored) throws Exception {
+        ClassicClient.serve(trace -> new ClassicReader(trace).run());
+    }
+}

@@ -1,0 +1,30 @@
+"""Kafka's own consumers take the schedules that the core's took, and read and commit the same at every event."""
+
+import pytest
+
+from fencepost.protocol.profiles import PROFILES
+from fencepost_conformance.clientside import reading_schedule
+from fencepost_conformance.clientside.judge import Half, MemberProtocol, judge
+from fencepost_conformance.jvm.builds import Build
+from fencepost_conformance.jvm.releases import NEWEST
+
+PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
+#: Among them: positions that are looked for while others are found (156, 281, 1330, 1908), what a broker prefers
+#: and loses (20, 479), a denied topic in a good answer (249, 376), an answer for what was away (1184), a look-up
+#: that is shared (69) or fails for good (11, 284, 1684), a close that tells nobody (35, 1995), an error that loses
+#: records (2340).
+CLASSIC_SEEDS = (*range(60), 69, 156, 249, 281, 284, 376, 479, 1184, 1330, 1684, 1833, 1908, 1995, 2340)
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(("protocol", "seeds"), [(MemberProtocol.CLASSIC, CLASSIC_SEEDS)])
+def test_kafkas_reader_does_the_same(protocol: MemberProtocol, seeds: tuple[int, ...]) -> None:
+    judged = list(judge(Build(NEWEST), PROFILE, seeds, 60, protocol, Half.READER))
+    assert [each.difference for each in judged if each.difference] == []
+    assert sum(each.steps for each in judged) > 3_000
+
+
+def test_a_schedule_is_made_the_same_twice() -> None:
+    one, other = (reading_schedule.schedule(7, 40, PROFILE) for _ in range(2))
+    assert one.events == other.events
+    assert one.outcomes == other.outcomes
