@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
+from fencepost.protocol.settings import Settings
+
 from ..data.producers import Refused
 from ..data.topics import Topic
 from ..security.acl import Operation, Resource
@@ -17,6 +19,8 @@ TOPIC, BROKER, GROUP = 2, 4, 32
 _SET, _DELETE = 0, 1
 #: Kafka's ``num.partitions``
 _USUAL_PARTITIONS: Final = 1
+_STRING, _INT, _LIST = 2, 3, 7
+_TYPES: Final = {"group.consumer.assignors": _LIST}
 _DYNAMIC_TOPIC, _STATIC_BROKER, _DEFAULT, _DYNAMIC_GROUP = 1, 4, 5, 8
 _BY_ID_SINCE: Final = 6
 
@@ -27,14 +31,14 @@ async def create_topics(call: Call, request: Any) -> Any:
     answers = []
     for each in request.topics:
         name = str(each.name)
-        answer: dict[str, Any] = {"name": name, "num_partitions": -1, "replication_factor": -1}
+        answer: dict[str, Any] = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": []}
         try:
             if names.count(name) > 1:
                 raise Refused(Code.invalid_request, "Duplicate topic name.")
             if not cluster_right(call, Operation.CREATE) and not call.may(Operation.CREATE, Resource.TOPIC, name):
                 raise Refused(Code.topic_authorization_failed, "Authorization failed.")
             topic = await _create(call, each, validate_only=request.validate_only)
-            answer.update(num_partitions=_partitions(each), replication_factor=1, configs=[], error_message=None)
+            answer.update(num_partitions=_partitions(each), replication_factor=1, error_message=None)
             if topic is not None:
                 answer["topic_id"] = topic.topic_id
         except Refused as refused:
@@ -139,7 +143,12 @@ def _described(call: Call, resource: Any) -> dict[str, Any]:
                 "error_code": Code.invalid_request,
                 "error_message": f"this is node {node.options.node_id}",
             }
-        found = [_row(each, value, _STATIC_BROKER) for each, value in broker_rows(node.settings)] if name else []
+        usual = dict(broker_rows(Settings()))
+        found = [
+            _row(each, value, _DEFAULT if usual[each] == value else _STATIC_BROKER, read_only=True)
+            for each, value in broker_rows(node.settings)
+            if name
+        ]
     elif kind == TOPIC:
         if not call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
             return {**answer, "error_code": Code.topic_authorization_failed}
@@ -160,11 +169,12 @@ def _described(call: Call, resource: Any) -> dict[str, Any]:
     return {**answer, "configs": [row for row in found if keys is None or row["name"] in keys]}
 
 
-def _row(name: str, value: str, source: int) -> dict[str, Any]:
+def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict[str, Any]:
     return {
         "name": name,
         "value": value,
-        "read_only": source == _STATIC_BROKER,
+        "config_type": _INT if value.lstrip("-").isdecimal() else _TYPES.get(name, _STRING),
+        "read_only": read_only,
         "is_default": source == _DEFAULT,
         "config_source": source,
     }

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from ..security.acl import Operation, Resource
+from ..security.acl import BITS, Operation, Resource
 from ..wire.frames import RequestHeader
 
 if TYPE_CHECKING:
     from ..node import Node
     from ..security.session import Session
+
+
+#: in the place of rights that were not asked for
+NOT_ASKED: Final = -2_147_483_648
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,12 @@ class Call:
     def may(self, operation: Operation, resource: Resource, name: str) -> bool:
         """Whether the caller has that right."""
         return self.node.acl.allows(self.session.principal, self.session.peer_host, operation, resource, name)
+
+    def rights(self, resource: Resource, name: str, *, asked: bool = True) -> int:
+        """What the caller may do, as Kafka's bits; the least number of all where it was not asked."""
+        if not asked:
+            return NOT_ASKED
+        return sum(1 << bit for operation, bit in BITS[resource].items() if self.may(operation, resource, name))
 
     def denied(self, operation: Operation, resource: Resource, names: Iterable[str]) -> frozenset[str]:
         """Those of the names for which the caller does not have that right."""

@@ -26,6 +26,16 @@ _COMMITTED: Final = 1
 _NO_ACKS: Final = 0
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+#: From which version on each of them may be asked for.
+_TIMES_SINCE: Final = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING: 11,
+}
+_NEVER: Final = 1 << 15
 
 
 def _topic_of(call: Call, row: Any, *, by_id: bool, name: str = "name") -> tuple[Topic | None, dict[str, Any]]:
@@ -59,12 +69,16 @@ async def produce(call: Call, request: Any) -> Any:
                     raise Refused(refused, "")
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
-                base, kept = await _append(call, topic, log, _the_batch(each.records), transactional_id)
+                put, kept = await _append(call, topic, log, _the_batch(each.records), transactional_id)
                 changes += kept
                 written.append((log, log.end))
-                answer.update(base_offset=base, log_start_offset=log.start)
+                answer.update(base_offset=put.base, log_start_offset=log.start)
+                if not kept:  # Kafka tells a batch that it has already by its time
+                    answer["log_append_time"] = put.max_timestamp
             except Refused as reason:
                 answer.update(error_code=reason.code, error_message=str(reason) or None)
+                if reason.start is not None:
+                    answer["log_start_offset"] = reason.start
             partitions.append(answer)
         answers.append({**named, "partition_responses": partitions})
     try:
@@ -94,18 +108,24 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
 
 async def _append(
     call: Call, topic: Topic, log: PartitionLog, batch: Batch, transactional_id: str | None
-) -> tuple[int, list[Change]]:
+) -> tuple[Batch, list[Change]]:
     """Where the batch is, and what is to be kept of it: nothing if it was there already. Raises ``Refused``."""
     node = call.node
     if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
         raise Refused(Code.kafka_storage_error, "the server keeps no more data than its limit of it")
     if batch.transactional:
         await _in_transaction(call, topic.name, log, batch, transactional_id)
-    put, new = log.add(batch)
+    try:
+        if batch.control:
+            raise Refused(Code.invalid_record, "only a coordinator of transactions writes markers")
+        put, new = log.add(batch)
+    except Refused as refused:
+        refused.start = log.start
+        raise
     if not new:
-        return put.base, []
+        return put, []
     node.data_bytes += len(put.data)
-    return put.base, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
+    return put, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
 
 
 def _the_batch(records: bytes | None) -> Batch:
@@ -119,8 +139,6 @@ def _the_batch(records: bytes | None) -> Batch:
     if len(found) != 1:
         raise Refused(Code.invalid_record, f"one batch for a partition is written at a time, not {len(found)}")
     (batch,) = found
-    if batch.control:
-        raise Refused(Code.invalid_record, "only a coordinator of transactions writes markers")
     return batch
 
 
@@ -172,7 +190,7 @@ async def fetch(call: Call, request: Any) -> Any:
         code, log = _readable(call, topic, each)
         answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
         if topic is None and by_id:
-            answer["error_code"] = Code.unknown_topic_id
+            answer.update(error_code=Code.unknown_topic_id, aborted_transactions=[])
         if log is not None and code is Code.none:
             most = min(int(each.partition_max_bytes), left)
             got = log.read(int(each.fetch_offset), most, committed=committed, one_at_least=nothing_yet)
@@ -220,6 +238,9 @@ async def list_offsets(call: Call, request: Any) -> Any:
 
 def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {"partition_index": int(each.partition_index)}
+    wanted = int(each.timestamp)
+    if wanted < 0 and call.version < _TIMES_SINCE.get(wanted, _NEVER):
+        return {**answer, "error_code": Code.unsupported_version}
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
         return {**answer, "error_code": Code.topic_authorization_failed}
     log = call.node.topics.partition(name, int(each.partition_index))
@@ -228,7 +249,6 @@ def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, A
     if int(getattr(each, "current_leader_epoch", -1)) > LEADER_EPOCH:
         return {**answer, "error_code": Code.unknown_leader_epoch}
     limit = log.stable if committed else log.high
-    wanted = int(each.timestamp)
     found: tuple[int, int] | None
     if wanted == LATEST:
         found = (-1, limit)
@@ -238,10 +258,8 @@ def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, A
         found = search.newest(log, limit)
     elif wanted >= 0:
         found = search.first_since(log, wanted, limit)
-    elif wanted in (LATEST_TIERED, EARLIEST_PENDING):
-        found = None
     else:
-        return {**answer, "error_code": Code.unsupported_version}
+        found = None  # nothing is kept elsewhere
     if found is None:
         return {**answer, "leader_epoch": -1}
     return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": LEADER_EPOCH}

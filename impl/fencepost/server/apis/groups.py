@@ -70,6 +70,14 @@ async def coordinated(call: Call, request: Any) -> Any:
             denied = call.denied(Operation.DESCRIBE, Resource.GROUP, [row.group_id for row in listed])
             listed = tuple(row for row in listed if row.group_id not in denied)
         return m.ListGroupsResponse(answer.error_code, listed)
+    if getattr(request, "include_authorized_operations", False):
+        assert isinstance(answer, m.DescribeGroupsResponse | c.ConsumerGroupDescribeResponse)
+        return {
+            "groups": [
+                {**_fields(row), "authorized_operations": call.rights(Resource.GROUP, row.group_id)}
+                for row in answer.groups
+            ]
+        }
     if isinstance(answer, o.OffsetFetchResponse) and call.version < _SEVERAL_GROUPS_SINCE:
         return answer.groups[0]
     return answer

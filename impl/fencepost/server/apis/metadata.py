@@ -19,8 +19,6 @@ _NODE_SINCE: Final = 5
 #: v0 has no null: an empty list asks for all
 _NULL_SINCE: Final = 1
 _NO_ID: Final = bytes(16)
-#: bits of rights are told only where they are asked for
-NO_OPERATIONS: Final = -2_147_483_648
 
 #: What Kafka 4.4 says of itself, as far as it holds here: KIP-848 is served, and transactions of version 2.
 FEATURES: Final = (("group.version", 1), ("transaction.version", 2), ("metadata.version", 33))
@@ -58,47 +56,49 @@ async def metadata(call: Call, request: Any) -> Any:
     here = node.endpoint(call.session)
     asked = request.topics
     rows: list[dict[str, Any]] = []
+    rights = getattr(request, "include_topic_authorized_operations", False)
+    may_create = getattr(request, "allow_auto_topic_creation", True)
     if asked is None or (call.version < _NULL_SINCE and not asked):
         denied = call.all_topics_denied(Operation.DESCRIBE)
-        rows = [_topic(call, topic) for topic in node.topics if topic.name not in denied]
+        rows = [_topic(call, topic, rights=rights) for topic in node.topics if topic.name not in denied]
     else:
         for each in asked:
             name, topic_id = getattr(each, "name", None), uuid_bytes(getattr(each, "topic_id", None))
-            rows.append(
-                await _asked(call, name, topic_id, may_create=getattr(request, "allow_auto_topic_creation", True))
-            )
+            rows.append(await _asked(call, name, topic_id, may_create=may_create, rights=rights))
     return {
         "brokers": [{"node_id": here.node_id, "host": here.host, "port": here.port}],
         "cluster_id": node.options.cluster_id,
         "controller_id": here.node_id,
         "topics": rows,
-        "cluster_authorized_operations": NO_OPERATIONS,
+        "cluster_authorized_operations": call.rights(
+            Resource.CLUSTER, CLUSTER_NAME, asked=getattr(request, "include_cluster_authorized_operations", False)
+        ),
     }
 
 
-async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool) -> dict[str, Any]:
+async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool, rights: bool) -> dict[str, Any]:
     node = call.node
     if name is None or topic_id != _NO_ID:
         topic = node.topics.by_id.get(topic_id)
         if topic is None or not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):
             return {"name": None, "topic_id": topic_id, "error_code": Code.unknown_topic_id}
-        return _topic(call, topic)
+        return _topic(call, topic, rights=rights)
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
         return {"name": name, "error_code": Code.topic_authorization_failed}
     topic = node.topics.by_name.get(name)
     if topic is not None:
-        return _topic(call, topic)
+        return _topic(call, topic, rights=rights)
     if name_fault(name):
         return {"name": name, "error_code": Code.invalid_topic_exception}
     if may_create and node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):
         try:
-            return _topic(call, await node.create_topic(name, node.options.auto_create))
+            return _topic(call, await node.create_topic(name, node.options.auto_create), rights=rights)
         except Refused as refused:
             return {"name": name, "error_code": refused.code}
     return {"name": name, "error_code": Code.unknown_topic_or_partition}
 
 
-def _topic(call: Call, topic: Topic) -> dict[str, Any]:
+def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
     node_id = call.node.options.node_id
     return {
         "name": topic.name,
@@ -115,7 +115,7 @@ def _topic(call: Call, topic: Topic) -> dict[str, Any]:
             }
             for log in topic.logs
         ],
-        "topic_authorized_operations": NO_OPERATIONS,
+        "topic_authorized_operations": call.rights(Resource.TOPIC, topic.name, asked=rights),
     }
 
 
@@ -131,7 +131,9 @@ async def describe_cluster(call: Call, request: Any) -> Any:
         "cluster_id": node.options.cluster_id,
         "controller_id": here.node_id,
         "brokers": [{"broker_id": here.node_id, "host": here.host, "port": here.port}],
-        "cluster_authorized_operations": NO_OPERATIONS,
+        "cluster_authorized_operations": call.rights(
+            Resource.CLUSTER, CLUSTER_NAME, asked=getattr(request, "include_cluster_authorized_operations", False)
+        ),
     }
 
 
@@ -155,12 +157,13 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
         topic = node.topics.by_name.get(name)
         if topic is None:
             code = Code.invalid_topic_exception if name_fault(name) else Code.unknown_topic_or_partition
-            rows.append({"name": name, "error_code": code})
+            rights = call.rights(Resource.TOPIC, name)
+            rows.append({"name": name, "error_code": code, "topic_authorized_operations": rights})
             continue
         if left == 0:
             following = {"topic_name": name, "partition_index": 0}
             break
-        row = _topic(call, topic)
+        row = _topic(call, topic, rights=True)
         first = start[1] if name == start[0] else 0
         row["partitions"] = row["partitions"][first : first + left]
         rows.append(row)

@@ -83,7 +83,9 @@ def batches(data: bytes) -> Iterator[Batch]:
         if magic < _MAGIC:
             raise OldBatch(f"message format {magic}")
         end = at + _BEFORE_LENGTH + length
-        if magic != _MAGIC or length < HEADER_BYTES - _BEFORE_LENGTH or end > len(data):
+        if end > len(data) and length > 0:
+            return  # the rest of a batch that does not come is none, for Kafka too
+        if magic != _MAGIC or length < HEADER_BYTES - _BEFORE_LENGTH:
             raise CorruptBatch(f"a batch of {length} bytes, magic {magic}, where {len(data) - at} are left")
         if crc32c.crc32c(memoryview(data)[at + _CRC_FROM : end]) != crc:
             raise CorruptBatch("the checksum of a batch does not agree")

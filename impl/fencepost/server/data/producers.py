@@ -15,11 +15,13 @@ _KEPT: Final = 5
 
 
 class Refused(Exception):
-    """The partition does not take the batch; ``code`` tells the client why."""
+    """What was asked for is not done; ``code`` tells the client why. ``start``: where the log begins that a batch was
+    for, if it came so far."""
 
     def __init__(self, code: Code, reason: str) -> None:
         super().__init__(reason)
         self.code = code
+        self.start: int | None = None
 
 
 @dataclass(slots=True)

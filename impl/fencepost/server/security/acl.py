@@ -28,6 +28,7 @@ class Operation(Enum):
     DESCRIBE = "Describe"
     DESCRIBE_CONFIGS = "DescribeConfigs"
     ALTER_CONFIGS = "AlterConfigs"
+    CLUSTER_ACTION = "ClusterAction"
     IDEMPOTENT_WRITE = "IdempotentWrite"
 
 
@@ -40,6 +41,40 @@ class Resource(Enum):
     TRANSACTIONAL_ID = "TransactionalId"
 
 
+_TOPIC_BITS: Final = {
+    Operation.READ: 3,
+    Operation.WRITE: 4,
+    Operation.CREATE: 5,
+    Operation.DELETE: 6,
+    Operation.ALTER: 7,
+    Operation.DESCRIBE: 8,
+    Operation.DESCRIBE_CONFIGS: 10,
+    Operation.ALTER_CONFIGS: 11,
+}
+#: What can be done to each kind, with Kafka's number of it.
+BITS: Final[dict[Resource, dict[Operation, int]]] = {
+    Resource.TOPIC: _TOPIC_BITS,
+    Resource.GROUP: {
+        each: _TOPIC_BITS[each]
+        for each in (
+            Operation.READ,
+            Operation.DELETE,
+            Operation.DESCRIBE,
+            Operation.DESCRIBE_CONFIGS,
+            Operation.ALTER_CONFIGS,
+        )
+    },
+    Resource.CLUSTER: {
+        Operation.CREATE: 5,
+        Operation.ALTER: 7,
+        Operation.DESCRIBE: 8,
+        Operation.CLUSTER_ACTION: 9,
+        Operation.DESCRIBE_CONFIGS: 10,
+        Operation.ALTER_CONFIGS: 11,
+        Operation.IDEMPOTENT_WRITE: 12,
+    },
+    Resource.TRANSACTIONAL_ID: {},
+}
 #: The name of the one resource of its kind.
 CLUSTER_NAME: Final = "kafka-cluster"
 _IMPLY_DESCRIBE: Final = (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)

@@ -161,7 +161,9 @@ class Transactions:
             raise Refused(Code.invalid_producer_id_mapping, "nobody has the transactional id")
         bumping = version >= BUMPING
         done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
-        if bumping and (producer_id, epoch) == known.previous and known.state is done:
+        if bumping and (producer_id, epoch) == known.previous and known.state.complete:
+            if known.state is not done:
+                raise Refused(Code.invalid_txn_state, f"the transaction is {known.state}")
             return known.producer_id, known.producer_epoch  # asked again: the answer was lost
         if known.producer_id != producer_id:
             raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")

@@ -29,6 +29,11 @@ class State(StrEnum):
         """Decided, but not every partition has its marker."""
         return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
+    @property
+    def complete(self) -> bool:
+        """Every partition has its marker."""
+        return self in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+
 
 @dataclass(slots=True, eq=False)
 class Transaction:
