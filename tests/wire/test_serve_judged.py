@@ -1,0 +1,67 @@
+"""The suite judges the server: random traces over the wire, and recordings of a real client on it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import Served
+
+from fencepost.server.wire.frames import API_KEYS
+
+COMMAND = [sys.executable, "-m", "fencepost_conformance.cli"]
+
+
+def answered(*words: str) -> dict[str, Any]:
+    """What a command says under ``--json``."""
+    ended = subprocess.run([*COMMAND, *words, "--json"], capture_output=True, text=True, timeout=300, check=False)
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found | {"returncode": ended.returncode}
+
+
+@pytest.mark.parametrize("profile", ["intended", "kafka-4.4"])
+def test_random_traces_over_the_wire_are_as_the_core_has_them(profile: str) -> None:
+    with Served("--profile", profile, topics=()) as server:
+        found = answered(
+            "conform", "--target", server.bootstrap, "--traces", "6", "--steps", "40", "--profile", profile
+        )
+    assert (found["held"], found["returncode"]) == (True, 0), found
+    assert found["counts"]["steps"] > 200
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_what_a_real_client_was_answered_could_have_been(protocol: str, tmp_path: Path) -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
+    trace = tmp_path / "trace.jsonl"
+    with Served("--profile", "kafka-4.4", "--setting", "group.initial.rebalance.delay.ms=0") as server:
+        words = [*COMMAND, "record", "--listen", "127.0.0.1:0", "--upstream", server.bootstrap, "-o", str(trace)]
+        recorder = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert recorder.stderr is not None
+        line = recorder.stderr.readline()
+        at = next(word for word in line.replace(",", " ").split() if word.startswith("127.0.0.1:"))
+        settings = {"bootstrap.servers": at, "group.id": "judged", "group.protocol": protocol}
+        members = []
+        for _ in range(2):
+            member = confluent.Consumer({**settings, "auto.offset.reset": "earliest"})
+            member.subscribe(["orders"])
+            members.append(member)
+        deadline = time.monotonic() + 20
+        while sum(len(each.assignment()) for each in members) < 4 or not all(each.assignment() for each in members):
+            assert time.monotonic() < deadline
+            for each in members:
+                each.poll(0.1)
+        for each in members:
+            each.close()
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate(timeout=20)
+    found = answered("validate", str(trace))
+    assert (found["held"], found["returncode"]) == (True, 0), found
+    asked = {json.loads(row).get("api_key") for row in trace.read_text().splitlines()}
+    assert API_KEYS["join_group" if protocol == "classic" else "consumer_group_heartbeat"] in asked
