@@ -226,7 +226,7 @@ if TYPE_CHECKING:
     from .reader import step as reader_step
     from .rulebook import Rule, rules
     from .sharding import partition_for
-    from .store import AppendError, MemoryStore, SharedMemoryStore, SharedStore, Store, StoreError
+    from .store import AppendError, MemoryStore, SharedMemoryStore, SharedStore, SQLiteStore, Store, StoreError
 
 #: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
 _HOMES: Final = {
@@ -299,7 +299,7 @@ _HOMES: Final = {
     "rulebook": "Rule rules",
     "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
-    "store": "AppendError MemoryStore SharedMemoryStore SharedStore Store StoreError",
+    "store": "AppendError MemoryStore SQLiteStore SharedMemoryStore SharedStore Store StoreError",
 }
 _WHERE: Final = {
     each.rpartition(":")[2]: (home, each.partition(":")[0]) for home, names in _HOMES.items() for each in names.split()
@@ -460,6 +460,7 @@ __all__ = [
     "Returned",
     "RoundRobinAssignor",
     "Rule",
+    "SQLiteStore",
     "SchemaError",
     "Send",
     "SetMemberTimer",

@@ -45,6 +45,8 @@ _log = logging.getLogger(__name__)
 
 #: So long it waits before it loads a partition again that could not be loaded.
 RETRY_S: Final = 1.0
+#: So long it waits with the next compaction when one has failed.
+REST_S: Final = 60.0
 Watcher: TypeAlias = Callable[[HostEvent, host.Served], None]
 
 
@@ -84,6 +86,7 @@ class Engine:
         self._holding = False  #: until all that is under way has landed
         self._busy = False  #: a step is being made
         self._compacting: asyncio.Task[None] | None = None
+        self._rest = 0.0  #: no compaction before that time
 
     # what comes from outside
 
@@ -354,7 +357,7 @@ class Engine:
         self.counts.loaded += 1
 
     def _compact(self, led: Led) -> None:
-        if self._compacting is None and self._store.due(led.partition):
+        if self._compacting is None and self._loop.time() >= self._rest and self._store.due(led.partition):
             self._compacting = self._loop.create_task(self._compaction(led.partition))
 
     async def _compaction(self, partition: int) -> None:
@@ -362,6 +365,7 @@ class Engine:
             self.counts.compacted += await self._store.compact(partition)
         except Exception:
             _log.exception("partition %s could not be compacted; nothing that is needed is gone", partition)
+            self._rest = self._loop.time() + REST_S
         finally:
             self._compacting = None
 

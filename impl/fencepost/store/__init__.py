@@ -4,20 +4,30 @@ of a broker, and what the broker keeps beside them."""
 from .base import AppendError, Store
 from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .memory import MemoryStore
-from .shared import PARTITIONS, ClosedStore, OtherPartitions, SharedStore, StoreError
+from .shared import PARTITIONS, ClosedStore, OnePartition, OtherPartitions, SharedStore, StoreError
 from .shared_memory import SharedMemoryStore
+from .sqlite import ForeignFile, LockedStore, NewerFormat, SQLiteStore
+from .tables import DamagedStore
+from .worker import InDoubt
 
 __all__ = [
     "PARTITIONS",
     "AppendError",
     "Change",
     "ClosedStore",
+    "DamagedStore",
     "DropBatches",
+    "ForeignFile",
+    "InDoubt",
     "Kept",
+    "LockedStore",
     "MemoryStore",
+    "NewerFormat",
+    "OnePartition",
     "OtherPartitions",
     "Put",
     "PutBatch",
+    "SQLiteStore",
     "SharedMemoryStore",
     "SharedStore",
     "Store",

@@ -85,3 +85,23 @@ class SharedStore(Protocol):
 
     async def kept(self) -> Kept:
         """All that was kept so."""
+
+
+class OnePartition:
+    """One partition of a shared store as the ``Store`` of one coordinator. Each load is a new leader epoch."""
+
+    def __init__(self, store: SharedStore, partition: int = 0) -> None:
+        self._store = store
+        self._partition = partition
+        self._epoch = 0
+
+    async def load(self) -> Sequence[Record]:
+        await self._store.open()
+        self._epoch = await self._store.lead(self._partition)
+        return await self._store.load(self._partition)
+
+    async def append(self, records: Sequence[Record]) -> None:
+        """Compacts too, when it is worth it."""
+        await self._store.append(self._partition, records, leader_epoch=self._epoch)
+        if self._store.due(self._partition):
+            await self._store.compact(self._partition)

@@ -1,0 +1,158 @@
+"""A store in a database: tables, and the thread that writes them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
+
+from fencepost.codec import Unwritable
+from fencepost.log import outlived, worth
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import Record
+
+from . import tables
+from .base import AppendError
+from .kept import Change, Kept
+from .shared import ClosedStore
+from .tables import Bytes, Row, Statements
+from .worker import Database, Worker
+
+_log = logging.getLogger(__name__)
+
+#: As many records a compaction reads, or deletes, at once; others write in between.
+CHUNK: Final = 20_000
+#: The line of what is no record of groups; those of records are the numbers of partitions.
+_KEPT: Final = "kept"
+_Self = TypeVar("_Self", bound="SqlStore")
+
+
+class Connection(Database, Statements, Protocol):
+    """A database that can be opened."""
+
+    def open(self) -> int:
+        """Connect, make the tables if there are none: how many partitions there are. Raises ``StoreError``."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+class SqlStore:
+    """What stores in databases have in common. Use as ``async with store``, or ``open`` and ``close`` it."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+        self._worker: Worker | None = None
+        self._partitions = 0
+        self._epochs: dict[int, int] = {}
+        self._rows: dict[int, int] = {}  #: about how many records a partition has
+        self._left: dict[int, int] = {}  #: how many the last compaction has left
+
+    async def __aenter__(self: _Self) -> _Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> int:
+        """Open it, or make it; if it is open, nothing more. Says how many partitions it has. Raises ``StoreError`` for
+        what cannot be used."""
+        if self._worker is None:
+            worker = Worker(self._connection, self._name)
+            try:
+                self._partitions = await worker.alone(self._connection.open)
+            except BaseException:
+                await worker.close()
+                raise
+            self._worker = worker
+        return self._partitions
+
+    async def close(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            closing = worker.alone(self._connection.close)
+            await worker.close()
+            await closing
+
+    async def lead(self, partition: int) -> int:
+        epoch = await self._open().within(lambda: tables.lead(self._connection, partition), partition)
+        self._epochs[partition] = epoch
+        return epoch
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        known, rows = await self._open().alone(lambda: self._read(partition))
+        self._rows[partition], self._left[partition] = known.row_count, known.compacted
+        return await asyncio.to_thread(tables.decoded, partition, known, rows)
+
+    def _read(self, partition: int) -> tuple[tables.State, list[tuple[object, ...]]]:
+        self._connection.begin()
+        try:
+            return tables.read(self._connection, partition)
+        finally:
+            self._connection.rollback()
+
+    def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        rows: list[Row] | None
+        try:
+            rows, reason = tables.encoded(records), ""
+        except Unwritable as failure:
+            rows, reason = None, str(failure)
+
+        def act() -> None:
+            if rows is None:  # in its turn, so that nothing passes it
+                raise AppendError(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
+            tables.append(self._connection, partition, rows, leader_epoch)
+
+        self._rows[partition] = self._rows.get(partition, 0) + len(records)
+        return self._open().within(act, partition)
+
+    def due(self, partition: int) -> bool:
+        left = self._left.get(partition, 0)
+        return worth(self._rows.get(partition, 0) - left, left)
+
+    async def compact(self, partition: int) -> int:
+        """What nobody needs goes first, then what only said that it is gone: between two transactions the log gives the
+        same as before."""
+        worker = self._open()
+        seen: list[Bytes] = []
+        while True:
+            after = seen[-1].place if seen else -1
+            more = await worker.alone(lambda after=after: tables.raw(self._connection, partition, after, CHUNK))  # type: ignore[misc]
+            seen += more
+            if len(more) < CHUNK:
+                break
+        found = await asyncio.to_thread(outlived, seen)
+        gone = 0
+        for places in (sorted(found.superseded), sorted(found.ending)):
+            for begin in range(0, len(places), CHUNK):
+                some = [seen[place].place for place in places[begin : begin + CHUNK]]
+                gone += await worker.within(
+                    lambda some=some: tables.delete(self._connection, partition, some),  # type: ignore[misc]
+                    ("compaction", partition),
+                )
+        left = await worker.within(lambda: tables.compacted(self._connection, partition), ("compaction", partition))
+        self._rows[partition] = self._left[partition] = left
+        return gone
+
+    async def write(self, changes: Sequence[Change]) -> None:
+        """Who has led partition 0 must still lead it: another host may write these by now."""
+        epoch = self._epochs.get(0)
+
+        def act() -> None:
+            if epoch is not None:
+                tables.fence(self._connection, 0, epoch)
+            for each in changes:
+                tables.change(self._connection, each)
+
+        await self._open().within(act, _KEPT)
+
+    async def kept(self) -> Kept:
+        return await self._open().alone(lambda: tables.kept(self._connection))
+
+    def _open(self) -> Worker:
+        if self._worker is None:
+            raise ClosedStore
+        return self._worker

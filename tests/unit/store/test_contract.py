@@ -1,0 +1,294 @@
+"""What every store promises that partitions share, asked of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import TypeAlias
+
+import pytest
+
+from fencepost.aio import GroupCoordinator
+from fencepost.coordinator import initial_state, offsets_view, replay, views
+from fencepost.log import FencedEpoch
+from fencepost.protocol import offset_messages as o
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+from fencepost.protocol.settings import Settings
+from fencepost.store import (
+    PARTITIONS,
+    AppendError,
+    ClosedStore,
+    DropBatches,
+    OnePartition,
+    Put,
+    PutBatch,
+    SharedMemoryStore,
+    SharedStore,
+    SQLiteStore,
+)
+
+#: Opens the same store again and again.
+Stores: TypeAlias = Callable[[], SharedStore]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
+    if request.param == "memory":
+        only = SharedMemoryStore(3)
+        return lambda: only
+    return lambda: SQLiteStore(tmp_path / "groups.db", 3)
+
+
+def run(scene: Callable[[SharedStore], Awaitable[None]], store: SharedStore) -> None:
+    async def main() -> None:
+        assert await store.open() == 3
+        try:
+            await scene(store)
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+
+
+def offset(partition: int, value: int | None, *, group: str = "g", producer: int | None = None) -> Record:
+    key = OffsetCommitKey(group, "t", partition)
+    told = None if value is None else OffsetCommitValue(value, commit_timestamp=1_700_000_000_000, metadata="ö")
+    return Record(key, told, None if producer is None else Producer(producer, 3))
+
+
+def marker(producer: int, *, committed: bool) -> Record:
+    return Record(ControlKey(committed), ControlValue(9), Producer(producer, 3))
+
+
+GROUP = Record(
+    GroupMetadataKey("groups"),
+    GroupMetadataValue(
+        "work",
+        generation=4,
+        protocol="even",
+        leader="m",
+        current_state_timestamp=5,
+        members=(
+            GroupMetadataMember(
+                "m",
+                group_instance_id=None,
+                client_id="c",
+                client_host="/h",
+                rebalance_timeout=1,
+                session_timeout=2,
+                subscription=b"\0\xff",
+                assignment=b"",
+            ),
+        ),
+    ),
+)
+
+
+def test_what_was_appended_is_loaded_by_partition_and_in_order(stores: Stores) -> None:
+    written: dict[int, list[Record]] = {0: [], 1: [], 2: []}
+
+    async def first(store: SharedStore) -> None:
+        epochs = [await store.lead(partition) for partition in range(3)]
+        assert epochs == [1, 1, 1]
+        asked = []
+        for number in range(60):
+            partition = number % 2
+            records = [offset(number, number), GROUP, offset(0, None), offset(1, 2, producer=7)][: number % 4 + 1]
+            written[partition] += records
+            asked.append(store.append(partition, records, leader_epoch=1))
+        ends = [marker(7, committed=True), marker(8, committed=False)]
+        written[0] += ends
+        await store.append(0, ends, leader_epoch=1)
+        assert all(each.done() for each in asked)
+
+    async def second(store: SharedStore) -> None:
+        for partition, records in written.items():
+            assert list(await store.load(partition)) == records
+
+    run(first, stores())
+    run(second, stores())
+    run(second, stores())
+
+
+def test_an_old_leader_appends_nothing(stores: Stores) -> None:
+    async def scene(store: SharedStore) -> None:
+        old = await store.lead(1)
+        await store.append(1, [offset(1, 1)], leader_epoch=old)
+        new = await store.lead(1)
+        assert new == old + 1
+        with pytest.raises(FencedEpoch, match=f"leader epoch {old} is over, the log knows of {new}"):
+            await store.append(1, [offset(1, 2)], leader_epoch=old)
+        await store.append(1, [offset(1, 3)], leader_epoch=new)
+        assert list(await store.load(1)) == [offset(1, 1), offset(1, 3)]
+        await store.append(0, [offset(0, 4)], leader_epoch=await store.lead(0))
+
+    run(scene, stores())
+
+
+def _outcome(records: Sequence[Record]) -> object:
+    """What a coordinator holds that has read them; places in the log are not the same."""
+    state = replay(initial_state(Settings(), INTENDED), records)
+    seen = offsets_view(state)
+    committed = [(each.group_id, each.partition, each.offset) for each in seen.committed]
+    pending = [(each.group_id, each.partition, each.offset, each.producer_id) for each in seen.pending]
+    return committed, pending, seen.open_transactions, views(state)
+
+
+def _traffic(random: Random) -> list[list[Record]]:
+    """What coordinators write: offsets, also in transactions, deletions, groups."""
+    found = []
+    opened: set[int] = set()
+    for _ in range(random.randrange(700, 1_000)):
+        producer = random.choice([None, None, None, 1, 2])
+        records = [
+            offset(random.randrange(8), random.randrange(99), group=random.choice("gh"), producer=producer)
+            for _ in range(random.randrange(1, 4))
+        ]
+        if producer is not None:
+            opened.add(producer)
+        elif random.random() < 0.1:
+            records = [offset(random.randrange(8), None, group=random.choice("gh"))]
+        elif random.random() < 0.1:
+            records = [GROUP]
+        if opened and random.random() < 0.1:
+            ended = opened.pop()
+            records = [marker(ended, committed=random.random() < 0.5)]
+        found.append(records)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_compacted_log_gives_what_the_whole_one_gives(
+    stores: Stores, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is read between two of its transactions."""
+    monkeypatch.setattr("fencepost.store.sql.CHUNK", 250)
+    random = Random(f"compaction {seed}")
+    whole: list[Record] = []
+
+    async def scene(store: SharedStore) -> None:
+        epoch = await store.lead(2)
+        more = _traffic(random)
+        assert not store.due(2)
+        for records in more:
+            whole.extend(records)
+            await store.append(2, records, leader_epoch=epoch)
+        assert store.due(2)
+        expected = _outcome(whole)
+        compacting = asyncio.ensure_future(store.compact(2))
+        while not compacting.done():
+            await asyncio.sleep(0)
+            assert _outcome(await store.load(2)) == expected
+            if random.random() < 0.2:
+                whole.append(offset(random.randrange(8), random.randrange(99)))
+                await store.append(2, whole[-1:], leader_epoch=epoch)
+                expected = _outcome(whole)
+        gone = await compacting
+        left = await store.load(2)
+        assert gone == len(whole) - len(left) > 500
+        assert _outcome(left) == expected
+        assert not store.due(2)
+
+    run(scene, stores())
+    run(lambda store: _loads(store, whole), stores())
+
+
+async def _loads(store: SharedStore, whole: Sequence[Record]) -> None:
+    assert _outcome(await store.load(2)) == _outcome(whole)
+
+
+def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
+    topic, other = bytes(15) + b"\1", bytes(15) + b"\2"
+
+    async def first(store: SharedStore) -> None:
+        kept = await store.kept()
+        assert (kept.values, kept.batches) == ({}, {})
+        await store.write([Put("topic", "t", "ä"), Put("topic", "u", "2"), Put("id", "", "7")])
+        await store.write([PutBatch(topic, 0, base, b"%d" % base) for base in (0, 5, 300)])
+        await store.write([PutBatch(topic, 1, 0, b"x"), PutBatch(other, 0, 0, b"y"), PutBatch(other, 3, 9, b"z")])
+        await asyncio.gather(
+            store.write([Put("topic", "t", "b")]),
+            store.write([Put("topic", "u", None), Put("topic", "none", None)]),
+            store.write([DropBatches(topic, 0, 5), DropBatches(topic, 1, 99), DropBatches(other)]),
+            store.write([PutBatch(topic, 0, 300, b"new")]),
+        )
+
+    async def second(store: SharedStore) -> None:
+        kept = await store.kept()
+        assert kept.values == {"topic": {"t": "b"}, "id": {"": "7"}}
+        assert kept.batches == {(topic, 0): [b"5", b"new"]}
+
+    run(first, stores())
+    run(second, stores())
+
+
+def test_one_that_is_closed_says_so(stores: Stores) -> None:
+    async def main() -> None:
+        store = stores()
+        with pytest.raises(ClosedStore, match="the store is not open"):
+            await store.lead(0)
+        assert await store.open() == await store.open() == 3
+        await store.close()
+        await store.close()
+        with pytest.raises(ClosedStore):
+            await store.append(0, [], leader_epoch=0)
+        with pytest.raises(ClosedStore):
+            await store.write([])
+
+    asyncio.run(main())
+
+
+def test_one_partition_is_the_store_of_one_coordinator(stores: Stores) -> None:
+    rows = (o.OffsetCommitRequestPartition(0, committed_offset=7),)
+    asks = o.OffsetCommitRequest("g", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
+
+    async def main(*, begins: bool) -> None:
+        store = stores()
+        async with GroupCoordinator(OnePartition(store, 1)) as groups:
+            groups.set_topics([Topic("t", bytes(15) + b"\1", 1)])
+            if begins:
+                answer = await groups.commit_offsets(asks)
+                assert answer.topics[0].partitions[0].error_code is ErrorCode.NONE
+            assert [row.offset for row in groups.offsets_view().committed] == [7]
+        await store.close()
+
+    asyncio.run(main(begins=True))
+    asyncio.run(main(begins=False))
+
+
+def test_a_store_has_fifty_partitions_if_nobody_says_otherwise(tmp_path: Path) -> None:
+    for made in (SharedMemoryStore(), SQLiteStore(tmp_path / "fifty.db")):
+        assert asyncio.run(_opened(made)) == PARTITIONS == 50
+    for wrong in (SharedMemoryStore, lambda count: SQLiteStore(tmp_path / "none.db", count)):
+        with pytest.raises(ValueError, match="at least one partition"):
+            asyncio.run(_opened(wrong(0)))
+
+
+async def _opened(store: SharedStore) -> int:
+    try:
+        return await store.open()
+    finally:
+        await store.close()
+
+
+def test_a_record_that_has_no_bytes_is_refused_in_its_turn(tmp_path: Path) -> None:
+    """And what was asked for behind it too: there are no gaps."""
+
+    async def scene(store: SharedStore) -> None:
+        epoch = await store.lead(0)
+        long = Record(OffsetCommitKey("g" * 40_000, "t", 0), None)
+        asked = [store.append(0, records, leader_epoch=epoch) for records in ([offset(1, 1)], [long], [offset(1, 2)])]
+        ended = await asyncio.gather(*asked, return_exceptions=True)
+        assert ended[0] is None
+        assert isinstance(ended[1], AppendError)
+        assert isinstance(ended[2], AppendError)
+        await store.append(0, [offset(1, 3)], leader_epoch=epoch)
+        assert list(await store.load(0)) == [offset(1, 1), offset(1, 3)]
+
+    run(scene, SQLiteStore(tmp_path / "groups.db", 3))

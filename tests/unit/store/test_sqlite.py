@@ -1,0 +1,391 @@
+"""Files of SQLite: torn, full, locked, foreign, newer, damaged. Each is a clear error, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.aio import GroupBroker
+from fencepost.protocol import offset_messages as o
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.records import Record
+from fencepost.store import (
+    AppendError,
+    DamagedStore,
+    ForeignFile,
+    InDoubt,
+    LockedStore,
+    NewerFormat,
+    OtherPartitions,
+    Put,
+    SQLiteStore,
+    StoreError,
+)
+from fencepost.store.sqlite import SqliteConnection
+
+
+def play(path: Path, scene: Callable[[SQLiteStore], Awaitable[None]], partitions: int | None = 2) -> None:
+    async def main() -> None:
+        async with SQLiteStore(path, partitions) as store:
+            await scene(store)
+
+    asyncio.run(main())
+
+
+async def nothing(store: SQLiteStore) -> None:
+    pass
+
+
+def record(number: int, size: int = 10) -> Record:
+    value = OffsetCommitValue(number, commit_timestamp=1, metadata="x" * size)
+    return Record(OffsetCommitKey("g", "t", number), value)
+
+
+async def numbers(store: SQLiteStore) -> list[int]:
+    return [each.key.partition for each in await store.load(0)]  # type: ignore[union-attr]
+
+
+def write(path: Path, first: int, last: int) -> None:
+    async def scene(store: SQLiteStore) -> None:
+        epoch = await store.lead(0)
+        for number in range(first, last):
+            await store.append(0, [record(number), record(number + 1_000)], leader_epoch=epoch)
+
+    play(path, scene)
+
+
+def copy_of_the_running(path: Path, to: Path, appends: int) -> list[int]:
+    """Copies the file and its log as they are while the store is open, as a crash leaves them; how long the log was
+    after each append."""
+    sizes = []
+
+    async def scene(store: SQLiteStore) -> None:
+        epoch = await store.lead(0)
+        for number in range(appends):
+            await store.append(0, [record(number), record(number + 1_000)], leader_epoch=epoch)
+            sizes.append(Path(f"{path}-wal").stat().st_size)
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{to}{end}")
+
+    play(path, scene)
+    return sizes
+
+
+def test_a_write_that_is_torn_is_not_there_and_all_before_it_is(tmp_path: Path) -> None:
+    sizes = copy_of_the_running(tmp_path / "a.db", tmp_path / "crashed.db", 4)
+    assert sizes == sorted(set(sizes))
+    log = (tmp_path / "crashed.db-wal").read_bytes()
+    seen = set()
+    steps = [*range(sizes[1], sizes[3] + 1, 211), *sizes[1:], *(size - 1 for size in sizes[2:])]
+    for number, size in enumerate(steps):
+        path = tmp_path / f"torn{number}.db"
+        shutil.copy(tmp_path / "crashed.db", path)
+        Path(f"{path}-wal").write_bytes(log[:size])
+        there = sum(each <= size for each in sizes)
+        found: list[int] = []
+
+        async def scene(store: SQLiteStore, found: list[int] = found) -> None:
+            found += await numbers(store)
+            await store.append(0, [record(99)], leader_epoch=await store.lead(0))
+            assert await numbers(store) == [*found, 99]
+
+        play(path, scene)
+        assert found == [each for number in range(there) for each in (number, number + 1_000)]
+        seen.add(there)
+    assert seen == {2, 3, 4}
+
+
+def test_a_log_that_is_garbled_in_the_middle_ends_there(tmp_path: Path) -> None:
+    """What stands behind cannot be told from what was never written; that is the disk's doing, not the program's."""
+    sizes = copy_of_the_running(tmp_path / "a.db", tmp_path / "b.db", 4)
+    log = bytearray((tmp_path / "b.db-wal").read_bytes())
+    log[sizes[1] + 40] ^= 1
+    (tmp_path / "b.db-wal").write_bytes(log)
+
+    async def scene(store: SQLiteStore) -> None:
+        assert await numbers(store) == [0, 1_000, 1, 1_001]
+
+    play(tmp_path / "b.db", scene)
+
+
+TOPIC = Topic("t", bytes(15) + b"\1", 100)
+
+
+def commit(partition: int, size: int) -> o.OffsetCommitRequest:
+    rows = (o.OffsetCommitRequestPartition(partition, committed_offset=partition, committed_metadata="x" * size),)
+    return o.OffsetCommitRequest("g", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
+
+
+async def fill(store: SQLiteStore, room: Callable[[], None]) -> None:
+    """A broker on a disk that fills up, and has room again."""
+    async with GroupBroker(store, topics=[TOPIC]) as groups:
+        acknowledged = []
+        for number in range(100):
+            answer = await groups.commit_offsets(commit(number, 4_000))
+            if answer.topics[0].partitions[0].error_code is not ErrorCode.NONE:
+                break
+            acknowledged.append(number)
+        assert 3 < len(acknowledged) < 99
+        assert answer.topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR
+        assert [row.partition for row in groups.offsets_view("g").committed] == acknowledged
+        many = [groups.submit(commit(number, 4_000), version=9) for number in range(50, 60)]
+        for each in many:
+            refused = await each
+            assert isinstance(refused, o.OffsetCommitResponse)
+            assert refused.topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR
+        room()
+        while True:
+            answer = await groups.commit_offsets(commit(99, 4_000))
+            if answer.topics[0].partitions[0].error_code is ErrorCode.NONE:
+                break
+            await asyncio.sleep(0.01)
+        acknowledged.append(99)
+        assert [row.partition for row in groups.offsets_view("g").committed] == acknowledged
+        records = [each for place in range(2) for each in await store.load(place)]
+        offsets = [each.key.partition for each in records if isinstance(each.key, OffsetCommitKey)]
+        assert offsets == acknowledged
+
+
+def test_when_the_disk_is_full_appends_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    """By a limit on the file's pages; SQLite tells it as it does a full disk."""
+
+    async def scene(store: SQLiteStore) -> None:
+        connection: Any = store._connection
+        connection.run("PRAGMA max_page_count = 60")
+        await fill(store, lambda: connection.run("PRAGMA max_page_count = 100000"))
+
+    play(tmp_path / "a.db", scene)
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    async def scene(store: SQLiteStore) -> None:
+        connection: Any = store._connection
+        connection.run("PRAGMA max_page_count = 40")
+        epoch = await store.lead(0)
+        with pytest.raises(AppendError, match="the disk is full; make room, what was acknowledged is safe"):
+            await store.append(0, [record(1, 30_000)] * 20, leader_epoch=epoch)
+        await store.append(0, [record(2)], leader_epoch=epoch)
+        with pytest.raises(AppendError, match="the disk is full"):
+            await store.write([Put("kind", "name", "x" * 500_000)])
+        await store.write([Put("kind", "name", "x")])
+        # among others only the one that is too big fails, and what is behind it in its partition
+        other = await store.lead(1)
+        asked = [
+            store.append(0, [record(3)], leader_epoch=epoch),
+            store.append(0, [record(4, 30_000)] * 20, leader_epoch=epoch),
+            store.append(0, [record(5)], leader_epoch=epoch),
+            store.append(1, [record(6)], leader_epoch=other),
+        ]
+        ended = await asyncio.gather(*asked, return_exceptions=True)
+        assert [each is None for each in ended] == [True, False, False, True]
+        assert await numbers(store) == [2, 3]
+
+    play(tmp_path / "a.db", scene)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can be mounted by root alone")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    filler = small_disk / "filler"
+
+    async def scene(store: SQLiteStore) -> None:
+        await fill(store, filler.unlink)
+
+    filler.write_bytes(bytes(100_000))
+    play(small_disk / "a.db", scene)
+
+
+class Failing:
+    """A file whose commits fail, before or after they have done what they should."""
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self.file = file
+        self.late = False
+
+    def execute(self, statement: str, *values: Any) -> Any:
+        if statement == "COMMIT":
+            if self.late:
+                self.file.execute(statement)
+            failure = sqlite3.OperationalError("disk I/O error")
+            failure.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise failure
+        return self.file.execute(statement, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_disk_that_fails_leaves_a_write_in_doubt_and_loading_tells(tmp_path: Path, late: bool) -> None:
+    async def scene(store: SQLiteStore) -> None:
+        connection: Any = store._connection
+        epoch = await store.lead(0)
+        await store.append(0, [record(1)], leader_epoch=epoch)
+        failing = connection._file = Failing(connection._file)
+        failing.late = late
+        asked = [store.append(0, [record(number)], leader_epoch=epoch) for number in (2, 3)]
+        ended = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(ended[0], InDoubt)
+        assert not isinstance(ended[1], type(None))
+        assert (await numbers(store))[: 1 + late] == [1, 2][: 1 + late]
+        before = await numbers(store)
+        await store.append(0, [record(4)], leader_epoch=epoch)  # the file was opened again
+        assert await numbers(store) == [*before, 4]
+
+    play(tmp_path / "a.db", scene)
+
+
+HOLDS = """
+import asyncio, sys
+from fencepost.store import SQLiteStore
+async def main():
+    async with SQLiteStore(sys.argv[1], 2):
+        print("open", flush=True)
+        sys.stdin.read()
+asyncio.run(main())
+"""
+
+
+def test_a_file_that_another_process_has_open_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.store.sqlite._PATIENCE", 0.1)
+    path = tmp_path / "a.db"
+    write(path, 0, 2)
+    words = [sys.executable, "-c", HOLDS, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(LockedStore, match="is in use by another process; stop it, or use another file"):
+            play(path, nothing)
+        other.kill()
+    play(path, nothing)
+
+
+def test_two_stores_of_one_process_do_not_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.store.sqlite._PATIENCE", 0.1)
+
+    async def scene(store: SQLiteStore) -> None:
+        with pytest.raises(LockedStore):
+            await SQLiteStore(store.path).open()
+        epoch = await store.lead(0)
+        await store.append(0, [record(1)], leader_epoch=epoch)
+
+    play(tmp_path / "a.db", scene)
+
+
+def test_what_is_no_store_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    text, other, folder = tmp_path / "text", tmp_path / "other.db", tmp_path / "folder"
+    text.write_text("These are notes of somebody, and no database at all.\n" * 40)
+    with sqlite3.connect(other) as file:
+        file.execute("CREATE TABLE cats (name TEXT)")
+    file.close()
+    folder.mkdir()
+    before = text.read_bytes(), other.read_bytes()
+    with pytest.raises(ForeignFile, match="is no database; nothing in it was changed"):
+        play(text, nothing)
+    with pytest.raises(ForeignFile, match="is a database of something else; nothing in it was changed"):
+        play(other, nothing)
+    assert (text.read_bytes(), other.read_bytes()) == before
+    for path in (folder, tmp_path / "nowhere" / "a.db"):
+        with pytest.raises(StoreError, match="cannot be opened; is there such a folder, and may it be written"):
+            play(path, nothing)
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write(path, 0, 1)
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA user_version = 2")
+    file.close()
+    with pytest.raises(NewerFormat, match="has format 2, and this release reads up to 1; use the release that"):
+        play(path, nothing)
+
+
+def test_the_number_of_partitions_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    play(path, nothing)
+    with pytest.raises(OtherPartitions, match="made for 2 partitions of groups, not 3"):
+        play(path, nothing, partitions=3)
+    play(path, nothing, partitions=None)
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ("UPDATE records SET record_value = x'000400' WHERE place = 2", "partition 0, offset 2: the record is not as"),
+        ("UPDATE records SET record_key = x'000100016700017400000007' WHERE place = 1", "offset 1"),
+        ("UPDATE records SET producer_id = 3, producer_epoch = 0 WHERE place = 3", "offset 3: the record is not as"),
+        ("DELETE FROM records WHERE place = 1", "partition 0 has 5 records, and 6 were left in it"),
+        ("UPDATE records SET place = 9 WHERE place = 5", "offset 9: the record is not as it was written"),
+        ("UPDATE partitions SET next_offset = 4 WHERE number = 0", "partition 0 ends at 4, and has a record at 5"),
+    ],
+)
+def test_a_record_that_was_changed_is_found_before_it_is_served(tmp_path: Path, damage: str, found: str) -> None:
+    path = tmp_path / "a.db"
+    write(path, 0, 3)
+    with sqlite3.connect(path) as file:
+        file.execute(damage)
+    file.close()
+
+    async def scene(store: SQLiteStore) -> None:
+        with pytest.raises(DamagedStore, match=found):
+            await store.load(0)
+        with pytest.raises(DamagedStore, match=found):
+            async with GroupBroker(store):
+                pass
+
+    play(path, scene)
+
+
+def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write(path, 0, 200)
+    whole = path.read_bytes()
+    refused = 0
+    for page in range(1, len(whole) // 4096):
+        garbled = bytearray(whole)
+        garbled[page * 4096 : page * 4096 + 512] = os.urandom(512)
+        path.write_bytes(garbled)
+
+        async def scene(store: SQLiteStore) -> None:
+            await store.load(0)
+            await store.load(1)
+            await store.kept()
+
+        try:
+            play(path, scene)
+        except (DamagedStore, ForeignFile):
+            refused += 1
+    assert refused >= len(whole) // 4096 - 3  # some pages hold nothing
+
+
+def test_durable_means_that_the_log_is_synced_at_each_commit(tmp_path: Path) -> None:
+    """A kill does not show it, for the system keeps what was written; so the setting itself is looked at."""
+
+    async def scene(store: SQLiteStore) -> None:
+        connection: Any = store._connection
+        assert isinstance(connection, SqliteConnection)
+        assert connection.rows("PRAGMA synchronous") == [(2,)]
+        assert connection.rows("PRAGMA journal_mode") == [("wal",)]
+        assert connection.rows("PRAGMA locking_mode") == [("exclusive",)]
+
+    play(tmp_path / "a.db", scene)
