@@ -27,6 +27,7 @@ BENCHES = (
     "assignors",
     "growth",
     "records",
+    "load",
 )
 
 

@@ -11,7 +11,6 @@ from fencepost.protocol.events import (
     Unload,
 )
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
-from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
@@ -28,7 +27,7 @@ from .kernel.state import NO_EPOCH, Status
 from .kernel.step import Step
 from .kernel.timer_table import in_order
 from .offsets import expiry
-from .offsets.replay import apply as take_up_offset
+from .offsets.replay import apply_commits
 from .replay import outcome, superseded
 
 
@@ -55,14 +54,14 @@ def loaded(step: Step, event: Load) -> None:
         return
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
-        skipped = superseded(step, event.records)
-        for place, record in enumerate(event.records):
+        log = event.records
+        skipped = superseded(step, log)
+        place = apply_commits(work, log, 0)
+        while place < len(log):
             if place not in skipped:
                 work.place = place
-                if type(record.key) is OffsetCommitKey:
-                    take_up_offset(work, record)
-                else:
-                    take_up(step, work, record)
+                take_up(step, work, log[place])
+            place = apply_commits(work, log, place + 1)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return

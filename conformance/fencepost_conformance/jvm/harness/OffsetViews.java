@@ -57,6 +57,16 @@ final class OffsetViews {
         }
     }
 
+    /** How many offsets are stored, and what they add up to: that two loads have come to the same. */
+    static long[] sums(Object manager) {
+        long[] sums = new long[2];
+        each((Map<?, ?>) Reflect.get(BY_GROUP, Reflect.get(OFFSETS, manager)), (group, topic, partition, held) -> {
+            sums[0]++;
+            sums[1] += ((OffsetAndMetadata) held).committedOffset;
+        });
+        return sums;
+    }
+
     /** A line for each row and each open transaction, sorted. */
     private static List<String> rows(Object manager) {
         List<String> rows = new ArrayList<>();

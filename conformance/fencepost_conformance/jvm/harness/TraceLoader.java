@@ -1,6 +1,5 @@
 package fencepost;
 
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 import org.apache.kafka.common.TopicPartition;
@@ -25,7 +24,7 @@ final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
     }
 
     /** Replays the records as if all of them were replicated (F-LOAD-01); what failed, or null. */
-    RuntimeException finish(List<Records.Logged> records) {
+    RuntimeException finish(Iterable<Records.Logged> records) {
         CompletableFuture<LoadSummary> loading = pending;
         pending = null;
         try {

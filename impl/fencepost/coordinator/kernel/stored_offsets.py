@@ -165,10 +165,14 @@ class OffsetDraft:
 
     def put(self, group_id: str, partition: Partition, offset: StoredOffset) -> None:
         """The offset is committed (F-REPLAY-02)."""
+        self.committed(group_id)[partition] = offset
+
+    def committed(self, group_id: str) -> MutableMapping[Partition, StoredOffset]:
+        """The committed offsets of a group, to be changed."""
         committed = self._committed.get(group_id)
         if committed is None:
             committed = self._committed[group_id] = self._group(group_id).own_committed()
-        committed[partition] = offset
+        return committed
 
     def put_pending(self, producer: int, group_id: str, partition: Partition, offset: StoredOffset) -> None:
         """The offset is pending in a transaction; an earlier one of the same producer goes (F-REPLAY-03, O-TXN-09)."""

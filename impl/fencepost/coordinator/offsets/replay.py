@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey
@@ -23,6 +24,28 @@ def apply(replay: Replay, record: Record) -> None:
         name = record.key.group
         if name not in replay.known and name not in replay.drafts and type(record.key) is OffsetCommitKey:
             meet_ownerless(replay, name)
+
+
+def apply_commits(replay: Replay, log: Sequence[Record], place: int) -> int:
+    """Plain commits from this place of a log on, up to the first record that is none; returns the place of that. It
+    comes to what ``apply`` comes to one by one, in less time: nearly all of a log are plain commits."""
+    offsets, met = replay.offsets, set[str]()
+    name, committed = None, None
+    while place < len(log):
+        record = log[place]
+        key, value = record.key, record.value
+        if type(key) is not OffsetCommitKey or value is None or record.producer is not None:
+            break
+        if committed is None or key.group != name:
+            name = key.group
+            committed = offsets.committed(name)
+            if name not in met:
+                met.add(name)
+                if name not in replay.known and name not in replay.drafts:
+                    meet_ownerless(replay, name)
+        committed[key.topic, key.partition] = stored((value, place))
+        place += 1
+    return place
 
 
 def change(offsets: OffsetDraft, record: Record, place: int) -> None:

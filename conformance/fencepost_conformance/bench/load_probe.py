@@ -1,0 +1,62 @@
+"""Loads the log in a file, and tells its processor time: ``load_probe FILE``.
+
+Each line that it reads is one more load; it answers with the seconds that reading the bytes took, those that the
+coordinator took to apply the records, the number of stored offsets and their sum. It runs in a process of its own, with
+the core that is first on its path. The file is as ``Loading.java`` says.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from struct import Struct
+
+from fencepost.aio.choices import RandomChoices
+from fencepost.codec import Codec, RecordBytes
+from fencepost.coordinator import initial_state, offsets_view, step
+from fencepost.protocol.events import Load
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
+
+_SIZE = Struct(">i")
+
+
+def write(path: Path, log: Iterable[RecordBytes]) -> None:
+    """The file of a log."""
+    with path.open("wb") as file:
+        for pair in log:
+            for part in pair:
+                file.write(_SIZE.pack(-1 if part is None else len(part)) + (part or b""))
+
+
+def read(path: Path) -> list[RecordBytes]:
+    """The log of a file."""
+    data, at, parts = path.read_bytes(), 0, []
+    while at < len(data):
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size
+        parts.append(None if size < 0 else data[at : at + size])
+        at += max(size, 0)
+    return [(key, value) for key, value in zip(parts[::2], parts[1::2], strict=True) if key is not None]
+
+
+def main(name: str) -> None:
+    codec, log = Codec(), read(Path(name))
+    gc.disable()  # as who loads should
+    for _ in sys.stdin:
+        gc.collect()
+        began = time.process_time()
+        records = tuple(codec.loaded_all(log))
+        between = time.process_time()
+        state, _ = step(initial_state(Settings(), INTENDED), Load(0, leader_epoch=1, records=records), RandomChoices())
+        ended = time.process_time()
+        stored = offsets_view(state).committed
+        print(between - began, ended - between, len(stored), sum(each.offset for each in stored), flush=True)
+        del records, state, stored
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
