@@ -227,6 +227,7 @@ if TYPE_CHECKING:
     from .rulebook import Rule, rules
     from .sharding import partition_for
     from .store import AppendError, MemoryStore, SharedMemoryStore, SharedStore, SQLiteStore, Store, StoreError
+    from .work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
 
 #: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
 _HOMES: Final = {
@@ -300,6 +301,7 @@ _HOMES: Final = {
     "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
     "store": "AppendError MemoryStore SQLiteStore SharedMemoryStore SharedStore Store StoreError",
+    "work": "CommitFailed Share ShareLost Worker WorkerFailed",
 }
 _WHERE: Final = {
     each.rpartition(":")[2]: (home, each.partition(":")[0]) for home, names in _HOMES.items() for each in names.split()
@@ -328,6 +330,7 @@ __all__ = [
     "CloseOption",
     "Command",
     "Commit",
+    "CommitFailed",
     "CommitFinished",
     "CommitRefused",
     "CommitResult",
@@ -466,6 +469,8 @@ __all__ = [
     "SetMemberTimer",
     "SetTimer",
     "Settings",
+    "Share",
+    "ShareLost",
     "SharedMemoryStore",
     "SharedStore",
     "StandardFunctions",
@@ -498,6 +503,8 @@ __all__ = [
     "TxnOffsetCommitResponse",
     "Unload",
     "Unsubscribe",
+    "Worker",
+    "WorkerFailed",
     "WriteTxnMarkerRequest",
     "WriteTxnMarkerResponse",
     "WrongType",

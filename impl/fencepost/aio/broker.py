@@ -44,6 +44,8 @@ class GroupBroker(Calls):
     library if not given.
     """
 
+    gone = Stopped
+
     def __init__(
         self,
         store: SharedStore,
@@ -200,6 +202,11 @@ class GroupBroker(Calls):
         if self._serving:
             engine = self._running()
             engine.tell(lambda: self._image(engine))
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """Those that ``set_topics`` told last, or that it starts with."""
+        return self._topics
 
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
         """The settings of this group from now on; None: all default (M-CFG-01). Raises ``Stopped`` if nobody serves."""

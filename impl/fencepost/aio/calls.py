@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import ClassVar, TypeVar, Unpack
 
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.events import Topic
+from fencepost.work import Worker
+from fencepost.work.worker import Options, worker_of
+
+from .inside import Inside
 
 _Answer = TypeVar("_Answer")
 #: The last version of OffsetCommit and OffsetFetch that names topics by their names.
@@ -24,6 +29,14 @@ def _version_by(topics: Iterable[o.OffsetCommitRequestTopic | o.OffsetFetchReque
 
 class Calls(ABC):
     """What can be asked of who hosts groups: one coordinator, or a broker of many."""
+
+    #: what ``request`` raises when nobody serves
+    gone: ClassVar[type[Exception]]
+
+    @property
+    @abstractmethod
+    def topics(self) -> tuple[Topic, ...]:
+        """Those that ``set_topics`` told last."""
 
     @abstractmethod
     async def request(
@@ -93,6 +106,11 @@ class Calls(ABC):
         """What is committed for partitions of groups, or for all of them; topics as in ``commit_offsets``."""
         topics = [topic for group in body.groups for topic in group.topics or ()]
         return await self._ask(o.OffsetFetchResponse, body, version=_version_by(topics))
+
+    def worker(self, group_id: str, topics: Iterable[str], **options: Unpack[Options]) -> Worker:
+        """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
+        words. Raises ``BadSettings``, ``ValueError``."""
+        return worker_of(Inside(self.request, lambda: self.topics, self.gone), group_id, topics, options)
 
     async def _ask(
         self,

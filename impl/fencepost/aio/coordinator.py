@@ -121,6 +121,8 @@ class GroupCoordinator(Calls):
     ``functions`` are those of the standard library if not given (``fencepost.functions``).
     """
 
+    gone = Stopped
+
     def __init__(
         self,
         store: Store,
@@ -147,6 +149,7 @@ class GroupCoordinator(Calls):
         self._alarms: dict[TimerKey, _Alarm] = {}
         self._tasks: dict[TaskKey, _Task] = {}
         self._images = 0
+        self._topics: tuple[Topic, ...] = ()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> GroupCoordinator:
@@ -217,6 +220,12 @@ class GroupCoordinator(Calls):
         self._images += 1
         rows, version = tuple(topics), self._images
         self._tell(lambda at_ms: TopicsChanged(at_ms, rows, version=version))
+        self._topics = rows
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """Those that ``set_topics`` told last."""
+        return self._topics
 
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
         """The settings of this group from now on; None: all default (M-CFG-01). Raises ``Stopped`` if nobody serves."""

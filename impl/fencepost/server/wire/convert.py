@@ -47,6 +47,8 @@ OFFSET_APIS: dict[str, tuple[type, type]] = {
 }
 _APIS: Final = {**GROUP_APIS, **OFFSET_APIS}
 
+_NAMES: Final = {request: api for api, (request, _) in _APIS.items()}
+
 #: What kio reads as the zero topic id.
 _NO_TOPIC: Final = bytes(16)
 
@@ -124,6 +126,11 @@ def _build(target: type, entity: Any) -> Any:
             for name, source, convert, default in _plan(target, source_type)
         }
     )
+
+
+def api_of(body: messages.RequestBody) -> str:
+    """kio's name of the API that a request is of."""
+    return _NAMES[type(body)]
 
 
 def to_request(api: str, entity: Any) -> messages.RequestBody:

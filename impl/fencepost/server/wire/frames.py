@@ -147,6 +147,11 @@ def _schema(api: str, version: int, kind: Any) -> Any:
         raise MalformedFrame(f"{api} has no version {version} that is known here") from None
 
 
+def request_schema(api: str, version: int) -> Any:
+    """kio's class of a request; raises MalformedFrame for a version that nobody knows."""
+    return _schema(api, version, EntityType.request)
+
+
 def _read(schema: Any, frame: bytes, offset: int) -> tuple[Any, int]:
     try:
         return reader(schema)(frame, offset, len(frame))

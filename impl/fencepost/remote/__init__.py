@@ -1,0 +1,6 @@
+"""Groups of a Kafka broker, or of ``fencepost serve``, for workers of this program."""
+
+from .cluster import Refused
+from .groups import Groups
+
+__all__ = ["Groups", "Refused"]

@@ -1,0 +1,142 @@
+"""A cluster from outside: who coordinates a group, its topics, and connections that are made when they are needed."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any, Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import VERSIONS, LeaveGroupRequest, RequestBody, ResponseBody
+from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
+from fencepost.server.wire.convert import api_of, to_response
+from fencepost.work.link import NoCoordinator
+
+from .connection import Connection
+
+Address = tuple[str, int]
+
+#: The newest versions that name topics by their names.
+_BY_NAME: Final = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}
+#: From which version LeaveGroup has several members, and OffsetFetch several groups (G-WIRE-06, G-WIRE-23).
+_SEVERAL: Final = {LeaveGroupRequest: 3, OffsetFetchRequest: 8}
+_FOR_GROUPS: Final = 0
+_LOOKS: Final = "cluster"
+
+
+class Refused(ConnectionError):
+    """No broker of the list could be used; says what was wrong with the last one."""
+
+
+class Cluster:
+    """``bootstrap``: brokers to begin with."""
+
+    def __init__(self, bootstrap: list[Address], client_id: str, tls: ssl.SSLContext | None) -> None:
+        self._bootstrap = bootstrap
+        self._client_id = client_id
+        self._tls = tls
+        self._connections: dict[tuple[Address, str], Connection] = {}
+        self._opening: dict[tuple[Address, str], asyncio.Lock] = {}
+        self._coordinators: dict[str, Address] = {}
+        self._brokers: list[Address] = []
+
+    async def find(self, group_id: str) -> int:
+        """FindCoordinator, of any broker that answers."""
+        answer = await self._any("find_coordinator", 0, 2, {"key": group_id, "key_type": _FOR_GROUPS})
+        error = ErrorCode(answer.error_code.value)
+        if error is not ErrorCode.NONE:
+            raise NoCoordinator(error)
+        self._coordinators[group_id] = (str(answer.host), int(answer.port))
+        return int(answer.node_id)
+
+    async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
+        """The coordinator's answer, over a connection of this lane. Raises ``OSError``."""
+        if group_id not in self._coordinators:
+            try:
+                await self.find(group_id)
+            except NoCoordinator as none:
+                raise ConnectionError(str(none)) from none
+        address = self._coordinators[group_id]
+        connection = await self._connection(address, lane)
+        api = api_of(body)
+        lowest, highest = VERSIONS[type(body)]
+        kind = type(body)
+        version = connection.newest(api, max(lowest, _SEVERAL.get(kind, 0)), _BY_NAME.get(kind, highest))
+        try:
+            return to_response(api, await connection.ask(api, version, body))
+        except OSError:
+            self._coordinators.pop(group_id, None)
+            raise
+
+    def forget(self, group_id: str, lanes: str) -> None:
+        """The coordinator is not known any more, and connections of lanes that begin so are dropped, with what waits
+        there."""
+        address = self._coordinators.pop(group_id, None)
+        for place, connection in [*self._connections.items()]:
+            if place[0] == address and place[1].startswith(lanes):
+                connection.break_()
+
+    async def topics(self) -> tuple[Topic, ...]:
+        """All topics of the cluster that can be seen. Notes who its brokers are. Raises ``Refused``."""
+        answer = await self._any("metadata", 9, 12, {"topics": None, "allow_auto_topic_creation": False})
+        self._brokers = [(str(each.host), int(each.port)) for each in answer.brokers]
+        return tuple(
+            Topic(str(each.name), _id_of(each), len(each.partitions))
+            for each in answer.topics
+            if each.name is not None and each.error_code.value == 0
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await asyncio.gather(*[each.close() for each in self._connections.values()], return_exceptions=True)
+        self._connections.clear()
+
+    async def _any(self, api: str, lowest: int, highest: int, values: dict[str, Any]) -> Any:
+        wrong: OSError | None = None
+        for address in dict.fromkeys([*self._bootstrap, *self._brokers]):
+            try:
+                connection = await self._connection(address, _LOOKS)
+                return await connection.ask(api, connection.newest(api, lowest, highest), values)
+            except OSError as failed:
+                wrong = failed
+        raise Refused(f"no broker answers {api}: {wrong}") from wrong
+
+    async def _connection(self, address: Address, lane: str) -> Connection:
+        place = (address, lane)
+        async with self._opening.setdefault(place, asyncio.Lock()):
+            known = self._connections.get(place)
+            if known is None or known.broken:
+                known = self._connections[place] = await Connection.open(*address, self._client_id, self._tls)
+            return known
+
+
+class Line:
+    """``fencepost.work.Link`` of one worker: a JoinGroup of another one that is parked holds up nothing of its own."""
+
+    def __init__(self, cluster: Cluster, number: int) -> None:
+        self._cluster = cluster
+        self._lanes = f"{number} "
+
+    async def find(self, group_id: str) -> int:
+        """FindCoordinator."""
+        return await self._cluster.find(group_id)
+
+    async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
+        """Over a connection for each lane."""
+        return await self._cluster.ask(group_id, body, self._lanes + lane)
+
+    def forget(self, group_id: str) -> None:
+        """And with it what waits for its answers."""
+        self._cluster.forget(group_id, self._lanes)
+
+    async def topics(self, names: frozenset[str], ids: frozenset[bytes]) -> tuple[Topic, ...]:
+        """All topics: a name may be that of a topic to come."""
+        del names, ids
+        return await self._cluster.topics()
+
+
+def _id_of(topic: Any) -> bytes:
+    """The zero id where the version has none (Metadata before v10), or the broker no ids."""
+    told = getattr(topic, "topic_id", None)
+    return bytes(16) if told is None else bytes(told.bytes)

@@ -1,0 +1,43 @@
+"""Groups that somebody else coordinates."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from typing import Unpack
+
+from fencepost.work import Worker
+from fencepost.work.worker import Options, worker_of
+
+from .cluster import Address, Cluster, Line
+
+
+class Groups:
+    """``async with Groups("127.0.0.1:9092") as groups``: workers of groups that this broker, or those of its cluster,
+    coordinate. ``bootstrap``: HOST:PORT, several with commas between. ``tls``: for brokers that want it.
+
+    Raises ``ValueError`` for what is no address; whether somebody answers is found out by the first worker."""
+
+    def __init__(self, bootstrap: str, *, client_id: str = "fencepost", tls: ssl.SSLContext | None = None) -> None:
+        self._cluster = Cluster([_address(each) for each in bootstrap.split(",")], client_id, tls)
+        self._workers = 0
+
+    async def __aenter__(self) -> Groups:
+        await self._cluster.topics()  # that nobody answers is told at once
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._cluster.close()
+
+    def worker(self, group_id: str, topics: Iterable[str], **options: Unpack[Options]) -> Worker:
+        """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
+        words. Raises ``BadSettings``, ``ValueError``."""
+        self._workers += 1
+        return worker_of(Line(self._cluster, self._workers), group_id, topics, options)
+
+
+def _address(text: str) -> Address:
+    host, colon, port = text.strip().rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise ValueError(f"{text.strip()!r} is no address; write HOST:PORT, as in 127.0.0.1:9092")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,144 @@
+"""Commits and fetches of a worker: what is passing is tried again, what is final is raised."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from typing import Final
+
+from fencepost.member.events import CommitRefused
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+from fencepost.protocol.partitions import TopicPartition
+
+from .link import Link
+from .problems import CommitFailed
+from .settings import WorkerSettings
+
+_LANE: Final = "offsets"
+_TIMEOUT_S: Final = 30.0
+_BACKOFF_S: Final = 0.05
+#: Lost with them is the coordinator; the next one is asked (K-OFF-10).
+_ELSEWHERE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+#: Passing: the epoch has moved and the member will hear of it (N-CMT-02), a rebalance is about to end (K-OFF-11), an
+#: open transaction is in the way (O-FETCH-08), the coordinator is loading.
+_AGAIN: Final = (
+    *_ELSEWHERE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.STALE_MEMBER_EPOCH,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
+#: The share is lost with them (K-OFF-12, K-OFF-13); with the last one because the group itself is gone (O-COMMIT-21).
+_FENCED: Final = (
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+)
+
+
+class Fenced(Exception):
+    """The commit is refused for who asks."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        super().__init__(f"the coordinator refuses the commit: {error.name}")
+        self.error = error
+
+
+def refused(now: int, error: ErrorCode) -> CommitRefused:
+    """What the member is told of it."""
+    return CommitRefused(now, error)
+
+
+async def commit(
+    link: Link,
+    settings: WorkerSettings,
+    who: Callable[[], tuple[str, int]],
+    offsets: Mapping[TopicPartition, int],
+    metadata: str,
+) -> None:
+    """Commit until it is taken or refused for good. ``who``: member id and generation or epoch as they are now; raises
+    what is to be raised if there is none any more. Raises ``Fenced``, ``CommitFailed``, ``TimeoutError``."""
+    topics = tuple(
+        OffsetCommitRequestTopic(
+            name=name,
+            partitions=tuple(
+                OffsetCommitRequestPartition(
+                    each.partition, committed_offset=offsets[each], committed_metadata=metadata
+                )
+                for each in several
+            ),
+        )
+        for name, several in groupby(sorted(offsets), key=lambda each: each.topic)
+    )
+    async with asyncio.timeout(_TIMEOUT_S):
+        while True:
+            member_id, epoch = who()
+            body = OffsetCommitRequest(
+                settings.group_id,
+                generation_id_or_member_epoch=epoch,
+                member_id=member_id,
+                group_instance_id=settings.instance_id,
+                topics=topics,
+            )
+            error = await _committed(link, body)
+            if error is ErrorCode.NONE:
+                return
+            if error in _FENCED and who() == (member_id, epoch):
+                raise Fenced(error)
+            if error not in _AGAIN and error not in _FENCED:
+                raise CommitFailed(error)
+            await asyncio.sleep(_BACKOFF_S)
+
+
+async def _committed(link: Link, body: OffsetCommitRequest) -> ErrorCode:
+    """The first error of any partition; a connection that breaks counts as passing."""
+    try:
+        answer = await link.ask(body.group_id, body, _LANE)
+    except OSError:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert isinstance(answer, OffsetCommitResponse)
+    errors = (row.error_code for topic in answer.topics for row in topic.partitions)
+    return next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)
+
+
+async def committed(link: Link, group_id: str, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+    """What is committed of these partitions, stable. Raises ``CommitFailed``, ``TimeoutError``."""
+    topics = tuple(
+        OffsetFetchRequestTopic(name=name, partition_indexes=tuple(each.partition for each in several))
+        for name, several in groupby(sorted(partitions), key=lambda each: each.topic)
+    )
+    body = OffsetFetchRequest((OffsetFetchRequestGroup(group_id, topics=topics),), require_stable=True)
+    async with asyncio.timeout(_TIMEOUT_S):
+        while True:
+            try:
+                answer = await link.ask(group_id, body, _LANE)
+            except OSError:
+                await asyncio.sleep(_BACKOFF_S)
+                continue
+            assert isinstance(answer, OffsetFetchResponse)
+            (group,) = answer.groups
+            rows = [
+                (TopicPartition(topic.name, row.partition_index), row)
+                for topic in group.topics
+                for row in topic.partitions
+            ]
+            errors = {group.error_code, *(row.error_code for _, row in rows)} - {ErrorCode.NONE}
+            if not errors:
+                return {partition: row.committed_offset for partition, row in rows if row.committed_offset >= 0}
+            if final := errors - {*_AGAIN}:
+                raise CommitFailed(min(final))
+            await asyncio.sleep(_BACKOFF_S)

@@ -1,0 +1,261 @@
+"""A worker: a member of a group whose program works on what it is given, and commits.
+
+```python
+async with groups.worker("orders", topics=["orders"]) as worker:
+    async for share in worker:
+        while share.held:
+            ...  # work on share.partitions, then share.commit(...)
+```
+
+The loop over a worker is its rebalance listener. A share that is to be given up, in part or whole, is over; only when
+the program is back at the top of the loop does the worker say that it has given up, and only then does another one get
+it. So work is never done by two at a time, as long as programs come back within the rebalance timeout; one that does
+not is fenced, and its commits are refused.
+
+Both protocols: ``consumer`` is KIP-848; ``classic`` is the older one, with cooperative rebalancing. Membership is that
+of ``fencepost.member``, whose step functions are compared with Kafka's own client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Literal, TypeAlias, TypedDict
+
+from fencepost.member.consumer import ConsumerMember, ConsumerState
+from fencepost.member.events import Call, CloseOption
+from fencepost.protocol.partitions import TopicPartition
+
+from . import offsets as asking
+from .driver import Driver
+from .link import Link
+from .problems import ShareLost, WorkerFailed
+from .settings import WorkerSettings
+from .share import Share
+
+#: Told of partitions; may be a coroutine function.
+Told: TypeAlias = Callable[[frozenset[TopicPartition]], Awaitable[None] | None]
+_OUT: Final = (ConsumerState.FENCED, ConsumerState.STALE, ConsumerState.FATAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What is called when partitions come and go, if given. ``revoked`` is called when the loop is back and before
+    anybody else gets them, ``lost`` when they are gone already."""
+
+    gained: Told | None = None
+    revoked: Told | None = None
+    lost: Told | None = None
+
+
+class Worker:
+    """Use as ``async with``: it joins its group, and leaves it in the end. Iterate over it for its shares, or have
+    callbacks called and wait for ``ended``."""
+
+    def __init__(self, link: Link, settings: WorkerSettings, callbacks: Callbacks = Callbacks()) -> None:
+        self.settings = settings
+        self._link = link
+        self._callbacks = callbacks
+        self._driver: Driver | None = None
+        self._share: Share | None = None  #: the newest
+        self._fresh = False  #: nobody has been given it yet
+        self._working = False  #: the body of the loop runs
+        self._closing = False
+        self._program: asyncio.Task[object] | None = None  #: which iterates
+        self._back = asyncio.Event()  #: the body of the loop has ended
+        self._turned = asyncio.Event()  #: something has changed, for who waits
+
+    async def __aenter__(self) -> Worker:
+        member = self.settings.member()
+        self._driver = Driver(self._link, member, self._listens, self._stepped)
+        self._driver.start(self.settings.topics)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.leave()
+
+    def __aiter__(self) -> Worker:
+        return self
+
+    async def __anext__(self) -> Share:
+        """Gives up what was to be given up, and waits for something to work on. Raises ``WorkerFailed``."""
+        self._working, self._program = False, asyncio.current_task()
+        self._turn()
+        while True:
+            self._check()
+            if self._closing:
+                raise StopAsyncIteration
+            if self._fresh and self._share is not None and self._share.held and len(self._share):
+                self._fresh, self._working = False, True
+                return self._share
+            await self._turned.wait()
+            self._turned.clear()
+
+    @property
+    def share(self) -> Share | None:
+        """What it has now; None before it has anything, and after it has lost everything."""
+        return self._share if self._share is not None and not self._share.lost else None
+
+    @property
+    def member_id(self) -> str:
+        """Its member id in the group, empty before it has one."""
+        member = self._running().member
+        return member.member_id if isinstance(member, ConsumerMember) else member.generation.member_id
+
+    async def ended(self) -> None:
+        """Wait until it cannot go on, for a program that uses callbacks. Raises ``WorkerFailed`` then."""
+        while not self._closing:
+            self._check()
+            await self._turned.wait()
+            self._turned.clear()
+
+    async def leave(self, option: CloseOption = CloseOption.DEFAULT) -> None:
+        """Give everything up and leave the group; if another task iterates, once that is back at the top of its loop.
+        A static member says that it will be back (``option`` says otherwise), and keeps its share until its session
+        ends."""
+        if self._driver is None or self._closing:
+            return
+        self._closing = True
+        if asyncio.current_task() is self._program or self._program is None or self._program.done():
+            self._working = False  # the program leaves the loop itself
+        self._over(lost=False)
+        self._turn()
+        await self._driver.close(option)
+        self._over(lost=False)
+
+    def crash(self) -> None:
+        """Stop without a word, for tests: the group finds out when the session ends."""
+        self._closing = True
+        self._running().end()
+        self._over(lost=True)
+        self._turn()
+
+    # --- offsets, for shares ---
+
+    async def commit(self, share: Share, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
+        """``Share.commit``."""
+        driver = self._running()
+
+        def who() -> tuple[str, int]:
+            if share.lost or not offsets.keys() <= self._owned:
+                raise ShareLost("the share is lost")
+            member = driver.member
+            if isinstance(member, ConsumerMember):
+                return member.commits_as
+            return member.generation.member_id, member.generation.generation_id
+
+        try:
+            await asking.commit(self._link, self.settings, who, offsets, metadata)
+        except asking.Fenced as fenced:
+            driver.deliver(asking.refused(driver.clock(), fenced.error))
+            self._over(lost=True)
+            raise ShareLost(str(fenced)) from None
+
+    async def committed(self, share: Share) -> dict[TopicPartition, int]:
+        """``Share.committed``."""
+        return await asking.committed(self._link, self.settings.group_id, share.partitions)
+
+    # --- the listener ---
+
+    @property
+    def _owned(self) -> frozenset[TopicPartition]:
+        return self._running().member.assignment
+
+    def _running(self) -> Driver:
+        if self._driver is None:
+            raise RuntimeError("use the worker as an async context manager: async with groups.worker(...) as worker")
+        return self._driver
+
+    def _turn(self) -> None:
+        self._turned.set()
+        if not self._working:
+            self._back.set()
+
+    def _stepped(self) -> None:
+        """After every step of the member: who is out of its group has lost its share, before any listener says so."""
+        if self._driver is None:
+            return
+        member = self._driver.member
+        out = member.state in _OUT if isinstance(member, ConsumerMember) else member.generation.reset
+        if out and not self._closing:
+            self._over(lost=True)
+        if self._driver.failure is not None:
+            self._turn()
+
+    def _check(self) -> None:
+        failure = self._running().failure
+        if failure is not None and not self._closing:
+            self._over(lost=True)
+            raise WorkerFailed(failure)
+
+    def _over(self, *, lost: bool) -> None:
+        if self._share is not None:
+            self._share.end(lost=lost)
+
+    async def _listens(self, call: Call, partitions: tuple[TopicPartition, ...]) -> None:
+        named = frozenset(partitions)
+        if call is Call.ASSIGNED:
+            await _tell(self._callbacks.gained, named)
+            self._renew(named)
+        elif call is Call.REVOKED:
+            if named:
+                self._over(lost=False)
+                await self._given_up()
+            await _tell(self._callbacks.revoked, named)
+        else:
+            self._over(lost=True)
+            await _tell(self._callbacks.lost, named)
+        self._turn()
+
+    async def _given_up(self) -> None:
+        """Wait until the program works on nothing that it is to give up."""
+        while self._working:
+            self._back.clear()
+            await self._back.wait()
+
+    def _renew(self, gained: frozenset[TopicPartition]) -> None:
+        owned = self._owned | gained
+        before = self._share
+        if before is not None and before.held and not gained and before.partitions == owned:
+            return
+        self._over(lost=False)
+        self._share, self._fresh = Share(self, owned, gained), True
+
+
+async def _tell(told: Told | None, partitions: frozenset[TopicPartition]) -> None:
+    if told is not None and partitions:
+        answer = told(partitions)
+        if inspect.isawaitable(answer):
+            await answer
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a worker beside its group and topics: the fields of ``WorkerSettings``, and callbacks."""
+
+    protocol: Literal["consumer", "classic"]
+    instance_id: str | None
+    assignor: str | None
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    gained: Told
+    revoked: Told
+    lost: Told
+
+
+def worker_of(link: Link, group_id: str, topics: Iterable[str], options: Options) -> Worker:
+    """A worker over this link. Raises ``BadSettings``; ``ValueError`` for a single string, whose letters are no
+    topics, and for a protocol that there is not."""
+    if isinstance(topics, str):
+        raise ValueError(f"topics are several: [{topics!r}]")
+    if options.get("protocol", "consumer") not in ("consumer", "classic"):
+        raise ValueError(f"{options['protocol']!r} is no protocol of groups: consumer, classic")
+    told = Callbacks(options.pop("gained", None), options.pop("revoked", None), options.pop("lost", None))
+    settings = WorkerSettings(group_id, frozenset(topics), **options)  # type: ignore[misc]  # callbacks are taken out
+    settings.member()  # what a member refuses is refused here
+    return Worker(link, settings, told)

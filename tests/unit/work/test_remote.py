@@ -1,0 +1,89 @@
+"""Workers over TCP: of ``fencepost serve``, which speaks the protocol of any Kafka broker."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from fencepost.remote import Groups, Refused
+from fencepost.server.options import Address, Options
+from fencepost.server.run import Ready, Setup, serve
+
+from .teams import EVERY, QUICK, Team, until
+
+
+@asynccontextmanager
+async def served(port: int = 0) -> AsyncIterator[Address]:
+    """A server with the topic of the orders, until the block ends."""
+    loop = asyncio.get_running_loop()
+    there: asyncio.Future[Ready] = loop.create_future()
+    stop = asyncio.Event()
+    setup = Setup(options=Options(listen=Address(host="127.0.0.1", port=port)), settings=QUICK, topics={"orders": 6})
+    running = loop.create_task(serve(setup, there.set_result, stop))
+    try:
+        yield (await there).listen
+    finally:
+        stop.set()
+        await running
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_workers_share_what_a_server_coordinates(protocol: str) -> None:
+    async def story() -> Team:
+        async with served() as at, Groups(str(at)) as groups:
+            team = Team(groups.worker, protocol)
+            async with asyncio.TaskGroup() as running, team.member() as one:
+                running.create_task(team.works("one", one))
+                await until(lambda: team.holding("one") == EVERY)
+                async with team.member() as two:
+                    running.create_task(team.works("two", two, tail_s=0.1))
+                    await until(lambda: len(team.holding("one")) == len(team.holding("two")) == 3)
+                    await until(lambda: min(team.done.values()) > 3)
+                    two.crash()
+                    for each in team.holding("two"):
+                        del team.busy[each]
+                await until(lambda: team.holding("one") == EVERY)
+        return team
+
+    assert asyncio.run(story()).overlaps == []
+
+
+def test_a_server_that_goes_and_comes_back_is_found_again() -> None:
+    """One that keeps nothing: a classic member joins anew, one of KIP-848 ends, as Kafka's does (N-ERR-04)."""
+
+    async def story() -> None:
+        async with asyncio.TaskGroup() as running, AsyncExitStack() as stack:
+            async with served() as at:
+                groups = await stack.enter_async_context(Groups(str(at)))
+                team = Team(groups.worker, "classic")
+                one = await stack.enter_async_context(team.member())
+                running.create_task(team.works("one", one))
+                await until(lambda: team.holding("one") == EVERY)
+            await asyncio.sleep(0.3)
+            async with served(at.port):
+                before = dict(team.done)
+                await until(lambda: all(team.done[each] > before[each] + 2 for each in EVERY))
+                await one.leave()
+
+    asyncio.run(story())
+
+
+def test_nobody_there_and_no_address_are_told_in_a_line() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    async def nobody() -> None:
+        async with Groups(f"127.0.0.1:{port}"):
+            pass
+
+    with pytest.raises(Refused, match="no broker answers metadata: "):
+        asyncio.run(nobody())
+    with pytest.raises(ValueError, match="'localhost' is no address; write HOST:PORT"):
+        Groups("localhost")
+    with pytest.raises(ValueError, match="'localhost:99999' is no address"):
+        Groups("127.0.0.1:9092,localhost:99999")

@@ -1,0 +1,231 @@
+"""Workers share work: never two at a time on one thing, and nothing is left lying."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from fencepost import GroupBroker, GroupCoordinator, MemoryStore, SharedMemoryStore
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.settings import BadSettings
+from fencepost.work import Share, ShareLost, Worker, WorkerFailed
+
+from .teams import CLASSIC, EVERY, ORDERS, QUICK, Team, broker, until
+
+PROTOCOLS = ["consumer", "classic"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_who_comes_and_goes_hands_over_and_nobody_works_on_what_is_anothers(protocol: str) -> None:
+    async def story() -> Team:
+        async with broker() as groups, asyncio.TaskGroup() as running:
+            team = Team(groups.worker, protocol)
+            async with AsyncExitStack() as first:
+                one = await first.enter_async_context(team.member())
+                running.create_task(team.works("one", one))
+                await until(lambda: team.holding("one") == EVERY)
+                async with team.member() as two:
+                    running.create_task(team.works("two", two, tail_s=0.2))
+                    await until(lambda: len(team.holding("one")) == len(team.holding("two")) == 3)
+                await until(lambda: team.holding("one") == EVERY)
+                async with team.member() as three:
+                    running.create_task(team.works("three", three))
+                    await until(lambda: len(team.holding("three")) == 3)
+                    await one.leave()
+                    await until(lambda: team.holding("three") == EVERY)
+        return team
+
+    team = asyncio.run(story())
+    assert team.overlaps == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_worker_that_does_not_wait_for_its_program_is_seen(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(worker: Worker) -> None:
+        del worker
+
+    monkeypatch.setattr(Worker, "_given_up", at_once)
+
+    async def story() -> Team:
+        async with broker() as groups, asyncio.TaskGroup() as running:
+            team = Team(groups.worker, protocol)
+            async with team.member() as one:
+                running.create_task(team.works("one", one, tail_s=0.5))
+                await until(lambda: team.holding("one") == EVERY)
+                async with team.member() as two:
+                    running.create_task(team.works("two", two))
+                    await until(lambda: bool(team.overlaps))
+        return team
+
+    assert asyncio.run(story()).overlaps
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_who_does_not_come_back_in_time_is_fenced(protocol: str) -> None:
+    async def story() -> None:
+        async with broker() as groups, asyncio.TaskGroup() as running:
+            team = Team(groups.worker, protocol)
+            held: list[Share] = []
+
+            async def stuck(worker: Worker) -> None:
+                async for share in worker:
+                    held.append(share)
+                    await share.over()
+                    await until(lambda: held[-1].lost)
+                    with pytest.raises(ShareLost):
+                        await share.commit(dict.fromkeys(share, 99))
+                    return
+
+            async with team.member(rebalance_timeout_ms=700) as slow:
+                task = running.create_task(stuck(slow))
+                await until(lambda: bool(held))
+                async with team.member() as other:
+                    other_task = running.create_task(team.works("other", other))
+                    await until(lambda: team.holding("other") == EVERY)
+                    await task
+                    assert other.share is not None
+                    assert 99 not in (await other.share.committed()).values()
+                await other_task
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_who_dies_is_missed_and_the_next_one_goes_on_where_it_committed(protocol: str) -> None:
+    async def story() -> None:
+        async with broker() as groups, asyncio.TaskGroup() as running:
+            team = Team(groups.worker, protocol)
+            one = await team.member().__aenter__()
+            task = running.create_task(team.works("one", one))
+            await until(lambda: min(team.done.values()) >= 3)
+            one.crash()
+            await task
+            team.busy.clear()
+            async with team.member() as two:
+                async for share in two:
+                    assert share.partitions == EVERY
+                    assert min((await share.committed()).values()) >= 2
+                    break
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_static_worker_that_comes_back_finds_its_share(protocol: str) -> None:
+    async def story() -> None:
+        async with broker() as groups, asyncio.TaskGroup() as running:
+            team = Team(groups.worker, protocol)
+            async with team.member(instance_id="b") as other:
+                running.create_task(team.works("other", other))
+                for _ in range(2):
+                    async with team.member(instance_id="a") as mine:
+                        async for share in mine:
+                            if len(share) == 3:
+                                break
+                    first = share.partitions
+                await until(lambda: len(team.holding("other")) == 3)
+                changes = len(team.shares["other"])
+                async with team.member(instance_id="a") as again:
+                    async for share in again:
+                        assert share.partitions == first
+                        break
+                assert len(team.shares["other"]) == changes
+
+    asyncio.run(story())
+
+
+def test_callbacks_are_told_in_order() -> None:
+    async def story() -> list[tuple[str, int]]:
+        told: list[tuple[str, int]] = []
+
+        async def gained(partitions: frozenset[TopicPartition]) -> None:
+            told.append(("gained", len(partitions)))
+
+        def revoked(partitions: frozenset[TopicPartition]) -> None:
+            told.append(("revoked", len(partitions)))
+
+        async with (
+            broker() as groups,
+            groups.worker("team", ["orders"], gained=gained, revoked=revoked),
+        ):
+            await until(lambda: told == [("gained", 6)])
+            async with groups.worker("team", ["orders"]):
+                await until(lambda: len(told) == 2)
+            await until(lambda: len(told) == 3)
+        return told
+
+    assert asyncio.run(story()) == [("gained", 6), ("revoked", 3), ("gained", 3), ("revoked", 6)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_callback_that_raises_ends_the_worker(protocol: str) -> None:
+    async def story() -> None:
+        def gained(partitions: frozenset[TopicPartition]) -> None:
+            raise LookupError("no such queue")
+
+        async with broker() as groups, groups.worker("team", ["orders"], protocol=protocol, gained=gained) as worker:
+            with pytest.raises(WorkerFailed, match="no such queue"):
+                await worker.ended()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_it_lives_through_a_coordinator_that_is_started_again(protocol: str) -> None:
+    async def story() -> Team:
+        store = SharedMemoryStore(4)
+        groups = GroupBroker(store, QUICK, topics=[ORDERS])
+        await groups.start()
+        team = Team(groups.worker, protocol)
+        async with asyncio.TaskGroup() as running, team.member() as one, team.member() as two:
+            running.create_task(team.works("one", one))
+            running.create_task(team.works("two", two))
+            await until(lambda: len(team.holding("one")) == len(team.holding("two")) == 3)
+            await groups.stop()
+            await asyncio.sleep(0.2)
+            await groups.start()
+            before = dict(team.done)
+            await until(lambda: all(team.done[each] > before[each] + 3 for each in EVERY))
+        await groups.stop()
+        return team
+
+    assert asyncio.run(story()).overlaps == []
+
+
+def test_one_coordinator_serves_workers_as_well() -> None:
+    async def story() -> None:
+        async with GroupCoordinator(MemoryStore(), QUICK) as groups:
+            groups.set_topics([ORDERS])
+            async with groups.worker("team", ["orders"], protocol="classic", **CLASSIC) as worker:  # type: ignore[arg-type]
+                async for share in worker:
+                    await share.commit({TopicPartition("orders", 1): 7}, metadata="as far as this")
+                    assert await share.committed() == {TopicPartition("orders", 1): 7}
+                    assert share.numbers("orders") == [0, 1, 2, 3, 4, 5]
+                    break
+
+    asyncio.run(story())
+
+
+def test_mistakes_are_told_at_once() -> None:
+    async def story() -> None:
+        async with broker() as groups:
+            with pytest.raises(ValueError, match=r"topics are several: \['orders'\]"):
+                groups.worker("team", "orders")
+            with pytest.raises(ValueError, match="'share' is no protocol of groups: consumer, classic"):
+                groups.worker("team", ["orders"], protocol="share")  # type: ignore[arg-type]
+            with pytest.raises(BadSettings, match="cannot be an instance id"):
+                groups.worker("team", ["orders"], instance_id="no spaces")
+            with pytest.raises(TypeError):
+                groups.worker("team", ["orders"], sesion_timeout_ms=3)  # type: ignore[call-arg]
+            with pytest.raises(RuntimeError, match="async with groups"):
+                async for _ in groups.worker("team", ["orders"]):
+                    pass
+            async with groups.worker("team", ["orders"]) as worker:
+                async for share in worker:
+                    with pytest.raises(ValueError, match="orders-9 is not of this share"):
+                        await share.commit({TopicPartition("orders", 9): 1})
+                    break
+
+    asyncio.run(story())
