@@ -37,11 +37,13 @@ _SCHEDULES: dict[tuple[Half, MemberProtocol], Callable[[int, int, Profile], Sche
     (Half.MEMBER, MemberProtocol.CLASSIC): schedule.schedule,
     (Half.MEMBER, MemberProtocol.CONSUMER): consumer_schedule.schedule,
     (Half.READER, MemberProtocol.CLASSIC): reading_schedule.schedule,
+    (Half.READER, MemberProtocol.CONSUMER): reading_schedule.consumer_schedule,
 }
 _OF_KAFKA: dict[tuple[Half, MemberProtocol], Callable[[Outcome], Outcome]] = {
     (Half.MEMBER, MemberProtocol.CLASSIC): outcomes.of_kafka,
     (Half.MEMBER, MemberProtocol.CONSUMER): consumer_outcomes.of_kafka,
     (Half.READER, MemberProtocol.CLASSIC): reading_outcomes.of_kafka,
+    (Half.READER, MemberProtocol.CONSUMER): lambda told: reading_outcomes.loosely(reading_outcomes.of_kafka(told)),
 }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fencepost.member.assignors.range import RangeAssignor
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings
 from fencepost.member.events import (
     Answered,
     Close,
@@ -64,6 +65,7 @@ from fencepost.reader.events import (
     OffsetAndMetadata,
     Offsets,
     Pause,
+    ReaderTimer,
     ReaderTimerFired,
     Refused,
     Resume,
@@ -76,7 +78,7 @@ from fencepost.reader.partition import Leader
 from fencepost.reader.settings import Client, ReaderSettings, Reset, reset_policy
 from fencepost.reader.state import Mode, Reader, SentEnd
 
-from .reading_outcomes import kind, outcome
+from .reading_outcomes import kind, loosely, outcome
 from .schedule import Schedule
 
 #: name to number and partitions
@@ -120,8 +122,9 @@ def in_hash_order(partitions: Iterable[TopicPartition]) -> tuple[TopicPartition,
 
 
 class _Maker:
-    def __init__(self, seed: int, profile: Profile) -> None:
+    def __init__(self, seed: int, profile: Profile, client: Client) -> None:
         self.dice = dice = random.Random(f"reading {seed}")
+        self.old = client is Client.CLASSIC
         group: dict[str, Any] = {
             "group_id": "g",
             "group_instance_id": dice.choice((None, None, "i")),
@@ -140,7 +143,7 @@ class _Maker:
         }
         reset = dice.choice(("earliest", "latest", "none", "by_duration:PT1H"))
         stable = dice.random() < 0.3
-        epochs = dice.random() < 0.85
+        epochs = self.old and dice.random() < 0.85
         self.leaders = {
             each: (dice.randrange(2), dice.randrange(1, 4) if epochs else -1) for each in PARTITIONS
         }  # of each partition the broker and its epoch; -1: none
@@ -150,10 +153,15 @@ class _Maker:
         }  # fmt: skip
         self.made = Schedule(told, TOPICS)
         settings = ReaderSettings(
-            **group, **reading, reset=reset_policy(reset), read_committed=stable, client=Client.CLASSIC, profile=profile
+            **group, **reading, reset=reset_policy(reset), read_committed=stable, client=client, profile=profile
         )
-        members = MemberSettings(**group, **member, assignors=(RangeAssignor(),), profile=profile)
-        self.consumer: Consumer = consumer_of(Member(members), Reader(settings))
+        if self.old:
+            half: Member | ConsumerMember = Member(
+                MemberSettings(**group, **member, assignors=(RangeAssignor(),), profile=profile)
+            )
+        else:
+            half = ConsumerMember(ConsumerSettings(**group, profile=profile), "m")
+        self.consumer: Consumer = consumer_of(half, Reader(settings))
         self.now = 1_000_000
         self.bodies: dict[int, Any] = {}
         self.callbacks = 0
@@ -171,6 +179,10 @@ class _Maker:
     def _led(self) -> dict[str, Any]:
         return {name(each): list(leader) for each, leader in self.leaders.items()}
 
+    def _ids(self) -> tuple[tuple[str, bytes], ...]:
+        """Metadata tell the ids of all topics, but to the old consumer, which does not go by them."""
+        return () if self.old else tuple((each, bytes([number] * 16)) for each, (number, _) in TOPICS.items())
+
     # --- steps ---
 
     def _do(self, event: ConsumerEvent, told: dict[str, Any]) -> None:
@@ -184,12 +196,13 @@ class _Maker:
         except Refused as refusal:
             refused = refusal.exception
         if self.reader.partitions.keys() != before and not self.reader.closed:  # new metadata come at once
-            self.consumer, more = step(self.consumer, LeadersChanged(self.now, _known(self.leaders)))
+            self.consumer, more = step(self.consumer, LeadersChanged(self.now, _known(self.leaders), self._ids()))
             commands += more
         for each in commands:
             if isinstance(each, Send | SendToLeader):
                 self.bodies[each.request_id] = each.body
-        self.made.outcomes.append(outcome(first, self.consumer, commands, refused))
+        told_of = outcome(first, self.consumer, commands, refused)
+        self.made.outcomes.append(told_of if self.old else loosely(told_of))
 
     # --- what happens ---
 
@@ -208,9 +221,10 @@ class _Maker:
         elif dice.random() < 0.06:
             self._metadata()
         elif reader.waiting is not None:
-            if dice.random() < 0.2:
-                self.now = min(reader.deadlines.values())
-            elif dice.random() < 0.1:
+            timers = [at for timer, at in reader.deadlines.items() if self.old or timer is ReaderTimer.RETRY]
+            if dice.random() < 0.2 and timers:
+                self.now = min(timers)
+            elif dice.random() < 0.1 and self.old:
                 self._do(Wakeup(self.now), {"kind": "wakeup"})
         else:
             self._application()
@@ -218,7 +232,7 @@ class _Maker:
     def _sleeps(self) -> bool:
         """Whether the call that waits sleeps through a back-off, in which Java's network stands still."""
         reader = self.reader
-        if reader.waiting is None:
+        if reader.waiting is None or not self.old:
             return False
         times = [each.retry_at for each in reader.commits if each.number == reader.waiting.commit]
         times += [lookup.retry_at for lookup in reader.lookups.values()]
@@ -246,29 +260,38 @@ class _Maker:
             else:
                 told[each] = node, epoch
         shown = {name(each): list(leader) for each, leader in told.items()}
-        self._do(LeadersChanged(self.now, _known(told)), {"kind": "metadata", "leaders": shown, "truth": self._led()})
+        self._do(
+            LeadersChanged(self.now, _known(told), self._ids()),
+            {"kind": "metadata", "leaders": shown, "truth": self._led()},
+        )
 
     # --- the application ---
 
     def _application(self) -> None:
         dice, reader = self.dice, self.reader
-        waits = [lookup.retry_at for lookup in reader.lookups.values()] + [reader.coordinator.retry_at]
-        self.now = max([self.now, *(at for at in waits if at is not None)])
+        if self.old:
+            waits = [lookup.retry_at for lookup in reader.lookups.values()] + [reader.coordinator.retry_at]
+            self.now = max([self.now, *(at for at in waits if at is not None)])
         chance = dice.random()
+        bare = [each for each, state in reader.partitions.items() if state.position is None]
         if reader.mode is Mode.NONE and chance < 0.8:
             self._assign()
+        elif bare and not self.old:
+            self._seek(bare[0])
+        elif not self.old and (heard := self._heard()):
+            self._do(Pause(self.now, heard), {"kind": "pause", "partitions": [name(each) for each in heard]})
         elif chance < 0.5:
             self._poll()
         elif chance < 0.68:
             self._commit()
         elif chance < 0.74:
             self._seek()
-        elif chance < 0.80:
+        elif chance < 0.80 and self.old:
             paused = dice.random() < 0.5
             several = self._some()
             told = {"kind": "pause" if paused else "resume", "partitions": [name(each) for each in several]}
             self._do((Pause if paused else Resume)(self.now, several), told)
-        elif chance < 0.84:
+        elif chance < 0.84 and self.old:
             several = self._some() if dice.random() < 0.8 else ()
             to = dice.choice((Reset.EARLIEST, Reset.LATEST))
             told = {"kind": "seek_to", "partitions": [name(each) for each in several], "to": to.value}
@@ -281,12 +304,16 @@ class _Maker:
             self._do(Wakeup(self.now), {"kind": "wakeup"})
         elif chance < 0.99:
             self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
-        elif dice.random() < 0.3:
+        elif dice.random() < 0.3 and self.old:
             self._do(Close(self.now), {"kind": "close", "timeout": reader.settings.request_timeout_ms})
 
     def _assign(self) -> None:
         several = in_hash_order(each for each in PARTITIONS if self.dice.random() < 0.6) or PARTITIONS[:1]
         self._do(Assign(self.now, several), {"kind": "assign", "partitions": [name(each) for each in several]})
+
+    def _heard(self) -> tuple[TopicPartition, ...]:
+        """Of a consumer of KIP-848 only commits are compared: its partitions are paused, so that nothing is fetched."""
+        return tuple(each for each, state in self.reader.partitions.items() if not state.paused)
 
     def _poll(self) -> None:
         self._do(Poll(self.now), {"kind": "poll"})
@@ -298,10 +325,11 @@ class _Maker:
             chosen.insert(0, self.dice.choice(PARTITIONS))
         return tuple(dict.fromkeys(chosen)) or tuple(self.reader.partitions)[:1] or PARTITIONS[:1]
 
-    def _seek(self) -> None:
-        (partition, *_), dice = self._some(), self.dice
+    def _seek(self, chosen: TopicPartition | None = None) -> None:
+        dice = self.dice
+        partition = chosen or self._some()[0]
         offset = -1 if dice.random() < 0.02 else dice.randrange(20)
-        epoch = dice.choice((None, None, 0, 1, 2, 3, 4))
+        epoch = dice.choice((None, None, 0, 1, 2, 3, 4)) if self.old else None
         told = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
         self._do(Seek(self.now, partition, offset, epoch), told)
 
@@ -313,14 +341,18 @@ class _Maker:
             named = tuple(
                 (
                     each,
-                    OffsetAndMetadata(dice.randrange(20), dice.choice((None, None, 1, 3)), dice.choice(("", "m"))),
+                    OffsetAndMetadata(
+                        dice.randrange(20),
+                        dice.choice((None, None, 1, 3)) if self.old else None,
+                        dice.choice(("", "m")),
+                    ),
                 )
                 for each in chosen
             )
         offsets = named and [[name(each), at.offset, at.leader_epoch, at.metadata] for each, at in named]
         told: dict[str, Any] = {"offsets": None if named is None else list(offsets or ())}
-        if dice.random() < 0.5:
-            timeout = dice.choice((150, 1_000, 60_000))
+        if dice.random() < 0.5 and (self.old or not self.reader.wakeup):
+            timeout = dice.choice((150, 1_000, 60_000)) if self.old else 3_600_000
             self._do(CommitSync(self.now, named, timeout), {"kind": "commit_sync", "timeout": timeout, **told})
         else:
             self.callbacks += 1
@@ -330,15 +362,15 @@ class _Maker:
     def _ask(self) -> None:
         dice = self.dice
         several = self._some()
-        timeout = dice.choice((150, 1_000, 60_000))
+        timeout = dice.choice((150, 1_000, 60_000)) if self.old else 3_600_000
         told: dict[str, Any] = {"partition": name(several[0]), "timeout": timeout}
         chance = dice.random()
-        if chance < 0.3:
+        if chance < 0.3 and (self.old or not self.reader.wakeup):
             told = {"kind": "committed", "partitions": [name(each) for each in several], "timeout": timeout}
             self._do(AskCommitted(self.now, several, timeout), told)
-        elif chance < 0.6:
+        elif chance < 0.6 and self.old:
             self._do(AskPosition(self.now, several[0], timeout), {"kind": "position", **told})
-        else:
+        elif self.old:
             self._do(AskLag(self.now, several[0]), {"kind": "lag", **told})
 
     # --- answers ---
@@ -413,7 +445,7 @@ class _Maker:
             for index in topic.partition_indexes:
                 code = self._error(0.5 if bad else 0, _OFFSETS)
                 offset = dice.randrange(20) if code is _E.NONE and dice.random() < 0.6 else -1
-                epoch = dice.choice((-1, 0, 1, 2, 3, 4)) if offset >= 0 else -1
+                epoch = dice.choice((-1, 0, 1, 2, 3, 4)) if offset >= 0 and self.old else -1
                 metadata = dice.choice(("", "m")) if offset >= 0 else ""
                 parts.append(
                     OffsetFetchResponsePartition(
@@ -440,7 +472,7 @@ class _Maker:
                 error = _E.UNKNOWN_SERVER_ERROR
             nothing = error is not _E.NONE or (not end and dice.random() < 0.05)
             offset = -1 if nothing else dice.randrange(20)
-            epoch = dice.choice((-1, 0, 1, 2, 3)) if offset >= 0 else -1
+            epoch = dice.choice((-1, 0, 1, 2, 3)) if offset >= 0 and self.old else -1
             known = None if epoch < 0 else epoch
             found.append(ListedOffset(each, offset=offset, leader_epoch=known, error_code=error))
             rows.append([name(each), offset, epoch, int(error.value)])
@@ -466,6 +498,8 @@ class _Maker:
         found, rows = [], []
         for each in asked.partitions:
             error = self._error(0.5 if bad else 0, _FETCH)
+            if error is _E.OFFSET_OUT_OF_RANGE and not self.old:
+                error = _E.NONE
             batches = [] if error is not _E.NONE else self._batches(each.offset)
             records = tuple(
                 Record(offset, leader_epoch=None if epoch < 0 else epoch)
@@ -499,7 +533,7 @@ class _Maker:
                 offsets.append(at)
                 at += 1
             last = max(at - 1 + dice.choice((0, 0, 0, 1)), offset)  # none ends before what was asked for
-            batches.append([dice.choice((-1, 0, 1, 1, 2)), last, offsets])
+            batches.append([dice.choice((-1, 0, 1, 1, 2)) if self.old else -1, last, offsets])
             at = last + 1
         return batches
 
@@ -512,5 +546,10 @@ def _known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicP
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of that seed, about ``length`` events, with what the core made of it."""
-    return _Maker(seed, profile).make(length)
+    """The schedule of a classic consumer of that seed, about ``length`` events, with what the core made of it."""
+    return _Maker(seed, profile, Client.CLASSIC).make(length)
+
+
+def consumer_schedule(seed: int, length: int, profile: Profile) -> Schedule:
+    """One of a consumer of KIP-848."""
+    return _Maker(seed, profile, Client.CONSUMER).make(length)

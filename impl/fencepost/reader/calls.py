@@ -31,7 +31,8 @@ def poll(turn: Turn) -> None:
                 return
             _classic_turn(turn)
     records, advanced = handing.collect(turn)
-    fetching.send_fetches(turn)  # K-POLL-04: also when there are records
+    if turn.client is not Client.CONSUMER or records or advanced:
+        fetching.send_fetches(turn)  # K-POLL-04: also when there are records
     turn.emit(PollReturned(records, advanced))
 
 
@@ -65,6 +66,7 @@ def _consumer_turn(turn: Turn) -> None:
     positions.update(turn)
     fetching.send_fetches(turn)
     commits.run_callbacks(turn)
+    turn.check_coordinator()
 
 
 # --- commits ---
@@ -88,7 +90,7 @@ def commit_async(turn: Turn, event: CommitAsync) -> None:
     """Returns at once; how it ended, the callback is told in a later poll or synchronous commit (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
-    if offsets:
+    if offsets and turn.client is Client.CLASSIC:
         turn.check_coordinator()
     commits.start(turn, Cause.ASYNC, offsets, event.callback)
     turn.emit(CallReturned())
@@ -98,7 +100,7 @@ def commit_sync(turn: Turn, event: CommitSync) -> None:
     """Waits for the answer, and tries again what may pass (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
-    if offsets and turn.reader.coordinator.problem is not None:
+    if offsets and turn.reader.coordinator.problem is not None and turn.client is Client.CLASSIC:
         turn.wake()
         turn.check_coordinator()
     number = commits.start(turn, Cause.SYNC, offsets)
@@ -235,7 +237,8 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
         case CallKind.COMMIT_SYNC:
             return _commit_over(turn, waiting)
         case CallKind.COMMITTED:
-            turn.check_coordinator()
+            if turn.client is Client.CLASSIC:
+                turn.check_coordinator()
             if turn.now < waiting.deadline_ms:
                 committed.go_on(turn, Purpose.CALL)
             lookup = committed.taken(turn, Purpose.CALL)
@@ -272,12 +275,15 @@ def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
     old one only if there was nothing to commit (K-OFF-21)."""
     commit = next(each for each in turn.reader.commits if each.number == waiting.commit)
     old = turn.client is not Client.CONSUMER
+    if not old and commits.last_async(turn):
+        return None
     commits.attempted(turn)
+    if not old and not commit.told:
+        commits.told(turn, commit)
+        commits.run_callbacks(turn)
     if commit.outcome is None:
         return None
-    if not old and commits.open_async(turn):
-        return None
-    if not (old and commit.outcome.unfound):
+    if old and not commit.outcome.unfound:
         commits.run_callbacks(turn)
     if old and not commit.offsets and commits.flying_async(turn):
         return None

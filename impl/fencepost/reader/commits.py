@@ -42,6 +42,8 @@ def start(turn: Turn, cause: Cause, offsets: Offsets, label: int | None = None, 
     """A new commit, sent at once if it can be. Without offsets it is over at once (K-OFF-21)."""
     commit = Commit(turn.reader.next_commit, cause, offsets, label, closing)
     turn.reader = turn.reader._replace(commits=(*turn.reader.commits, commit), next_commit=turn.reader.next_commit + 1)
+    if cause is Cause.ASYNC:
+        turn.reader = turn.reader._replace(last_async=commit.number)
     _attempt(turn, commit)
     return commit.number
 
@@ -250,8 +252,8 @@ def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
 
 
 def _interval_over(turn: Turn, outcome: Outcome) -> None:
-    """After what may pass the next automatic commit comes sooner (K-OFF-19)."""
-    if outcome.retriable:
+    """After what may pass the next automatic commit of the old consumer comes sooner (K-OFF-19)."""
+    if outcome.retriable and turn.client is not Client.CONSUMER:
         turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.retry_backoff_ms)
 
 
@@ -261,6 +263,17 @@ def _interval_over(turn: Turn, outcome: Outcome) -> None:
 def open_async(turn: Turn) -> bool:
     """Whether there are commits without an outcome that nobody waits for."""
     return any(each.cause in _QUEUED and each.outcome is None for each in turn.reader.commits)
+
+
+def told(turn: Turn, commit: Commit) -> None:
+    """Callbacks have run for its sake."""
+    _put(turn, replace(commit, told=commit.told + 1))
+
+
+def last_async(turn: Turn) -> bool:
+    """Whether the last asynchronous commit that was called for is not over: the new consumer waits for that one before
+    it looks at a synchronous one, and calls callbacks then."""
+    return any(each.number == turn.reader.last_async and each.outcome is None for each in turn.reader.commits)
 
 
 def flying_async(turn: Turn) -> bool:

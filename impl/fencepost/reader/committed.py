@@ -147,7 +147,10 @@ def _refused(turn: Turn, purpose: Purpose, lookup: Lookup, error: ErrorCode) -> 
     if error in _AGAIN or error in _FORGET or stale:
         _again(turn, purpose, lookup)
     else:
-        kind = ProblemKind.API if error is _E.GROUP_AUTHORIZATION_FAILED else ProblemKind.KAFKA
+        plain = {_E.GROUP_AUTHORIZATION_FAILED}
+        if turn.client is Client.CONSUMER:  # N-CMT-04
+            plain |= {_E.UNKNOWN_MEMBER_ID, _E.STALE_MEMBER_EPOCH}
+        kind = ProblemKind.API if error in plain else ProblemKind.KAFKA
         _put(turn, purpose, replace(lookup, request_id=None, problem=Problem(kind, error)))
 
 

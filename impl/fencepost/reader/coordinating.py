@@ -16,8 +16,17 @@ from .turn import Turn
 
 
 def found(turn: Turn, node: int) -> None:
-    """What waited for the coordinator goes out at the end of the step."""
-    turn.reader = turn.reader._replace(coordinator=Coordinator(node))
+    """What waited for the coordinator goes out at the end of the step. The new consumer keeps a back-off before the
+    next look-up all the same (K-FIND-01)."""
+    retry_at = turn.now + turn.backoff(0) if turn.client is Client.CONSUMER else None
+    problem = turn.reader.coordinator.problem if turn.client is Client.CONSUMER else None
+    turn.reader = turn.reader._replace(coordinator=Coordinator(node, retry_at=retry_at, problem=problem))
+
+
+def keep(turn: Turn) -> None:
+    """The new consumer's background looks for a coordinator that is unknown, whether anything waits for it or not."""
+    if turn.client is Client.CONSUMER and turn.reader.settings.group_id and not turn.reader.closed:
+        turn.coordinator_known()
 
 
 def failed(turn: Turn, error: ErrorCode | None) -> None:
@@ -33,8 +42,10 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
     retriable = error is None or error in RETRIABLE
     problem = Problem(ProblemKind.API, error or ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if not retriable and _waits_to_be_thrown(turn):
-        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=problem, retry_at=None))
+        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=problem))
         commits.fail(turn, problem, retriable=retriable)
+        if turn.client is Client.CONSUMER:
+            committed.fail(turn, problem)
         return
     commits.fail(turn, problem, retriable=retriable)
     if not retriable and (turn.client is not Client.CLASSIC or turn.reader.mode.automatic):
@@ -43,17 +54,24 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
 
 def _waits_to_be_thrown(turn: Turn) -> bool:
     """To the old consumer without membership a failure for good is thrown by the call that needs the coordinator next,
-    be it another one than what looked for it. A synchronous commit has it from ``commits``."""
+    be it another one than what looked for it; to the new one by the next poll. A synchronous commit has it from
+    ``commits``."""
+    if turn.client is Client.CONSUMER:
+        return not turn.reader.mode.automatic
     waiting = turn.reader.waiting
     asks = waiting is None or waiting.kind in (CallKind.COMMITTED, CallKind.POSITION)
     return asks and turn.client is Client.CLASSIC and not turn.reader.mode.automatic
 
 
 def lost(turn: Turn, *, disconnected: bool) -> None:
-    """It is unknown from now on, and what was sent to it has failed (K-ERR-13)."""
+    """It is unknown from now on, and what was sent to it has failed (K-ERR-13); the new consumer keeps the connection
+    to a broker that only says that it is none."""
     if turn.reader.coordinator.node is None:
         return
-    turn.reader = turn.reader._replace(coordinator=Coordinator())
+    before = turn.reader.coordinator
+    turn.reader = turn.reader._replace(coordinator=Coordinator(retry_at=before.retry_at, problem=before.problem))
+    if not disconnected and turn.client is Client.CONSUMER:
+        return  # what it has sent may still be answered
     if not disconnected:
         turn.emit(Disconnect())
     for request_id, sent in tuple(turn.reader.sent.items()):

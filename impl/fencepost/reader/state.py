@@ -250,6 +250,7 @@ class Reader(NamedTuple):
     # commits
     commits: tuple[Commit, ...] = ()
     next_commit: int = 0
+    last_async: int = -1  #: the last of those that nobody waits for
     outcomes: int = 0
     commit_due_ms: int | None = None  #: of the interval
     fenced: bool = False  #: an asynchronous commit was (K-OFF-20)

@@ -114,6 +114,7 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
         turn.emit(_thrown(event, thrown))
     commits.go_on(turn)
     calls.go_on(turn)
+    coordinating.keep(turn)
     _arm(turn, event)
     return turn.reader, tuple(turn.commands)
 
@@ -288,6 +289,7 @@ def _retries(reader: Reader) -> list[int | None]:
         times += [each.retry_at for each in reader.partitions.values()]
         lookups += [each for purpose, each in reader.lookups.items() if purpose is Purpose.POSITIONS]
     times += [each.retry_at for each in lookups]
-    if idle or lookups:
+    looks = reader.settings.client is Client.CONSUMER and reader.coordinator.node is None
+    if idle or lookups or looks:
         times.append(reader.coordinator.retry_at)
     return times

@@ -10,7 +10,7 @@ from fencepost.protocol.partitions import TopicPartition
 from . import commits, committed
 from .events import MembershipChanged, Refused, Seek
 from .partition import Partition, Position
-from .settings import Reset, ResetPolicy
+from .settings import Client, Reset, ResetPolicy
 from .state import Mode
 from .turn import Turn
 
@@ -43,6 +43,8 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
 
 def unsubscribe(turn: Turn) -> None:
     """Nothing is read any more; nothing is committed either (K-LEAVE-04)."""
+    if turn.client is Client.CONSUMER:  # N-TR-07: it overlooks what the look-up of the coordinator has met
+        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
     nothing = replace(turn.reader.membership, owned=())
     turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset(), membership=nothing)
     _own(turn, ())

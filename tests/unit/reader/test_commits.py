@@ -159,7 +159,7 @@ def test_what_may_pass_is_tried_again_until_the_timeout(client, error, forgets):
     desk = sync(Desk(client).reading(T0), timeout_ms=150)
     desk.commit_answer(error)
     assert (desk.reader.coordinator.node is None) == forgets
-    assert (Disconnect in map(type, desk.commands)) == forgets
+    assert (Disconnect in map(type, desk.commands)) == (forgets and client is not Client.CONSUMER)
     if forgets:
         desk.wait(100)
         desk.only(FindCoordinator)
@@ -172,7 +172,7 @@ def test_what_may_pass_is_tried_again_until_the_timeout(client, error, forgets):
     desk.commit_answer(error)
     desk.wait(50)
     assert desk.returned().problem.kind is _K.TIMEOUT
-    assert desk.timers == {}
+    assert desk.timers == {} or client is Client.CONSUMER  # whose background looks for the coordinator again
 
 
 @pytest.mark.parametrize("client", JAVA)
@@ -282,6 +282,12 @@ def test_callbacks_run_in_a_poll_in_the_order_of_the_calls(client):
     desk.commit_answer(_E.NOT_COORDINATOR)
     assert told(desk) == []
     desk.poll()
+    if client is Client.CONSUMER:  # the other one may still be answered
+        assert told(desk) == []
+        desk.commit_answer()
+        desk.poll()
+        assert [number for number, _ in told(desk)] == [1, 2]
+        return
     assert [number for number, _ in told(desk)] == [1, 2]
     assert told(desk)[1][1] is _K.RETRIABLE_COMMIT
 
@@ -311,6 +317,8 @@ def test_a_classic_consumer_gives_up_when_the_coordinator_is_not_found():
         desk = Desk(client).reading(T0)
         desk.do(CoordinatorLost(desk.now))
         asynchronous(desk, 1)
+        if not over:  # its background keeps a back-off after the look-up before
+            desk.wait(100)
         desk.only(FindCoordinator)
         desk.do(LookupFailed(desk.now, None))
         desk.poll()
@@ -367,7 +375,7 @@ def test_after_what_may_pass_the_next_one_comes_sooner(client):
     assert commits(desk) == []
     desk.now += 1
     desk.poll()
-    assert len(commits(desk)) == 1
+    assert len(commits(desk)) == (1 if client is Client.CLASSIC else 0)  # the new one waits for its interval
 
 
 def test_an_assignment_by_hand_commits_first_if_due():

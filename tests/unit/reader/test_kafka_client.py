@@ -15,9 +15,15 @@ PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 #: records (2340).
 CLASSIC_SEEDS = (*range(60), 69, 156, 249, 281, 284, 376, 479, 1184, 1330, 1684, 1833, 1908, 1995, 2340)
 
+#: Commits alone. Among them: callbacks that wait for the last asynchronous one (27, 69, 94, 96), a coordinator that is
+#: none and still answers (33, 104), a look-up that failed for good (56, 341, 354), an interval that is kept (258).
+CONSUMER_SEEDS = (*range(40), 56, 69, 94, 96, 104, 258, 341, 354)
+
 
 @pytest.mark.jvm
-@pytest.mark.parametrize(("protocol", "seeds"), [(MemberProtocol.CLASSIC, CLASSIC_SEEDS)])
+@pytest.mark.parametrize(
+    ("protocol", "seeds"), [(MemberProtocol.CLASSIC, CLASSIC_SEEDS), (MemberProtocol.CONSUMER, CONSUMER_SEEDS)]
+)
 def test_kafkas_reader_does_the_same(protocol: MemberProtocol, seeds: tuple[int, ...]) -> None:
     judged = list(judge(Build(NEWEST), PROFILE, seeds, 60, protocol, Half.READER))
     assert [each.difference for each in judged if each.difference] == []

@@ -157,9 +157,11 @@ def test_an_answer_for_another_position_is_dropped(client):
     desk.fetched(got(T0, 0, 2))
     assert desk.offsets() == []
     assert desk.reader.position(T0) == 9
+    desk.poll()  # the new consumer asks again only then
     desk.fetched(got(T0, 9, 10))
     desk.do(Seek(0, T0, 1))
     assert desk.offsets() == []
+    desk.poll()
     assert asked_of(desk) == {1: [(T0, 1)]}
 
 

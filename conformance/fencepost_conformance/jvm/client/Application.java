@@ -55,7 +55,8 @@ final class Application {
             Map.entry("auto.commit.interval.ms", "auto_commit_interval_ms"), Map.entry("auto.offset.reset", "reset"),
             Map.entry("max.poll.records", "max_poll_records"), Map.entry("isolation.level", "isolation")
         ).forEach((name, ours) -> {
-            if (settings.hasNonNull(ours))
+            boolean old = ours.equals("session_timeout_ms") || ours.equals("heartbeat_interval_ms");
+            if (settings.hasNonNull(ours) && !(old && protocol.equals("consumer")))
                 told.put(name, settings.get(ours).asText());
         });
         return told;
@@ -151,6 +152,8 @@ final class Application {
 
     /** Offsets in the order of their partitions; null where nothing is committed. */
     private static ArrayNode told(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        if (offsets == null) // as the new consumer's callbacks are told when a commit has failed
+            return null;
         ArrayNode rows = ClassicClient.JSON.createArrayNode();
         Map<String, OffsetAndMetadata> sorted = new TreeMap<>();
         offsets.forEach((partition, offset) -> sorted.put(partition.toString(), offset));
@@ -164,7 +167,7 @@ final class Application {
         return rows;
     }
 
-    private static ObjectNode records(ConsumerRecords<byte[], byte[]> records) {
+    static ObjectNode records(ConsumerRecords<byte[], byte[]> records) {
         ObjectNode told = ClassicClient.JSON.createObjectNode();
         for (TopicPartition partition : records.partitions()) {
             ArrayNode offsets = told.putArray(partition.toString());

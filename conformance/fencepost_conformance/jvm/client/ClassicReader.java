@@ -11,8 +11,6 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.common.internals.ClusterResourceListeners;
-import org.apache.kafka.common.message.MetadataResponseData;
-import org.apache.kafka.common.requests.MetadataResponse;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.LogContext;
 
@@ -95,24 +93,7 @@ final class ClassicReader extends Play {
 
     private void update() {
         updated = true;
-        MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
-        for (int node = 0; node < 2; node++)
-            data.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(node).setHost("h")
-                .setPort(node + 1));
-        cluster.fields().forEachRemaining(each -> {
-            MetadataResponseData.MetadataResponseTopic topic =
-                new MetadataResponseData.MetadataResponseTopic().setName(each.getKey());
-            for (int index = 0; index < each.getValue().get(1).asInt(); index++) {
-                JsonNode leader = leaders.get(each.getKey() + "-" + index);
-                int node = leader.get(0).asInt();
-                topic.partitions().add(new MetadataResponseData.MetadataResponsePartition().setPartitionIndex(index)
-                    .setLeaderId(node).setLeaderEpoch(leader.get(1).asInt()).setReplicaNodes(List.of(0, 1))
-                    .setIsrNodes(List.of(0, 1))
-                    .setErrorCode((short) (node < 0 ? 5 : 0))); // LEADER_NOT_AVAILABLE
-            }
-            data.topics().add(topic);
-        });
-        metadata.updateWithCurrentRequestVersion(new MetadataResponse(data, (short) 12), false, time.milliseconds());
+        metadata.updateWithCurrentRequestVersion(Reads.metadata(cluster, leaders, false), false, time.milliseconds());
     }
 
     @Override

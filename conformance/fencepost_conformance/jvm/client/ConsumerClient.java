@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
@@ -19,7 +20,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.ApiVersions;
 import org.apache.kafka.clients.Metadata;
+import org.apache.kafka.clients.NodeApiVersions;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
@@ -28,6 +31,7 @@ import org.apache.kafka.clients.consumer.internals.events.ApplicationEventHandle
 import org.apache.kafka.clients.consumer.internals.events.BackgroundEvent;
 import org.apache.kafka.clients.consumer.internals.events.CompletableApplicationEvent;
 import org.apache.kafka.clients.consumer.internals.events.CompletableEventReaper;
+import org.apache.kafka.clients.consumer.internals.events.LeaveGroupOnCloseEvent;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.MetadataResponseData;
@@ -49,11 +53,17 @@ final class ConsumerClient extends Play {
     private ConsumerMembershipManager member;
     private ConsumerMetadata metadata;
     private SubscriptionState subscriptions;
+    private final boolean reading;
+    private final Application application;
+    private JsonNode leaders;
+    private boolean left;
     private Method work;
     private int updates;
+    private long deadline; // of the call that waits
 
     private ConsumerClient(JsonNode trace) throws Exception {
         super(trace);
+        reading = settings.path("reading").asBoolean();
         wire.waits = () -> { };
         consumer = new AsyncKafkaConsumer<>(new ConsumerConfig(config()), new ByteArrayDeserializer(),
             new ByteArrayDeserializer(), time,
@@ -73,6 +83,15 @@ final class ConsumerClient extends Play {
         steady(CoordinatorRequestManager.class, "coordinatorRequestState", managers.coordinatorRequestManager.get());
         steady(AbstractHeartbeatRequestManager.class, "heartbeatRequestState",
             managers.consumerHeartbeatRequestManager.get());
+        ClassicClient.field(CommitRequestManager.class, "jitter").set(managers.commitRequestManager.get(),
+            OptionalDouble.of(0.0));
+        ApiVersions versions = (ApiVersions) ClassicClient.field(AbstractFetch.class, "apiVersions")
+            .get(managers.fetchRequestManager);
+        for (String node : List.of("0", "1"))
+            versions.update(node, NodeApiVersions.create());
+        ClassicClient.field(AsyncKafkaConsumer.class, "wakeupTrigger").set(consumer, new Trigger());
+        application = new Application(this, consumer);
+        leaders = settings.get("leaders");
         work = ConsumerNetworkThread.class.getDeclaredMethod("processApplicationEvents");
         work.setAccessible(true);
     }
@@ -84,6 +103,8 @@ final class ConsumerClient extends Play {
     }
 
     private Map<String, Object> config() {
+        if (reading)
+            return Application.config(settings, "consumer");
         Map<String, Object> told = new HashMap<>();
         told.put("bootstrap.servers", "127.0.0.1:1");
         told.put("client.id", "client");
@@ -130,7 +151,10 @@ final class ConsumerClient extends Play {
         @Override
         public <T> T addAndGet(CompletableApplicationEvent<T> event) {
             add(event);
-            return ConsumerUtils.getResult(event.future());
+            T result = ConsumerUtils.getResult(event.future());
+            if (event instanceof LeaveGroupOnCloseEvent)
+                client.lastCommits();
+            return result;
         }
 
         @Override
@@ -146,6 +170,22 @@ final class ConsumerClient extends Play {
         public void close(Duration timeout) {
             client.wire.closing = true;
             client.network.cleanup();
+        }
+    }
+
+    /** A close waits for asynchronous commits when it has left; in a trace that is until its time is over. */
+    private void lastCommits() {
+        try {
+            Field last = ClassicClient.field(AsyncKafkaConsumer.class, "lastPendingAsyncCommit");
+            CompletableFuture<?> pending = (CompletableFuture<?>) last.get(consumer);
+            if (reading && pending != null) {
+                for (settle(); !pending.isDone() && time.now < deadline; settle())
+                    next();
+                if (!pending.isDone())
+                    last.set(consumer, null);
+            }
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
         }
     }
 
@@ -177,11 +217,16 @@ final class ConsumerClient extends Play {
         @Override
         public T get(long timeout, TimeUnit unit)
             throws InterruptedException, java.util.concurrent.ExecutionException, TimeoutException {
+            long until = time.now + unit.toMillis(timeout);
+            boolean once = !reading || StackWalker.getInstance().walk(frames -> frames.anyMatch(
+                frame -> frame.getMethodName().equals("processBackgroundEvents"))); // which comes back
             settle();
             if (!isDone()) {
                 next();
                 settle();
             }
+            for (; !once && !isDone() && time.now < until; settle())
+                next();
             if (!isDone())
                 throw new TimeoutException();
             return super.get();
@@ -192,7 +237,10 @@ final class ConsumerClient extends Play {
         event.setEnqueuedMs(time.now);
         if (event instanceof CompletableApplicationEvent) {
             try {
-                ClassicClient.field(CompletableApplicationEvent.class, "future").set(event, new Awaited<>());
+                Awaited<Object> awaited = new Awaited<>();
+                ((CompletableApplicationEvent<?>) event).future().whenComplete((none, error) ->
+                    awaited.completeExceptionally(error)); // a wakeup knows the one that it was
+                ClassicClient.field(CompletableApplicationEvent.class, "future").set(event, awaited);
             } catch (Exception fault) {
                 throw new IllegalStateException(fault);
             }
@@ -209,6 +257,14 @@ final class ConsumerClient extends Play {
     @Override
     void settle() {
         rest();
+        if (reading) {
+            if ((left || metadata.updateRequested()) && updates++ == 0) {
+                tellLeaders();
+                rest();
+            }
+            left = false;
+            return;
+        }
         while (metadata.updateRequested() && updates++ < 3) { // then it backs off, as time does not pass
             update();
             rest();
@@ -225,6 +281,10 @@ final class ConsumerClient extends Play {
             network.runOnce();
             same = sent == wire.count() && state == member.state() && epoch == member.memberEpoch() ? same + 1 : 0;
         }
+    }
+
+    private void tellLeaders() {
+        metadata.updateWithCurrentRequestVersion(Reads.metadata(cluster, leaders, true), false, time.now);
     }
 
     /** The metadata that is asked for, as a broker answers: of topics by name or by id, or of all. */
@@ -290,6 +350,10 @@ final class ConsumerClient extends Play {
 
     @Override
     void handle(JsonNode event) {
+        if (reading) {
+            read(event);
+            return;
+        }
         switch (event.get("kind").asText()) {
             case "subscribe" -> call(() -> subscribe(event));
             case "subscribe_regex" -> call(() -> subscribeRegex(event.get("regex").asText()));
@@ -303,6 +367,47 @@ final class ConsumerClient extends Play {
         }
     }
 
+    private void read(JsonNode event) {
+        if (event.has("timeout"))
+            deadline = time.now + event.get("timeout").asLong();
+        switch (event.get("kind").asText()) {
+            case "metadata" -> {
+                leaders = event.get("leaders");
+                tellLeaders();
+                leaders = event.get("truth");
+            }
+            case "poll" -> call(() -> {
+                do // the loop in Kafka's poll, whose time would be over at once
+                    returned = Application.records(consumer.poll(Duration.ZERO));
+                while (!errands.isEmpty() && returned.isEmpty());
+            });
+            default -> {
+                left = event.get("kind").asText().equals("unsubscribe");
+                if (!application.handle(event) && !network(event))
+                    throw new IllegalArgumentException(event.toString());
+            }
+        }
+    }
+
+    /** Who waits for something that is no event of the background's lets the background work too. */
+    private final class Trigger extends WakeupTrigger {
+        @Override
+        public <T> CompletableFuture<T> setActiveTask(CompletableFuture<T> task) {
+            super.setActiveTask(task);
+            if (StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
+                frame.getMethodName().equals("awaitPendingAsyncCommitsAndExecuteCommitCallbacks"))))
+                await(task);
+            return task;
+        }
+    }
+
+    private void await(CompletableFuture<?> task) {
+        for (settle(); !task.isDone() && time.now < deadline; settle())
+            next();
+        if (!task.isDone())
+            throw new org.apache.kafka.common.errors.TimeoutException("the time of the trace is over");
+    }
+
     private static CloseOptions options(String name) {
         return CloseOptions.timeout(Duration.ofMillis(Integer.MAX_VALUE)).withGroupMembershipOperation(
             CloseOptions.GroupMembershipOperation.valueOf(name));
@@ -312,6 +417,12 @@ final class ConsumerClient extends Play {
 
     @Override
     void tell(ObjectNode told) {
+        if (reading) {
+            told.set("returned", returned);
+            told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
+            told.set("partitions", application.closed ? null : Reads.partitions(subscriptions));
+            return;
+        }
         told.put("state", member.state().name());
         told.put("epoch", member.memberEpoch());
         told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());

@@ -16,6 +16,7 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.message.ListOffsetsResponseData;
+import org.apache.kafka.common.message.MetadataResponseData;
 import org.apache.kafka.common.message.OffsetCommitResponseData;
 import org.apache.kafka.common.message.OffsetFetchResponseData;
 import org.apache.kafka.common.message.OffsetForLeaderEpochResponseData;
@@ -31,6 +32,7 @@ import org.apache.kafka.common.requests.FetchRequest;
 import org.apache.kafka.common.requests.FetchResponse;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
 import org.apache.kafka.common.requests.ListOffsetsResponse;
+import org.apache.kafka.common.requests.MetadataResponse;
 import org.apache.kafka.common.requests.OffsetCommitRequest;
 import org.apache.kafka.common.requests.OffsetCommitResponse;
 import org.apache.kafka.common.requests.OffsetFetchRequest;
@@ -68,19 +70,20 @@ final class Reads {
                 .add(asked.currentLeaderEpoch.orElse(-1)).add(asked.lastFetchedEpoch.orElse(-1)));
             return told;
         }
-        AbstractRequest body = request.requestBuilder().build(request.requestBuilder().latestAllowedVersion());
+        AbstractRequest body = request.requestBuilder().build(version(request));
+        boolean ids = version(request) >= 10; // of both that may have them
         if (body instanceof OffsetCommitRequest commit) {
             told.put("group", commit.data().groupId()).put("member", commit.data().memberId())
                 .put("epoch", commit.data().generationIdOrMemberEpoch()).put("instance", commit.data().groupInstanceId());
             commit.data().topics().forEach(topic -> topic.partitions().forEach(each -> rows.addArray()
-                .add(name(topic.name(), topic.topicId()) + "-" + each.partitionIndex()).add(each.committedOffset())
+                .add(name(topic.name(), topic.topicId(), ids) + "-" + each.partitionIndex()).add(each.committedOffset())
                 .add(each.committedLeaderEpoch()).add(each.committedMetadata())));
         } else if (body instanceof OffsetFetchRequest offsets) {
             told.put("stable", offsets.data().requireStable());
             offsets.data().groups().forEach(group -> {
                 told.put("group", group.groupId()).put("member", group.memberId()).put("epoch", group.memberEpoch());
                 group.topics().forEach(topic -> topic.partitionIndexes()
-                    .forEach(each -> rows.add(name(topic.name(), topic.topicId()) + "-" + each)));
+                    .forEach(each -> rows.add(name(topic.name(), topic.topicId(), ids) + "-" + each)));
             });
         } else if (body instanceof ListOffsetsRequest list) {
             told.put("isolation", list.data().isolationLevel());
@@ -94,8 +97,8 @@ final class Reads {
     }
 
     /** Topics that go out by their ids are told by these: "#1". */
-    private static String name(String name, Uuid id) {
-        return name == null || name.isEmpty() ? "#" + Wire.number(id) : name;
+    private static String name(String name, Uuid id, boolean ids) {
+        return ids ? "#" + Wire.number(id) : name;
     }
 
     /** Whether this fetch asks for nothing. */
@@ -219,6 +222,30 @@ final class Reads {
         }
         buffer.flip();
         return MemoryRecords.readableRecords(buffer);
+    }
+
+    /** Two brokers, the topics, and who leads their partitions; only the new consumer goes by ids. */
+    static MetadataResponse metadata(JsonNode cluster, JsonNode leaders, boolean ids) {
+        MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
+        for (int node = 0; node < 2; node++)
+            data.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(node).setHost("h")
+                .setPort(node + 1));
+        cluster.fields().forEachRemaining(each -> {
+            MetadataResponseData.MetadataResponseTopic topic =
+                new MetadataResponseData.MetadataResponseTopic().setName(each.getKey());
+            if (ids)
+                topic.setTopicId(Wire.id(each.getValue().get(0).asInt()));
+            for (int index = 0; index < each.getValue().get(1).asInt(); index++) {
+                JsonNode leader = leaders.get(each.getKey() + "-" + index);
+                int node = leader.get(0).asInt();
+                topic.partitions().add(new MetadataResponseData.MetadataResponsePartition().setPartitionIndex(index)
+                    .setLeaderId(node).setLeaderEpoch(leader.get(1).asInt()).setReplicaNodes(List.of(0, 1))
+                    .setIsrNodes(List.of(0, 1))
+                    .setErrorCode((short) (node < 0 ? 5 : 0))); // LEADER_NOT_AVAILABLE
+            }
+            data.topics().add(topic);
+        });
+        return new MetadataResponse(data, (short) 12);
     }
 
     // --- what is known of partitions -----------------------------------------------------------------------------------
