@@ -1,0 +1,63 @@
+"""``fencepost serve`` and clients of Go and Node, unmodified: each produces, joins, reads, commits, and resumes behind
+what it committed (``tests/clients``)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from served import Served
+
+pytestmark = [pytest.mark.clients, pytest.mark.all]
+CLIENTS = Path(__file__).parents[1] / "clients"
+GO = ("franz-go", "franz-go-next", "sarama", "kafka-go")
+NODE = ("kafkajs", "platformatic", "platformatic-next")
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    topics = tuple(f"{name}:2" for name in (*GO, *NODE))
+    with Served("--setting", "group.initial.rebalance.delay.ms=0", topics=topics) as server:
+        yield server
+
+
+def prepared(program: str, folder: str, place: Path, *command: str) -> Path:
+    """A copy of the folder in which the command has run; the test is skipped where that cannot be."""
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"needs {program}")
+    copy = place / folder
+    shutil.copytree(CLIENTS / folder, copy)
+    ended = subprocess.run([path, *command], cwd=copy, capture_output=True, text=True, timeout=900, check=False)
+    if ended.returncode != 0:
+        pytest.skip(f"{program} cannot build the clients: {ended.stderr.strip().splitlines()[-1:]}")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def go(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepared("go", "go", tmp_path_factory.mktemp("go"), "build", "-o", "clients", ".") / "clients"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepared("npm", "node", tmp_path_factory.mktemp("node"), "install", "--no-audit", "--no-fund")
+
+
+def works(*command: str, cwd: Path | None = None) -> None:
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=os.environ, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "ok\n"), ended.stderr
+
+
+@pytest.mark.parametrize("client", GO)
+def test_go(served: Served, go: Path, client: str) -> None:
+    works(str(go), served.bootstrap, client)
+
+
+@pytest.mark.parametrize("client", NODE)
+def test_node(served: Served, node: Path, client: str) -> None:
+    works("node", "main.mjs", served.bootstrap, client, cwd=node)
