@@ -14,6 +14,7 @@ import typer
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import BadSettings, Settings
+from fencepost.server.data.producers import Refused
 from fencepost.server.data.topics import name_fault
 from fencepost.server.observe.logs import FORMATS, configure
 from fencepost.server.options import MAX_FRAME_BYTES, MIB, Address, Limits, Options
@@ -21,6 +22,7 @@ from fencepost.server.run import Ready, Setup
 from fencepost.server.run import serve as serve_until_stopped
 from fencepost.server.security.acl import Acl, BadRule, parse_rules
 from fencepost.server.security.sasl import MECHANISMS, BadMechanism, BadUsers, Users, parse_users
+from fencepost.store import StoreError
 
 from ..console import CannotRun, Result, finish
 from ..nearest import unknown
@@ -41,10 +43,13 @@ def serve(  # noqa: PLR0917
     advertise: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="where clients are sent, if not where they came in")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="folder in which all is kept, to survive a crash; without it: in memory")
+    ] = None,
     partitions: Annotated[
-        int,
-        typer.Option(min=1, help="of the offsets topic: each has a coordinator; they stay over the life of a store"),
-    ] = 50,
+        int | None,
+        typer.Option(min=1, help="of the offsets topic, a coordinator for each; 50, or as the folder has it"),
+    ] = None,
     auto_create: Annotated[
         int, typer.Option(min=0, help="partitions of a topic that is asked for and not there; 0: none is made")
     ] = 0,
@@ -102,6 +107,7 @@ def serve(  # noqa: PLR0917
                 idle_s=idle_seconds,
             ),
         ),
+        data=data,
         settings=settings,
         profile=PROFILES[profile],
         topics=dict(_topic(each) for each in topic or ()),
@@ -127,7 +133,12 @@ def serve(  # noqa: PLR0917
         if at.status:
             print(f"groups and numbers: http://{at.status}/ and /metrics", flush=True)
 
-    asyncio.run(serve_until_stopped(setup, ready))
+    try:
+        asyncio.run(serve_until_stopped(setup, ready))
+    except StoreError as reason:
+        raise CannotRun(str(reason)) from None
+    except Refused as reason:
+        raise CannotRun(f"--topic: {reason}") from None
     finish(Result("serve", held=None, done="ended"), as_json=as_json)
 
 

@@ -13,6 +13,10 @@ from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
 class Groups(Protocol):
     """A host of coordinators; ``fencepost.aio`` has them."""
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions of offsets there are."""
+
     async def request(
         self,
         body: RequestBody,

@@ -13,7 +13,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic as TopicImage
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMarkerResponse
 from fencepost.protocol.settings import Settings
-from fencepost.store import Change, DropBatches, Put, PutBatch, SharedStore
+from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, SharedStore, StoreError
 
 from .data.batches import marker
 from .data.partition import PartitionLog
@@ -80,7 +80,11 @@ class Node:
     async def create_topic(self, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Topic:
         """A new topic. Raises ``Refused``, or ``AppendError`` if it cannot be kept."""
         topic = self.topics.create(name, partitions, config)
-        await self._keep(topic)
+        try:
+            await self._keep(topic)
+        except (AppendError, StoreError):
+            self.topics.delete(topic)
+            raise
         return topic
 
     async def delete_topic(self, topic: Topic) -> None:
@@ -120,6 +124,13 @@ class Node:
         }
         await self.store.write([Put(TOPIC_KIND, topic.name, json.dumps(row))])
 
+    def retract(self, logs: Iterable[PartitionLog]) -> None:
+        """What could not be kept of these is taken back."""
+        for log in logs:
+            before = log.size
+            log.retract()
+            self.data_bytes -= before - log.size
+
     # groups
 
     async def configure_group(self, group_id: str, config: Mapping[str, str]) -> None:
@@ -151,7 +162,11 @@ class Node:
             changes.append(PutBatch(self.topics.by_name[name].topic_id, index, put.base, put.data))
             written.append((log, log.end))
         if changes:
-            await self.store.write(changes)
+            try:
+                await self.store.write(changes)
+            except (AppendError, StoreError):
+                self.retract([log for log, _ in written])
+                raise
             for log, end in written:
                 log.durable(end)
         body = WriteTxnMarkerRequest(

@@ -45,13 +45,13 @@ class Address:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """``advertised``: where clients are sent, if that is not where they came in. ``offsets_partitions``: coordinators,
-    each with a partition of the offsets topic of its own; never changes over the life of a store (F-LOC-04).
+    each with a partition of the offsets topic of its own; None: as many as the store has, or 50 (F-LOC-04).
     ``auto_create``: how many partitions a topic gets that is asked for and not there; 0: none is made."""
 
     listen: Address = field(default_factory=lambda: Address(host="127.0.0.1", port=9092))
     advertised: Address | None = None
     node_id: int = 1
     cluster_id: str = "ZmVuY2Vwb3N0LXNlcnZlLQ"
-    offsets_partitions: int = 50
+    offsets_partitions: int | None = None
     auto_create: int = 0
     limits: Limits = field(default_factory=Limits)

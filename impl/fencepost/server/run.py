@@ -8,7 +8,9 @@ import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
 
 from fencepost.aio import GroupBroker
 from fencepost.aio.coordinator import wall_clock_ms
@@ -17,7 +19,7 @@ from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
-from fencepost.store import SharedMemoryStore, SharedStore
+from fencepost.store import SharedMemoryStore, SharedStore, SQLiteStore
 
 from .choices import KafkaChoices
 from .node import Node
@@ -33,6 +35,9 @@ from .security.sasl import Users
 from .server import Server
 
 _log = logging.getLogger(__name__)
+
+#: in the folder that is given
+FILE: Final = "fencepost.db"
 
 
 @asynccontextmanager
@@ -51,8 +56,10 @@ async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> Asyn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``status``:
-    where numbers and a page are served, if anywhere."""
+    """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``data``: the
+    folder in which everything is kept; None: in memory. ``status``: where numbers and a page are served, if any."""
+
+    data: Path | None = None
 
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
@@ -73,9 +80,18 @@ class Ready:
     node: Node
 
 
+def opened(setup: Setup) -> SharedStore:
+    """Where everything is kept. Raises ``OSError`` for a folder that cannot be made."""
+    partitions = setup.options.offsets_partitions
+    if setup.data is None:
+        return SharedMemoryStore(partitions)
+    setup.data.mkdir(parents=True, exist_ok=True)
+    return SQLiteStore(setup.data / FILE, partitions)
+
+
 async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Event | None = None) -> None:
     """Serve until SIGTERM or SIGINT, or until that event. ``ready`` is called once clients may come. Raises ``OSError``
-    if an address cannot be had."""
+    if an address or a folder cannot be had, ``StoreError`` for a store that cannot be used."""
     stop = until or asyncio.Event()
     loop = asyncio.get_running_loop()
     if until is None:
@@ -84,11 +100,12 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
     metrics = Metrics()
     rebalances = Rebalances(wall_clock_ms, _tell)
     async with AsyncExitStack() as stack:
-        store = SharedMemoryStore(setup.options.offsets_partitions)
+        store = opened(setup)
+        await store.open()
         stack.push_async_callback(store.close)
         groups = await stack.enter_async_context(hosted(setup, store, KafkaFunctions()))
         node = Node(
-            replace(setup.options, offsets_partitions=groups.partitions),
+            setup.options,
             setup.settings,
             Watched(groups, rebalances),
             store,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
@@ -16,6 +17,8 @@ from ..data.topics import Topic
 from ..security.acl import Operation, Resource
 from ..wire.convert import milliseconds
 from .call import Call, uuid_bytes
+
+_log = logging.getLogger(__name__)
 
 #: From these versions on topics are named by their ids.
 _PRODUCE_BY_ID: Final = 13
@@ -84,7 +87,9 @@ async def produce(call: Call, request: Any) -> Any:
     try:
         if changes:
             await call.node.store.write(changes)
-    except (AppendError, StoreError):
+    except (AppendError, StoreError) as reason:
+        _log.error("batches of %s are refused: %s", call.header.client_id, reason)
+        call.node.retract([log for log, _ in written])
         for topic_row in answers:
             for answer in topic_row["partition_responses"]:
                 if "error_code" not in answer:

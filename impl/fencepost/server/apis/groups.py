@@ -107,7 +107,7 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, body.transactional_id):
         return  # the coordinator says so
     known = node.transactions.known.get(body.transactional_id)
-    partition = partition_for(body.group_id, node.options.offsets_partitions)
+    partition = partition_for(body.group_id, node.groups.partitions)
     try:
         if call.version >= _IMPLICIT_SINCE:
             known = node.transactions.check(body.transactional_id, body.producer_id, body.producer_epoch, fencing=True)
@@ -178,10 +178,10 @@ async def find_coordinator(call: Call, request: Any) -> Any:
     kind = int(getattr(request, "key_type", lookup.KeyType.GROUP))
     here = node.endpoint(call.session)
     if kind == lookup.KeyType.GROUP:
-        leaders = dict.fromkeys(range(node.options.offsets_partitions), here)
+        leaders = dict.fromkeys(range(node.groups.partitions), here)
         asked = lookup.FindCoordinatorRequest(tuple(map(str, keys)))
         denied = call.denied(Operation.DESCRIBE, Resource.GROUP, keys)
-        found = lookup.find_coordinator(asked, version, leaders, node.options.offsets_partitions, denied).coordinators
+        found = lookup.find_coordinator(asked, version, leaders, node.groups.partitions, denied).coordinators
         answers = [_fields(row) for row in found]
     elif kind == lookup.KeyType.TRANSACTION:
         denied = call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys)

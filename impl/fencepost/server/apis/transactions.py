@@ -129,7 +129,7 @@ async def add_offsets_to_txn(call: Call, request: Any) -> Any:
         known = transactions.check(
             name, int(request.producer_id), int(request.producer_epoch), fencing=_knows_fenced(call)
         )
-        await transactions.add(known, offsets=[partition_for(group, call.node.options.offsets_partitions)])
+        await transactions.add(known, offsets=[partition_for(group, call.node.groups.partitions)])
     except Refused as refused:
         return {"error_code": refused.code}
     return {}

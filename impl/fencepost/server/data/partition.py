@@ -91,6 +91,18 @@ class PartitionLog:
         if first is not None and not committed:
             self._aborted.append(Aborted(put.producer_id, first, put.last))
 
+    def retract(self) -> None:
+        """Take back what is not durable, and never will be."""
+        left = [each for each in self.batches if each.last < self.high]
+        if len(left) == len(self.batches):
+            return
+        decided = {each.last for each in self._aborted}
+        self.batches, self._bases, self.size, self.end = [], [], 0, self.high
+        self.producers, self._open, self._aborted = Producers(), {}, []
+        for each in left:
+            self.restore(each, committed=each.last not in decided if each.control else None)
+        self.end = self.high
+
     def durable(self, end: int) -> None:
         """All below that offset is durable; who waits for more is told."""
         if end > self.high:

@@ -18,6 +18,10 @@ class Watched:
         self.configure = groups.configure
         self.mark = groups.mark
 
+    @property
+    def partitions(self) -> int:
+        return self._groups.partitions
+
     async def request(
         self,
         body: RequestBody,

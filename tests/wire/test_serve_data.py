@@ -1,0 +1,130 @@
+"""``fencepost serve --data``: groups, offsets, topics, batches, transactions and settings survive SIGKILL."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from served import Served
+from test_serve import QUICK, consume, produce
+
+pytestmark = pytest.mark.clients
+NEEDS = "needs confluent-kafka: pip install -e '.[clients]'"
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_consumer_goes_on_where_it_was_when_the_server_is_killed(protocol: str, tmp_path: Path) -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason=NEEDS)
+    with Served(*QUICK, "--data", str(tmp_path / "data"), topics=("orders:2",)) as server:
+        produce(server.bootstrap, "orders", ["a", "b", "c"])
+        consumer = confluent.Consumer(
+            {"bootstrap.servers": server.bootstrap, "group.id": "g", "group.protocol": protocol, "log_level": 0}
+            | {"auto.offset.reset": "earliest", "enable.auto.commit": False, "reconnect.backoff.max.ms": 200}
+        )
+        consumer.subscribe(["orders"])
+        assert sorted(consume(consumer, 3)) == [b"a", b"b", b"c"]
+        consumer.commit(asynchronous=False)
+        server.kill()
+        server.start()
+        produce(server.bootstrap, "orders", ["d"])
+        deadline, found = time.monotonic() + 20, []
+        while not found and time.monotonic() < deadline:
+            message = consumer.poll(0.2)
+            if message is not None and not message.error():
+                found.append(message.value())
+        assert found == [b"d"]  # the same member, and nothing that it has committed again
+        consumer.close()
+
+
+def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp_path: Path) -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason=NEEDS)
+    admins = pytest.importorskip("confluent_kafka.admin", reason=NEEDS)
+    acknowledged: list[bytes] = []
+
+    def told(error: object, message: object) -> None:
+        if error is None:
+            acknowledged.append(message.value())  # type: ignore[attr-defined]
+
+    with Served(*QUICK, "--data", str(tmp_path), topics=("log:1", "txn:1")) as server:
+        settings = {"bootstrap.servers": server.bootstrap, "log_level": 0, "linger.ms": 0}
+        for kill in range(4):
+            producer = confluent.Producer({**settings, "message.timeout.ms": 2_000})
+            stop = threading.Timer(0.3 + 0.2 * kill, server.kill)
+            stop.start()
+            at = 0
+            while stop.is_alive():
+                producer.produce("log", f"{kill}-{at}".encode(), callback=told)
+                producer.poll(0.001)
+                at += 1
+            producer.flush(3)
+            producer.purge()
+            server.start()
+        writer = confluent.Producer({**settings, "transactional.id": "t"})
+        writer.init_transactions(20)
+        for value, commit in ((b"one", True), (b"two", False), (b"three", True)):
+            writer.begin_transaction()
+            writer.produce("txn", value)
+            writer.flush(10)
+            writer.commit_transaction(20) if commit else writer.abort_transaction(20)
+        writer.begin_transaction()
+        writer.produce("txn", b"open")
+        writer.flush(10)
+        admin = admins.AdminClient(settings)
+        admin.create_topics([admins.NewTopic("made", 3, 1)])["made"].result(10)
+        server.kill()
+        server.start()
+        topics = admins.AdminClient(settings).list_topics(timeout=10).topics
+        assert {name: len(topic.partitions) for name, topic in topics.items()} == {"log": 1, "txn": 1, "made": 3}
+
+        def read(topic: str, count: int) -> list[bytes]:
+            reader = confluent.Consumer(
+                {**settings, "group.id": f"of-{topic}", "auto.offset.reset": "earliest"}
+                | {"isolation.level": "read_committed"}
+            )
+            reader.subscribe([topic])
+            found = consume(reader, count)
+            while more := consume(reader, 1, 0.5):  # what was not acknowledged may be there too
+                found += more
+            reader.close()
+            return found
+
+        kept = read("log", len(acknowledged))
+        assert len(acknowledged) > 100
+        assert set(acknowledged) <= set(kept)
+        assert read("txn", 2) == [b"one", b"three"]  # what is open is not read
+        again = confluent.Producer({**settings, "transactional.id": "t"})
+        again.init_transactions(20)  # aborts what was open
+        again.begin_transaction()
+        again.produce("txn", b"four")
+        again.commit_transaction(20)
+        assert read("txn", 1) == [b"four"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: (path / "fencepost.db").write_text("no database " * 100), "is no database"),
+        (lambda path: (path / "fencepost.db").mkdir(), "cannot be opened"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_told_in_a_line(make: object, words: str, tmp_path: Path) -> None:
+    make(tmp_path)  # type: ignore[operator]
+    command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--json", "--listen", "127.0.0.1:0"]
+    ended = subprocess.run([*command, "--data", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert words in json.loads(ended.stdout)["error"]
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_folder_is_of_one_server_at_a_time(tmp_path: Path) -> None:
+    with Served("--data", str(tmp_path)):
+        command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--listen", "127.0.0.1:0"]
+        more = ["--data", str(tmp_path)]
+        ended = subprocess.run([*command, *more], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "in use by another process" in ended.stderr
