@@ -160,6 +160,36 @@ def test_a_transaction_is_read_when_it_is_committed_and_never_when_it_is_aborted
     reader.close()
 
 
+def test_admin_tools_list_describe_reset_and_delete_groups(served: Served) -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
+    admins = pytest.importorskip("confluent_kafka.admin", reason="needs confluent-kafka: pip install -e '.[clients]'")
+    admin = admins.AdminClient({"bootstrap.servers": served.bootstrap})
+    place = confluent.TopicPartition("orders", 0, 0)
+    for protocol in ("classic", "consumer"):
+        name = f"admin-{protocol}"
+        member = confluent.Consumer(
+            {"bootstrap.servers": served.bootstrap, "group.id": name, "group.protocol": protocol}
+        )
+        member.subscribe(["orders"])
+        deadline = time.monotonic() + 20
+        while len(member.assignment()) < 4:
+            assert time.monotonic() < deadline
+            member.poll(0.1)
+        told = admin.describe_consumer_groups([name])[name].result()
+        assert (told.state.name, len(told.members)) == ("STABLE", 1)
+        assert len(told.members[0].assignment.topic_partitions) == 4
+        listed = admin.list_consumer_groups().result().valid
+        assert name in {row.group_id for row in listed}
+        member.close()
+        asked = confluent.ConsumerGroupTopicPartitions(name, [place])
+        (changed,) = admin.alter_consumer_group_offsets([asked]).values()
+        assert changed.result().topic_partitions[0].error is None
+        (found,) = admin.list_consumer_group_offsets([confluent.ConsumerGroupTopicPartitions(name)]).values()
+        assert [(row.partition, row.offset) for row in found.result().topic_partitions] == [(0, 0)]
+        admin.delete_consumer_groups([name])[name].result()
+        assert name not in {row.group_id for row in admin.list_consumer_groups().result().valid}
+
+
 def test_it_ends_on_sigterm() -> None:
     with Served(*QUICK) as server:
         assert server.stop() == 0

@@ -14,6 +14,7 @@ from fencepost.store import AppendError, StoreError
 
 from .apis.call import Call
 from .apis.groups import Answered
+from .apis.login import bare_message
 from .apis.refusal import refusal
 from .apis.table import TABLE, Api
 from .net.connection import Connection
@@ -49,6 +50,8 @@ class Dispatch:
         assert isinstance(session, Session)
         if session.refused:
             raise MalformedFrame("it was refused to log in")
+        if session.bare:
+            return bare_message(session, frame)
         header = read_request_header(frame)
         api = TABLE.get(header.api_key)
         if api is None:

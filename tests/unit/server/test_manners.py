@@ -19,6 +19,7 @@ from fencepost.server.options import Address, Limits
 from fencepost.server.run import Ready
 from fencepost.server.security.acl import Acl, BadRule, Operation, Resource, parse_rules
 from fencepost.server.security.sasl import BadUsers, Users, parse_users
+from fencepost.server.wire.frames import framed, read_frame
 
 from .served import LOOPBACK, Client, play, running
 
@@ -185,6 +186,22 @@ def test_nothing_is_answered_before_a_log_in() -> None:
             await right.ask("sasl_handshake", 1, mechanism="PLAIN")
             assert (await right.ask("sasl_authenticate", 2, auth_bytes=plain("alice", "secret"))).error_code == 0
             assert (await right.ask("metadata", 1, topics=None)).brokers
+
+    play(session())
+
+
+def test_an_old_client_logs_in_without_headers() -> None:
+    async def session() -> None:
+        async with running(users=Users({"alice": "secret"})) as ready:
+            for password, right in (("secret", True), ("guess", False)):
+                client = await Client.to(ready.listen)
+                await client.ask("sasl_handshake", 0, mechanism="PLAIN")
+                client.writer.write(framed(plain("alice", password)))
+                if right:
+                    assert await read_frame(client.reader, 100) == b""
+                    assert (await client.ask("metadata", 1, topics=None)).brokers
+                else:
+                    assert await client.closed()
 
     play(session())
 

@@ -11,7 +11,7 @@ from fencepost.store import AppendError, Change, PutBatch, StoreError
 
 from ..data import search
 from ..data.batches import Batch, CorruptBatch, OldBatch, batches
-from ..data.partition import LEADER_EPOCH, PartitionLog, wait_for_any
+from ..data.partition import LEADER_EPOCH, PartitionLog, durably, wait_for_any
 from ..data.producers import Refused
 from ..data.topics import Topic
 from ..security.acl import Operation, Resource
@@ -60,6 +60,7 @@ async def produce(call: Call, request: Any) -> Any:
         refused = Code.transactional_id_authorization_failed
     answers = []
     written: list[tuple[PartitionLog, int]] = []
+    known: list[tuple[PartitionLog, int, dict[str, Any]]] = []
     changes: list[Change] = []
     for row in request.topic_data:
         topic, named = _topic_of(call, row, by_id=by_id)
@@ -78,6 +79,7 @@ async def produce(call: Call, request: Any) -> Any:
                 answer.update(base_offset=put.base, log_start_offset=log.start)
                 if not kept:  # Kafka tells a batch that it has already by its time
                     answer["log_append_time"] = put.max_timestamp
+                    known.append((log, put.last, answer))
             except Refused as reason:
                 answer.update(error_code=reason.code, error_message=str(reason) or None)
                 if reason.start is not None:
@@ -97,6 +99,9 @@ async def produce(call: Call, request: Any) -> Any:
     else:
         for log, end in written:
             log.durable(end)
+    for log, last, answer in known:  # it may still be on its way to the disk
+        if not await durably(log, last):
+            answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
     return None if acks == _NO_ACKS else {"responses": answers}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from kio.schema.errors import ErrorCode as Code
 
 from ..security.sasl import BadMechanism
-from ..security.session import LoginRefused
+from ..security.session import LoginRefused, Session
+from ..wire.frames import MalformedFrame
 from .call import Call
 
 
@@ -22,7 +23,26 @@ async def handshake(call: Call, request: Any) -> Any:
         call.session.exchange = users.begin(str(request.mechanism))
     except BadMechanism:
         return {"error_code": Code.unsupported_sasl_mechanism, "mechanisms": users.mechanisms}
+    call.session.bare = call.version == 0
     return {"mechanisms": users.mechanisms}
+
+
+def bare_message(session: Session, message: bytes) -> bytes:
+    """The answer to a message of an exchange without a header, as SaslHandshake v0 begins it. Raises
+    ``MalformedFrame`` if the user is refused, for there is no other way to say so."""
+    assert session.exchange is not None
+    try:
+        answer, name = session.exchange.step(message)
+    except LoginRefused as refused:
+        raise MalformedFrame(str(refused)) from None
+    _done(session, name)
+    return answer
+
+
+def _done(session: Session, name: str | None) -> None:
+    if name is not None:
+        session.principal, session.logged_in = f"User:{name}", True
+        session.exchange, session.bare = None, False
 
 
 async def authenticate(call: Call, request: Any) -> Any:
@@ -36,6 +56,5 @@ async def authenticate(call: Call, request: Any) -> Any:
         session.exchange = None
         session.refused = True
         return {"error_code": Code.sasl_authentication_failed, "error_message": str(refused), "auth_bytes": b""}
-    if name is not None:
-        session.principal, session.logged_in, session.exchange = f"User:{name}", True, None
+    _done(session, name)
     return {"auth_bytes": answer, "session_lifetime": 0}

@@ -15,6 +15,8 @@ from .producers import Producers
 
 #: This server is the only leader that there ever was.
 LEADER_EPOCH: Final = 0
+#: a write that takes longer is told as failed
+_LONGEST_WRITE_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class PartitionLog:
         for each in left:
             self.restore(each, committed=each.last not in decided if each.control else None)
         self.end = self.high
+        self.tell()
 
     def durable(self, end: int) -> None:
         """All below that offset is durable; who waits for more is told."""
@@ -163,6 +166,12 @@ class PartitionLog:
         self.size -= sum(len(each.data) for each in self.batches[:keep])
         del self.batches[:keep], self._bases[:keep]
         self._aborted = [each for each in self._aborted if each.last >= self.start]
+
+
+async def durably(log: PartitionLog, last: int) -> bool:
+    """Waits until the record at that offset is durable; whether it is, for it may be taken back."""
+    await wait_for_any([log], _LONGEST_WRITE_S, lambda: log.high > last or log.end <= last)
+    return log.high > last
 
 
 async def wait_for_any(logs: list[PartitionLog], seconds: float, enough: Callable[[], bool]) -> None:

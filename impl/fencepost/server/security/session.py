@@ -24,7 +24,8 @@ class LoginRefused(Exception):
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """``exchange``: the SASL exchange that was begun. ``local``: where the client came in."""
+    """``exchange``: the SASL exchange that was begun. ``local``: where the client came in. ``bare``: messages of the
+    exchange come without a header, as after SaslHandshake v0."""
 
     peer_host: str
     connected_at: float
@@ -32,5 +33,6 @@ class Session:
     principal: str = ANONYMOUS
     logged_in: bool = False
     refused: bool = False
+    bare: bool = False
     exchange: Exchange | None = None
     client_software: str = ""
