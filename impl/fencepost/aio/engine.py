@@ -82,6 +82,7 @@ class Engine:
         self._ids = 0
         self._open: dict[int, asyncio.Future[ResponseBody]] = {}
         self._held: deque[Callable[[], None]] = deque()
+        self._flying: set[int] = set()  #: partitions that may have appends under way
         self._careful: set[int] = set()  #: partitions whose last append has failed
         self._holding = False  #: until all that is under way has landed
         self._busy = False  #: a step is being made
@@ -172,7 +173,10 @@ class Engine:
         """Handle what is held, unless something must land first."""
         self._busy = True
         try:
-            while self._held and not self._waits():
+            while self._held:
+                self._settle_landed()
+                if self._waits():
+                    return
                 self._held.popleft()()
         finally:
             self._busy = False
@@ -261,6 +265,7 @@ class Engine:
         state = self.state(led.partition)
         done = self._store.append(led.partition, outcome.records, leader_epoch=led.epoch)
         led.flights.append(Flight(state.end, state.handled, done))
+        self._flying.add(led.partition)
         self.counts.appends += 1
         self.counts.records += len(outcome.records)
         term = led.term
@@ -276,6 +281,16 @@ class Engine:
         if led.term == term:
             led.settling = False
             self._at_once(lambda: self._settle(led))
+
+    def _settle_landed(self) -> None:
+        """What has landed is told before anything else is handled: from the moment that an append has failed the store
+        takes others, and none may go behind it."""
+        for place in list(self._flying):
+            led = self.led.get(place)
+            if led is None or not led.flights:
+                self._flying.discard(place)
+            elif led.flights[0].done.done():
+                self._settle(led)
 
     def _settle(self, led: Led) -> None:
         """Tell the core what has become of appends, in their order."""

@@ -21,6 +21,7 @@ from fencepost.protocol.consumer_records import (
 )
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import AppendFailed, GroupConfig, Topic
+from fencepost.protocol.offset_records import OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError, SharedMemoryStore, SharedStore, StoreError
@@ -260,6 +261,27 @@ def test_a_partition_is_loaded_again_when_steps_stand_on_what_is_not_there(failu
             await asyncio.sleep(0)
         assert (offsets(groups, "g"), offsets(groups, "h")) == ([4], [1])
         assert groups.counts.loaded == 1
+
+    play(scene, store)
+
+
+def test_nothing_goes_behind_an_append_that_has_failed_before_the_broker_heard_of_it() -> None:
+    """The store takes others from the moment that it has failed, and a step may be made before anybody is called."""
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        assert await committed(groups, "g", 1) is ErrorCode.NONE
+        store.slow = True
+        asked = [groups.submit(commit("g", each), version=9) for each in (2, 3)]
+        for *_, done in store.asked:
+            done.set_exception(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
+        store.asked.clear()
+        asked.append(groups.submit(commit("g", 4), version=9))
+        await store.land()
+        for each in asked:
+            assert (await each).topics[0].partitions[0].error_code is not ErrorCode.NONE  # type: ignore[union-attr]
+        records = [each for place in range(4) for each in await store.load(place)]
+        assert [each.value.offset for each in records if isinstance(each.value, OffsetCommitValue)] == [1]
 
     play(scene, store)
 

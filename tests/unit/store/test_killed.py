@@ -1,0 +1,289 @@
+"""Killed at random moments under load, nothing that was acknowledged is gone and nothing that was refused is there.
+
+A child serves (``traffic``), tells what it does, and is killed. What the store holds then is compared with two accounts
+of what was told: by the records, that what was read is worth what the log up to some moment is that was not before the
+last acknowledgement, in the words of the model and of the core; and by the answers, which know nothing of records.
+
+A kill leaves to the system what was written, so it shows nothing of ``synchronous``: that takes a machine that goes
+down. ``test_sqlite`` looks at the setting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from fencepost.codec import Codec
+from fencepost.coordinator import consumer_views, initial_state, offsets_view, replay, views
+from fencepost.protocol.offset_records import OffsetCommitKey, Producer
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.records import Record
+from fencepost.store import SQLiteStore
+from fencepost_model.offsets.promises import pending, worth
+from fencepost_model.offsets.state import Place
+
+from .traffic import FAULTS, PARTITIONS, SETTINGS
+
+CODEC = Codec()
+#: A child that tells too little is killed then.
+LATE_S = 5.0
+
+
+class Lost(AssertionError):
+    """What the store holds is not what was told."""
+
+
+@dataclass
+class Asked:
+    """An append: its records, and what was told of it."""
+
+    records: list[Record]
+    landed: bool | None = None
+
+
+@dataclass
+class Account:
+    """``logs``: what is surely there, by partition; ``asked``: what the child that runs has asked for, in order, by
+    partition. ``values``: of each offset what may be read, the first of them acknowledged, and those refused."""
+
+    logs: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(PARTITIONS)])
+    asked: list[dict[int, Asked]] = field(default_factory=lambda: [{} for _ in range(PARTITIONS)])
+    values: dict[tuple[str, int], list[int | None]] = field(default_factory=dict)
+    refused: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+    members: dict[str, dict[str, bool | None]] = field(default_factory=dict)
+    acknowledged: int = 0
+    refusals: int = 0
+    records: int = 0
+    compacted: int = 0
+
+    def hear(self, words: Sequence[Any]) -> None:
+        match words:
+            case ["append", number, partition, rows]:
+                self.asked[partition][number] = Asked([_record(*row) for row in rows])
+            case ["landed", number, well]:
+                (asked,) = (each[number] for each in self.asked if number in each)
+                asked.landed = well
+                self.acknowledged += well
+                self.records += len(asked.records) * well
+                self.refusals += not well
+            case ["compacted", gone]:
+                self.compacted += gone
+            case ["commit", group, partition, value]:
+                self.values.setdefault((group, partition), [None]).append(value)
+            case ["committed", group, partition, value]:
+                may = self.values[group, partition]
+                del may[: may.index(value)]
+            case ["refused", group, partition, value]:
+                may = self.values.setdefault((group, partition), [None])
+                if value in may:
+                    may.remove(value)
+                self.refused.setdefault((group, partition), set()).add(value)
+            case ["generation", group, generation]:
+                self.generations[group] = generation
+            case ["leaves", group, name]:
+                self.members[group][name] = None
+            case ["member", group, name, there]:
+                self.members.setdefault(group, {})[name] = there
+
+    def check(self, loaded: Sequence[Sequence[Record]]) -> None:
+        """Raises ``Lost``; then the account goes on from what is there."""
+        for partition, records in enumerate(loaded):
+            self._records(partition, records)
+        state = replay(initial_state(SETTINGS, INTENDED), [record for records in loaded for record in records])
+        self._answers(state)
+        self.logs = [list(records) for records in loaded]
+        self.asked = [{} for _ in range(PARTITIONS)]
+
+    def _records(self, partition: int, loaded: Sequence[Record]) -> None:
+        asked = [each for each in self.asked[partition].values() if each.landed is not False]
+        sure = max((place + 1 for place, each in enumerate(asked) if each.landed), default=0)
+        log = [*self.logs[partition], *(record for each in asked[:sure] for record in each.records)]
+        found = outcome(loaded)
+        for each in [*asked[sure:], None]:
+            if outcome(log) == found:
+                self._model(log, loaded)
+                return
+            if each is not None:
+                log += each.records
+        raise Lost(f"partition {partition} holds what no moment of it did since the last acknowledgement")
+
+    def _model(self, log: Sequence[Record], loaded: Sequence[Record]) -> None:
+        places = {
+            Place(each.key.group, each.key.topic, each.key.partition)
+            for each in log
+            if isinstance(each.key, OffsetCommitKey)
+        }
+        for place in places:
+            by_model, found = _value(log, worth(log, place)), _value(loaded, worth(loaded, place))
+            if found != by_model:
+                raise Lost(f"{place} is {found}, and {by_model} by the model")
+        if pending(log) != pending(loaded):
+            raise Lost("other offsets are pending than by the model")
+
+    def _answers(self, state: Any) -> None:
+        committed = {
+            (row.group_id + ("/x" if row.topic == "x" else ""), row.partition): row.offset
+            for row in offsets_view(state).committed
+        }
+        for key, may in self.values.items():
+            value = committed.get(key)
+            if value in self.refused.get(key, ()):
+                raise Lost(f"{key} is {value}, which was refused")
+            if value not in may:
+                raise Lost(f"{key} is {value}, and may be {may}")
+            self.values[key] = [value]
+        there = views(state)
+        for group, generation in self.generations.items():
+            if group not in there or there[group].generation_id < generation:
+                raise Lost(f"{group} was in generation {generation}")
+        consumers = consumer_views(state)
+        for group, told in self.members.items():
+            names = {each.member_id for each in consumers[group].members} if group in consumers else set()
+            for name, is_there in told.items():
+                if is_there is not None and is_there != (name in names):
+                    raise Lost(f"{name} of {group} is {'gone' if is_there else 'there again'}")
+            self.members[group] = dict.fromkeys(names, True)
+
+
+def _value(log: Sequence[Record], at: int | None) -> object:
+    return None if at is None else log[at].value
+
+
+def _record(producer_id: int | None, epoch: int, control: int, key: str, value: str | None) -> Record:
+    producer = None if producer_id is None else Producer(producer_id, epoch)
+    told = CODEC.loaded(
+        bytes.fromhex(key), None if value is None else bytes.fromhex(value), producer, control=bool(control)
+    )
+    assert told is not None
+    return told
+
+
+def outcome(log: Sequence[Record]) -> object:
+    """What a coordinator holds that has read a log."""
+    state = replay(initial_state(SETTINGS, INTENDED), log)
+    seen = offsets_view(state)
+    offsets = [(each.group_id, each.topic, each.partition, each.offset) for each in seen.committed]
+    waits = [(each.group_id, each.topic, each.partition, each.offset, each.producer_id) for each in seen.pending]
+    return offsets, waits, seen.open_transactions, views(state), consumer_views(state)
+
+
+async def load(path: Path) -> list[Sequence[Record]]:
+    async with SQLiteStore(path) as store:
+        return [await store.load(partition) for partition in range(PARTITIONS)]
+
+
+def _kill(child: int) -> None:
+    with suppress(ProcessLookupError):  # one that is broken may have ended
+        os.kill(child, signal.SIGKILL)
+
+
+class Nursery:
+    """Has children that serve, one after the other, and hears them."""
+
+    def __init__(self) -> None:
+        here = Path(__file__)
+        words = [sys.executable, "-m", "tests.unit.store.traffic"]
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "PYTHONPATH": str(here.parents[3])}
+        self.process = subprocess.Popen(
+            words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=here.parents[3], env=environment
+        )
+
+    def kill_one(self, path: Path, seed: int, random: Random, account: Account, fault: str | None) -> None:
+        """A child serves, and is killed when it has told some lines, a moment later; all it told is in the account."""
+        assert self.process.stdin is not None
+        asks = {"path": str(path), "seed": seed, "fault": fault}
+        self.process.stdin.write(json.dumps(asks).encode() + b"\n")
+        self.process.stdin.flush()
+        lines = self._lines()
+        word, child = next(lines)
+        assert word == "child"
+        kills = partial(_kill, child)
+        late = threading.Timer(LATE_S, kills)
+        late.start()
+        after, moment = random.choice([0, 20, 200, 400]) * random.random(), random.random() * 0.005
+        told = []
+        for words in lines:
+            if words[0] == "gone":
+                assert fault or words[1] == -signal.SIGKILL, words
+                break
+            told.append(words)
+            if len(told) == int(after) + 1:
+                time.sleep(moment)
+                kills()
+        late.cancel()
+        for words in told:
+            account.hear(words)
+
+    def _lines(self) -> Iterator[list[Any]]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            try:
+                yield json.loads(line)
+            except ValueError:  # it was killed within a line, or at its end
+                continue
+
+    def close(self) -> None:
+        for end in (self.process.stdin, self.process.stdout):
+            assert end is not None
+            end.close()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+def kills(nursery: Nursery, path: Path, seeds: range, fault: str | None = None) -> Account:
+    logging.disable(logging.ERROR)
+    account = Account()
+    try:
+        for seed in seeds:
+            random = Random(f"kill {seed}")
+            nursery.kill_one(path, seed, random, account, fault)
+            account.check(asyncio.run(load(path)))
+    finally:
+        logging.disable(logging.NOTSET)
+    return account
+
+
+def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(nursery: Nursery, tmp_path: Path) -> None:
+    account = kills(nursery, tmp_path / "groups.db", range(100, 125))
+    assert account.acknowledged > 100
+    assert account.refusals > 0
+    assert account.compacted > 0
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("first", range(1_000, 2_000, 100))
+def test_a_thousand_kills(nursery: Nursery, tmp_path: Path, first: int) -> None:
+    account = kills(nursery, tmp_path / "groups.db", range(first, first + 100))
+    assert account.acknowledged > 1_000
+    assert account.refusals > 10
+    print(account.acknowledged, "appends acknowledged,", account.refusals, "refused,", account.compacted, "compacted")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_with_a_store_is_found(nursery: Nursery, tmp_path: Path, fault: str) -> None:
+    with pytest.raises(Lost):
+        kills(nursery, tmp_path / "groups.db", range(5_000, 5_040), fault)
