@@ -22,6 +22,8 @@ from fencepost.server.wire.later import LATER
 NOW: Final = int(time.time() * 1_000)
 Ask = Callable[..., Awaitable[Any]]
 
+#: CONCURRENT_TRANSACTIONS
+_ENDING: Final = 51
 #: fields whose values a broker draws; other fields that hold such a value are named alike
 _DRAWN: Final = ("topic_id", "member_id", "leader", "producer_id", "cluster_id")
 #: where it is, what it is called, and words: a broker's own matter
@@ -86,8 +88,18 @@ class Speaker:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._count = 0
 
-    async def ask(self, api: str, version: int, **values: Any) -> Any:
-        """The answer, which is written down; None if the connection was closed."""
+    async def ask(self, api: str, version: int, *, until_ended: bool = False, **values: Any) -> Any:
+        """The answer, which is written down; None if the connection was closed. ``until_ended``: asks again while a
+        transaction is ending, which takes one broker longer than another."""
+        while True:
+            answer = await self._answer(api, version, **values)
+            if not until_ended or getattr(answer, "error_code", 0) != _ENDING:
+                break
+            await asyncio.sleep(0.1)
+        self._told.add(f"{api} v{version} {values}", answer)
+        return answer
+
+    async def _answer(self, api: str, version: int, **values: Any) -> Any:
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._at)
         self._count += 1
@@ -102,7 +114,6 @@ class Speaker:
         answer = None if frame is None else frames.read_response(api, version, frame)
         if frame is None:
             await self.close()
-        self._told.add(f"{api} v{version} {values}", answer)
         return answer
 
     async def close(self) -> None:
@@ -343,6 +354,31 @@ async def transactions(ask: Ask) -> None:
     await ask("fetch", 12, **answer, isolation_level=1, session_epoch=-1)
 
 
+async def fencing(ask: Ask) -> None:
+    """A second producer of a transactional id, while the first has a transaction open."""
+    for version in (3, 5):
+        name = f"fenced-{version}"
+        asked: dict[str, Any] = {"transactional_id": name, "transaction_timeout": 60_000, "until_ended": True}
+        first = await ask("init_producer_id", version, **asked)
+        pid, epoch = first.producer_id, first.producer_epoch
+        txn = {"transactional_id": name, "producer_id": pid, "producer_epoch": epoch}
+        part = [{"name": "orders", "partitions": (1,)}]
+        await ask("add_partitions_to_txn", 3, **{f"v3_and_below_{key}": value for key, value in txn.items()},
+                  v3_and_below_topics=part)  # fmt: skip
+        rows = [{"name": "orders", "partition_data": [{"index": 1, "records": batch(1, (pid, epoch, 0), 0x10)}]}]
+        await ask("produce", 9, transactional_id=name, acks=-1, timeout=5_000, topic_data=rows)
+        second = await ask("init_producer_id", version, **asked)
+        rows = [{"name": "orders", "partition_data": [{"index": 1, "records": batch(1, (pid, epoch, 1), 0x10)}]}]
+        await ask("produce", 9, transactional_id=name, acks=-1, timeout=5_000, topic_data=rows)
+        await ask("end_txn", 3, **txn, committed=True)
+        mine = {"producer_id": second.producer_id, "producer_epoch": second.producer_epoch}
+        for wrong in ({}, {"producer_epoch": epoch}, {"producer_id": 99}):
+            await ask("init_producer_id", version, **{**asked, **mine, **wrong})
+    part = {"partition": 1, "fetch_offset": 0, "partition_max_bytes": 4_000, "current_leader_epoch": -1}
+    answer = {"topics": [{"topic": "orders", "partitions": [part]}], "max_wait": 1, "max_bytes": 9_000}
+    await ask("fetch", 12, **answer, isolation_level=1, session_epoch=-1)
+
+
 async def bumping(ask: Ask) -> None:
     """Transactions whose ends bump the epoch, and that are added to by being written to."""
     told = await ask("init_producer_id", 5, transactional_id="v2", transaction_timeout=60_000)
@@ -401,7 +437,7 @@ async def rest(ask: Ask) -> None:
         await ask("describe_cluster", version)
 
 
-SCRIPT: Final = (topics, data, classic, consumer, by_ids, transactions, bumping, settings, rest)
+SCRIPT: Final = (topics, data, classic, consumer, by_ids, transactions, fencing, bumping, settings, rest)
 
 
 async def _until_served(bootstrap: str) -> None:

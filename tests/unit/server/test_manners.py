@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import json
 import shutil
 import ssl
@@ -19,6 +22,7 @@ from fencepost.server.options import Address, Limits
 from fencepost.server.run import Ready
 from fencepost.server.security.acl import Acl, BadRule, Operation, Resource, parse_rules
 from fencepost.server.security.sasl import BadUsers, Users, parse_users
+from fencepost.server.security.session import LoginRefused
 from fencepost.server.wire.frames import framed, read_frame
 
 from .served import LOOPBACK, Client, play, running
@@ -244,6 +248,38 @@ def test_librdkafka_logs_in(mechanism: str) -> None:
                 await asyncio.to_thread(topics, ready, "wrong")
 
     play(session())
+
+
+def scram(users: Users, mechanism: str, digest: str, password: str, nonce: str = "") -> str | None:
+    """The whole exchange of a client with that password (RFC 5802); ``nonce``: another than the server's."""
+    exchange = users.begin(mechanism)
+    bare = "n=alice,r=mine"
+    first, _ = exchange.step(f"n,,{bare}".encode())
+    values = {part[0]: part[2:] for part in first.decode().split(",")}
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), base64.b64decode(values["s"]), int(values["i"]))
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    without = f"c=biws,r={nonce or values['r']}"
+    signed = f"{bare},{first.decode()},{without}".encode()
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
+    proof = base64.b64encode(bytes(one ^ other for one, other in zip(client_key, signature, strict=True))).decode()
+    last, name = exchange.step(f"{without},p={proof}".encode())
+    assert last == b"v=" + base64.b64encode(hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest))
+    return name
+
+
+@pytest.mark.parametrize(("mechanism", "digest"), [("SCRAM-SHA-256", "sha256"), ("SCRAM-SHA-512", "sha512")])
+def test_a_proof_is_of_the_password_and_of_this_exchange(mechanism: str, digest: str) -> None:
+    users = Users({"alice": "secret"})
+    assert scram(users, mechanism, digest, "secret") == "alice"
+    with pytest.raises(LoginRefused, match="credentials"):
+        scram(users, mechanism, digest, "guess")
+    with pytest.raises(LoginRefused):
+        scram(users, mechanism, digest, "secret", nonce="mine")
+    with pytest.raises(LoginRefused, match="credentials"):
+        users.begin(mechanism).step(b"n,,n=bob,r=mine")
+    for message in (b"", b"n,,", b"\xff", b"p=tls,,n=alice,r=mine", b"n,a=bob,n=alice,r=mine"):
+        with pytest.raises(LoginRefused):
+            users.begin(mechanism).step(message)
 
 
 def test_a_file_of_users_names_its_wrong_line() -> None:
