@@ -105,6 +105,17 @@ _judges: dict[Job, Judge] = {}
 
 def _judged(job: Job, chunk: range) -> list[Judged]:
     """In a worker, which keeps its JVM as long as it lives."""
+    return [judge_of(job).judge(seed) for seed in chunk]
+
+
+def judge_of(job: Job) -> Judge:
+    """The JVM of this process for that job, started when it is first asked for."""
     if job not in _judges:
         _judges[job] = job.judge()
-    return [_judges[job].judge(seed) for seed in chunk]
+    return _judges[job]
+
+
+def forget(job: Job) -> None:
+    """The JVM for that job has failed: the next one is another."""
+    if job in _judges:
+        _judges.pop(job).close()

@@ -32,6 +32,9 @@ def mutants(  # noqa: PLR0917 — options of a command line
     quick: Annotated[bool, typer.Option(help="stop at the first check that finds a fault")] = False,
     workers: Annotated[int, typer.Option(min=0, help="processes; 0: as many as there are cores")] = 0,
     pin: Annotated[bool, typer.Option("--pin", help="write down what finds them; later runs are held to it")] = False,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="RELEASE", help="let Kafka's own client try too; needs a JVM")
+    ] = None,
     markdown: Annotated[bool, typer.Option(help="only print what docs/mutants.md says of all of them")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
@@ -55,17 +58,19 @@ def mutants(  # noqa: PLR0917 — options of a command line
     false_alarms: list[suite.Kill] = []
     verdicts: list[suite.Verdict] = []
     with progress("mutants", total=len(chosen) + 1) as meter, interruptible() as cut:
-        false_alarms = suite.control()
+        false_alarms = suite.control(kafka)
         meter.advance()
-        for verdict in suite.run_all(chosen, quick=quick, workers=workers or os.cpu_count() or 1):
+        for verdict in suite.run_all(chosen, quick=quick, workers=workers or os.cpu_count() or 1, kafka=kafka):
             meter.update(description=verdict.mutant)
             verdicts.append(verdict)
             meter.advance()
     if pin:
-        killers.pin(verdicts, MUTANTS)
+        killers.pin(verdicts, MUTANTS, kafka=kafka is not None)
     survivors = [verdict.mutant for verdict in verdicts if not verdict.killed]
     strange = {
-        verdict.mutant: told for verdict in verdicts if (told := killers.otherwise(verdict, quick=quick)) is not None
+        verdict.mutant: told
+        for verdict in verdicts
+        if (told := killers.otherwise(verdict, quick=quick, kafka=kafka is not None)) is not None
     }
     table = Listing(("mutant", "source", "found by"))
     for verdict in verdicts:

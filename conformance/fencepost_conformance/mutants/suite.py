@@ -5,9 +5,9 @@ on the model. The *model* follows random traces that the coordinator was driven 
 such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
 their properties for random groups. *Offsets* are held against a book that is kept beside them, and the model follows
-traces that have them. A consumer that is *reading* is held against a ledger. What is run depends on the side that is
-faulty; groups of each protocol have traces, scenes and logs of their own. The program without a fault must pass all of
-it.
+traces that have them. A consumer that is *reading* is held against a ledger. Where it is asked for, *Kafka's
+client* takes the schedules of members and readers. What is run depends on the side that is faulty; groups of each
+protocol have traces, scenes and logs of their own. The program without a fault must pass all of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..simulate.pair import Pair
 from ..simulate.product import Bounds, explore
 from ..simulate.reading import walk as read
 from ..targets.core import Core
-from . import consumer_member_checks
+from . import consumer_member_checks, kafka_checks
 from .assignor_rules import check_assignors
 from .consumer_replay_rules import check_consumer_load, check_read_while_compacted, standing
 from .consumer_scenes import READ_WHILE_COMPACTED
@@ -85,20 +85,32 @@ class Verdict:
         return bool(self.kills)
 
 
-def run(mutant: Mutant, *, quick: bool = False) -> Verdict:
-    """Plant the fault and let every check of its side try to find it; ``quick``: until one has."""
+def run(mutant: Mutant, *, quick: bool = False, kafka: str | None = None) -> Verdict:
+    """Plant the fault and let every check of its side try to find it; ``quick``: until one has. ``kafka``: the release
+    whose own client is a check too, the last one. Raises ``CannotRun`` if that cannot be had."""
     kills: list[Kill] = []
     with planted(mutant):
-        for check in CHECKS[mutant.side]:
+        for check in (*CHECKS[mutant.side], *_by_kafka(kafka, mutant.side)):
             kills += islice(check(), 1)
             if quick and kills:
                 break
     return Verdict(mutant.name, tuple(kills))
 
 
-def run_all(mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1) -> Iterator[Verdict]:
+def _by_kafka(release: str | None, *sides: Side) -> Iterator[Check]:
+    if release is not None:
+        yield from (partial(_kafkas, release, side) for side in sides if side in kafka_checks.JUDGED)
+
+
+def _kafkas(release: str, side: Side) -> Iterator[Kill]:
+    return starmap(Kill, kafka_checks.differences(release, side))
+
+
+def run_all(
+    mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1, kafka: str | None = None
+) -> Iterator[Verdict]:
     """``run`` for each, in order; in as many processes, which are renewed now and then."""
-    one = partial(_run_named, quick=quick)
+    one = partial(_run_named, quick=quick, kafka=kafka)
     names = [mutant.name for mutant in mutants]
     if workers < 2 or len(names) < 2:
         yield from map(one, names)
@@ -109,15 +121,15 @@ def run_all(mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1)
             yield from pool.map(one, names[first : first + batch])
 
 
-def _run_named(name: str, *, quick: bool) -> Verdict:
+def _run_named(name: str, *, quick: bool, kafka: str | None) -> Verdict:
     from .catalogue import MUTANTS  # noqa: PLC0415 — imports the faults, which import the checks
 
-    return run(MUTANTS[name], quick=quick)
+    return run(MUTANTS[name], quick=quick, kafka=kafka)
 
 
-def control() -> list[Kill]:
+def control(kafka: str | None = None) -> list[Kill]:
     """The suite on the program as it is: nothing may be found."""
-    return [kill for check in ALL_CHECKS for kill in check()]
+    return [kill for check in (*ALL_CHECKS, *_by_kafka(kafka, *Side)) for kill in check()]
 
 
 def traces(protocol: GroupProtocol = GroupProtocol.CLASSIC) -> Iterator[Kill]:

@@ -1,8 +1,8 @@
 """Observe which rules of members are at work where Kafka's own client does the same, and write that down.
 
-Random schedules go through the core's member and through Kafka's client (``clientside``), and random calls through the
-reader's partitions and through Kafka's ``SubscriptionState`` (``jvm.positions``). In each that ends without a
-difference the functions of the core that ran are noted; a rule that is cited in the lines of one of them counts. That
+Random schedules go through the core's member and reader and through Kafka's client (``clientside``), and random calls
+through the reader's partitions and through Kafka's ``SubscriptionState`` (``jvm.positions``). In each that ends without
+a difference the functions of the core that ran are noted; a rule that is cited in the lines of one of them counts. That
 is less than the model's word for each step (``evidence``): a function may cite a rule that decided nothing there.
 
 Run it with ``python -m fencepost_conformance.rulebook.member_evidence [SCHEDULES]``.
@@ -25,7 +25,7 @@ from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.rulebook.book import cited_lines, read_book
 
 from .. import repository
-from ..clientside.judge import Judge, MemberProtocol
+from ..clientside.judge import Half, Judge, protocols
 from ..console import CannotRun, progress
 from ..counting import counted
 from ..jvm.builds import Build
@@ -38,6 +38,12 @@ SCHEDULES = 1_000
 LENGTH = 60
 #: Where what a member does is written.
 _FOLDERS = ("member", "reader")
+#: What schedules of readers do not show, since they have no group and no kafka-python: it does not count for them,
+#: though functions that run there cite it.
+_UNSHOWN = (
+    *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-"),
+    *("N-CMT-02", "N-CMT-05", "N-REC-", "N-POLL-", "N-CLOSE-", "N-TR-"),
+)
 _HOME = Path(fencepost.__file__).parent
 
 
@@ -78,7 +84,7 @@ def noted(into: set[CodeType], home: Path) -> Iterator[None]:
 
 
 def observe(schedules: int) -> dict[str, Any]:
-    """How many schedules of both kinds of member, and walks of calls, each rule was at work in; of seeds 0, 1, …
+    """How many schedules of members and readers, and walks of calls, each rule was at work in; of seeds 0, 1, …
 
     Raises ``CannotRun`` where no JVM or no client can be had."""
     book = read_book(repository.root() / "docs" / "rules")
@@ -88,12 +94,14 @@ def observe(schedules: int) -> dict[str, Any]:
     rules: Counter[str] = Counter()
     steps = differing = 0
 
-    def count(ran: set[CodeType]) -> None:
-        rules.update({rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())})
+    def count(ran: set[CodeType], unshown: tuple[str, ...] = ()) -> None:
+        found = {rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())}
+        rules.update(rule for rule in found if not rule.startswith(unshown))
 
-    with progress(f"Kafka's client {RELEASE} and the member", (len(MemberProtocol) + 1) * schedules) as meter:
-        for protocol in MemberProtocol:
-            with Judge(Build(RELEASE), KAFKA_4_4, protocol, LENGTH) as judge:
+    judged_with = [(half, protocol) for half in Half for protocol in protocols(half)]
+    with progress(f"Kafka's client {RELEASE} and the core's", (len(judged_with) + 1) * schedules) as meter:
+        for half, protocol in judged_with:
+            with Judge(Build(RELEASE), KAFKA_4_4, protocol, LENGTH, half) as judge:
                 for seed in range(schedules):
                     ran: set[CodeType] = set()
                     try:
@@ -104,7 +112,7 @@ def observe(schedules: int) -> dict[str, Any]:
                     steps += judged.steps
                     differing += judged.difference is not None
                     if judged.difference is None:
-                        count(ran)
+                        count(ran, _UNSHOWN if half is Half.READER else ())
                     meter.advance(1)
         with closing(KafkaPositions(RELEASE)) as kafka:
             for seed in range(schedules):
@@ -113,12 +121,12 @@ def observe(schedules: int) -> dict[str, Any]:
                     found = list(differences(kafka, [seed], KAFKA_4_4))
                 differing += len(found)
                 if not found:
-                    count(ran)
+                    count(ran, ("K-PY-",))
                 meter.advance(1)
     return {
         "kafka": RELEASE,
         "profile": KAFKA_4_4.name,
-        "schedules": schedules * len(MemberProtocol),
+        "schedules": schedules * len(judged_with),
         "walks": schedules,
         "steps": steps,
         "differing": differing,

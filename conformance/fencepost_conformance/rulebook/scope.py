@@ -49,6 +49,8 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     "follows from C-JOIN-51 and C-JOIN-55": ("C-REJ-08",),
     "a model of applications, not of the protocol": ("K-APP-",),
     "the join of another library: members here join as Java's do": ("K-PY-05",),
+    "kafka-python as an article describes it: built and tested, and compared with no client": ("K-PY-",),
+    "the default of an interface: what is lost is told as lost, and the application decides": ("K-CB-10",),
 }  # fmt: skip
 
 REASONS: Final[dict[str, str]] = {prefix: reason for reason, prefixes in _PREFIXES.items() for prefix in prefixes}

@@ -56,7 +56,7 @@ def unexpected(turn: Turn, error: ErrorCode) -> None:
 
 
 def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
-    """The JoinGroup column of 8.2."""
+    """The JoinGroup column of 8.2; a group that cannot take the member is fatal (K-ERR-10)."""
     member, error = turn.member, body.error_code
     unchanged = member.generation == sent.generation  # K-ST-15
     match error:

@@ -30,7 +30,10 @@ def enable(turn: Turn) -> None:
 
 
 def have_turn(turn: Turn) -> None:
-    """The heartbeat thread does the first thing that applies, until nothing is due (K-HB-02)."""
+    """The heartbeat thread does the first thing that applies, until nothing is due (K-HB-02).
+
+    Who is out of the group, or waits for the answer to its JoinGroup, sends no heartbeats (K-ST-01, K-ST-02); while
+    listeners run before that request the member is still stable, and heartbeats go on (K-HB-06)."""
     if turn.member.thread.enabled and not thread_works(turn.member):
         turn.member = turn.member._replace(
             thread=replace(turn.member.thread, enabled=False)

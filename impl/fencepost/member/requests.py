@@ -31,7 +31,10 @@ def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None 
 
 
 def send_join(turn: Turn) -> None:
-    """Ask to join, for the first time (K-ST-10, C-REJ-01) or again. The subscription told is remembered (K-JOIN-03)."""
+    """Ask to join, for the first time (K-ST-10, C-REJ-01) or again. The subscription told is remembered (K-JOIN-03).
+
+    What is owned goes with the newest generation, also on a retry without join prepare, when it was never given in that
+    one (K-ERR-16)."""
     turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
     member = turn.member
     if member.coordinator.node is None:  # forgotten while the listener ran

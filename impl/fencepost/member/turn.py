@@ -175,7 +175,7 @@ class Turn(AnyTurn[Member]):
         self.member = self.member._replace(rejoin_needed=True, rejoin_reason=reason[:255])  # K-ERR-17
 
     def reset(self, reason: str, *, keep_id: bool) -> None:
-        """The member is out of the generation, and join prepare runs again (K-ST-13, K-ERR-15)."""
+        """The member is out of the generation, and join prepare runs again (K-ST-13, K-ST-14, K-ERR-15)."""
         member_id = self.member.generation.member_id if keep_id else ""
         self.member = self.member._replace(
             state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True

@@ -168,6 +168,8 @@ def _read(turn: Turn, commit: Commit, body: OffsetCommitResponse) -> Outcome:
 
 
 def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
+    """Some errors may pass (K-OFF-10), some by another coordinator (K-OFF-11); some are thrown as they are (K-OFF-15),
+    and the rest as one that nobody expects (K-OFF-16)."""
     plain = Problem(_K.API, error)
     if error in _FORGET or error in _RETRIABLE:
         return Outcome(plain, retriable=True)

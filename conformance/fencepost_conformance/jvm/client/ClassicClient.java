@@ -21,7 +21,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.GroupRebalanceConfig;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
-import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.common.Node;
@@ -111,22 +110,7 @@ public final class ClassicClient {
         metadata.updateWithCurrentRequestVersion(new MetadataResponse(data, (short) 12), false, time.milliseconds());
     }
 
-    private final ConsumerRebalanceListener listener = new ConsumerRebalanceListener() {
-        @Override
-        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
-            called("revoked", partitions);
-        }
-
-        @Override
-        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-            called("assigned", partitions);
-        }
-
-        @Override
-        public void onPartitionsLost(Collection<TopicPartition> partitions) {
-            called("lost", partitions);
-        }
-    };
+    private final Listening listener = this::called;
 
     private void called(String name, Collection<TopicPartition> partitions) {
         if (late) {

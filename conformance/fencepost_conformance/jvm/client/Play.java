@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Collection;
 import java.util.Set;
 import java.util.TreeSet;
-import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 
@@ -55,22 +54,7 @@ abstract class Play {
 
     // --- the application -----------------------------------------------------------------------------------------------
 
-    final ConsumerRebalanceListener listener = new ConsumerRebalanceListener() {
-        @Override
-        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
-            called("revoked", partitions);
-        }
-
-        @Override
-        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-            called("assigned", partitions);
-        }
-
-        @Override
-        public void onPartitionsLost(Collection<TopicPartition> partitions) {
-            called("lost", partitions);
-        }
-    };
+    final Listening listener = this::called;
 
     /** The listener takes as long as the trace says: until then, what comes happens while it runs. */
     void called(String name, Collection<TopicPartition> partitions) {

@@ -1,0 +1,44 @@
+"""Kafka's own client as a check of members and readers: where it does otherwise than a faulty one, the fault is found.
+
+It needs a JVM, so it is run only when it is asked for; what it finds stands behind what the other checks find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..clientside.judge import Half, MemberProtocol
+from ..clientside.run import Job, forget, judge_of
+from ..jvm.builds import Build
+from ..jvm.process import ProcessFault
+from ..targets.registry import profile_of_version
+from .mutant import Side
+
+NAME: Final = "Kafka's client"
+SCHEDULES, LENGTH = 150, 60
+#: Which halves of which clients are compared for a fault of that side.
+JUDGED: Final[dict[Side, tuple[tuple[Half, MemberProtocol], ...]]] = {
+    Side.MEMBER: ((Half.MEMBER, MemberProtocol.CLASSIC),),
+    Side.CONSUMER_MEMBER: ((Half.MEMBER, MemberProtocol.CONSUMER),),
+    Side.READER: ((Half.READER, MemberProtocol.CLASSIC), (Half.READER, MemberProtocol.CONSUMER)),
+}
+
+
+def differences(release: str, side: Side) -> Iterator[tuple[str, str, int, int, str]]:
+    """What a ``Kill`` is made of, for each schedule that differs. Raises ``CannotRun`` where no JVM can be had."""
+    for half, protocol in JUDGED.get(side, ()):
+        job = Job(Build(release), profile_of_version(release), protocol, LENGTH, half)
+        judge_of(job)
+        for seed in range(SCHEDULES):
+            try:
+                judged = judge_of(job).judge(seed)
+            except ProcessFault as fault:
+                forget(job)
+                yield NAME, "an answer that nobody asked for", 1, seed, str(fault)
+                continue
+            except Exception as raised:  # the faulty program broke down
+                yield NAME, "an internal error", 1, seed, f"{type(raised).__name__}: {raised}"
+                continue
+            if judged.difference is not None:
+                found = judged.difference
+                yield NAME, f"{protocol} {half}, {found.group}", judged.steps + 1, seed, str(found.fields)
