@@ -226,7 +226,16 @@ if TYPE_CHECKING:
     from .reader import step as reader_step
     from .rulebook import Rule, rules
     from .sharding import partition_for
-    from .store import AppendError, MemoryStore, SharedMemoryStore, SharedStore, SQLiteStore, Store, StoreError
+    from .store import (
+        AppendError,
+        MemoryStore,
+        PostgresStore,
+        SharedMemoryStore,
+        SharedStore,
+        SQLiteStore,
+        Store,
+        StoreError,
+    )
     from .work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
 
 #: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
@@ -300,7 +309,7 @@ _HOMES: Final = {
     "rulebook": "Rule rules",
     "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
-    "store": "AppendError MemoryStore SQLiteStore SharedMemoryStore SharedStore Store StoreError",
+    "store": "AppendError MemoryStore PostgresStore SQLiteStore SharedMemoryStore SharedStore Store StoreError",
     "work": "CommitFailed Share ShareLost Worker WorkerFailed",
 }
 _WHERE: Final = {
@@ -443,6 +452,7 @@ __all__ = [
     "OffsetsView",
     "Outcome",
     "Poll",
+    "PostgresStore",
     "Producer",
     "Profile",
     "Protocol",

@@ -4,6 +4,7 @@ of a broker, and what the broker keeps beside them."""
 from .base import AppendError, Store
 from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .memory import MemoryStore
+from .postgres import PostgresStore
 from .shared import PARTITIONS, ClosedStore, OnePartition, OtherPartitions, SharedStore, StoreError
 from .shared_memory import SharedMemoryStore
 from .sqlite import ForeignFile, LockedStore, NewerFormat, SQLiteStore
@@ -25,6 +26,7 @@ __all__ = [
     "NewerFormat",
     "OnePartition",
     "OtherPartitions",
+    "PostgresStore",
     "Put",
     "PutBatch",
     "SQLiteStore",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from fencepost.codec import Unwritable
@@ -26,6 +26,7 @@ CHUNK: Final = 20_000
 #: The line of what is no record of groups; those of records are the numbers of partitions.
 _KEPT: Final = "kept"
 _Self = TypeVar("_Self", bound="SqlStore")
+_Value = TypeVar("_Value")
 
 
 class Connection(Database, Statements, Protocol):
@@ -33,6 +34,9 @@ class Connection(Database, Statements, Protocol):
 
     def open(self) -> int:
         """Connect, make the tables if there are none: how many partitions there are. Raises ``StoreError``."""
+
+    def snapshot(self) -> None:
+        """Begin a transaction that only reads, all of it as of one moment."""
 
     def close(self) -> None:
         """Disconnect."""
@@ -83,14 +87,15 @@ class SqlStore:
         return epoch
 
     async def load(self, partition: int) -> Sequence[Record]:
-        known, rows = await self._open().alone(lambda: self._read(partition))
+        known, rows = await self._open().alone(lambda: self._at_once(lambda: tables.read(self._connection, partition)))
         self._rows[partition], self._left[partition] = known.row_count, known.compacted
         return await asyncio.to_thread(tables.decoded, partition, known, rows)
 
-    def _read(self, partition: int) -> tuple[tables.State, list[tuple[object, ...]]]:
-        self._connection.begin()
+    def _at_once(self, read: Callable[[], _Value]) -> _Value:
+        """Reads all of it as of one moment."""
+        self._connection.snapshot()
         try:
-            return tables.read(self._connection, partition)
+            return read()
         finally:
             self._connection.rollback()
 
@@ -150,7 +155,7 @@ class SqlStore:
         await self._open().within(act, _KEPT)
 
     async def kept(self) -> Kept:
-        return await self._open().alone(lambda: tables.kept(self._connection))
+        return await self._open().alone(lambda: self._at_once(lambda: tables.kept(self._connection)))
 
     def _open(self) -> Worker:
         if self._worker is None:

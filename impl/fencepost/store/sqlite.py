@@ -104,6 +104,11 @@ class SqliteConnection:
             self.open()
         self.run("BEGIN IMMEDIATE")
 
+    def snapshot(self) -> None:
+        if self._file is None:
+            self.open()
+        self.run("BEGIN")
+
     def commit(self) -> None:
         self.run("COMMIT")
 

@@ -26,6 +26,7 @@ from fencepost.store import (
     ClosedStore,
     DropBatches,
     OnePartition,
+    PostgresStore,
     Put,
     PutBatch,
     SharedMemoryStore,
@@ -37,12 +38,15 @@ from fencepost.store import (
 Stores: TypeAlias = Callable[[], SharedStore]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     if request.param == "memory":
         only = SharedMemoryStore(3)
         return lambda: only
-    return lambda: SQLiteStore(tmp_path / "groups.db", 3)
+    if request.param == "sqlite":
+        return lambda: SQLiteStore(tmp_path / "groups.db", 3)
+    where = request.getfixturevalue("postgres").where
+    return lambda: PostgresStore(where, 3, schema=f"of {tmp_path.name}")
 
 
 def run(scene: Callable[[SharedStore], Awaitable[None]], store: SharedStore) -> None:
@@ -178,12 +182,12 @@ def test_a_compacted_log_gives_what_the_whole_one_gives(
         assert not store.due(2)
         for records in more:
             whole.extend(records)
-            await store.append(2, records, leader_epoch=epoch)
+        await asyncio.gather(*[store.append(2, records, leader_epoch=epoch) for records in more])
         assert store.due(2)
         expected = _outcome(whole)
         compacting = asyncio.ensure_future(store.compact(2))
         while not compacting.done():
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
             assert _outcome(await store.load(2)) == expected
             if random.random() < 0.2:
                 whole.append(offset(random.randrange(8), random.randrange(99)))

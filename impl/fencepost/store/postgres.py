@@ -1,0 +1,151 @@
+"""A store in PostgreSQL, for more than one host: who has been elected last writes, and nobody else can.
+
+The leader epoch stands in the database, and each append looks at it in its own transaction, so that an old leader that
+has not heard of a new one adds nothing. Needs psycopg 3 (``pip install 'fencepost[postgres]'``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from . import tables
+from .shared import StoreError, partitions_of
+from .sql import SqlStore
+from .sqlite import NewerFormat
+from .tables import FORMAT
+
+if TYPE_CHECKING:
+    import psycopg
+
+#: "fpst": the lock under which tables are made.
+_LOCK: Final = 0x66707374
+#: Kinds of errors by which a commit says that nothing of it is there: conflicts, constraints, no room.
+_NONE_THERE: Final = ("23", "40", "53")
+
+
+class PostgresConnection:
+    """A schema of a database. ``where``: as libpq takes it, a URL or ``key=value`` pairs."""
+
+    def __init__(self, where: str, partitions: int | None, schema: str) -> None:
+        self._where = where
+        self._asked = partitions
+        self._schema = schema
+        self._session: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def open(self) -> int:
+        """Connect, and make the tables if the schema has none. Raises ``NewerFormat``, ``OtherPartitions``, and
+        ``StoreError`` if there is no such database, or no psycopg."""
+        try:
+            import psycopg  # noqa: PLC0415  # an extra
+        except ImportError:
+            raise StoreError("PostgreSQL needs psycopg; install it with: pip install 'fencepost[postgres]'") from None
+        try:
+            self._session = psycopg.connect(self._where, autocommit=True, connect_timeout=10, client_encoding="utf8")
+            return self._look()
+        except psycopg.Error as failure:
+            self.abandon()
+            raise self.told(failure) from None
+        except Exception:
+            self.abandon()
+            raise
+
+    def _look(self) -> int:
+        schema = '"' + self._schema.replace('"', '""') + '"'
+        self.run("SET synchronous_commit = on")
+        self.run("BEGIN")
+        self.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        self.run(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        self.run(f"SET search_path = {schema}")
+        if self.rows("SELECT 1 FROM information_schema.tables WHERE table_schema = ?", (self._schema,)):
+            ((version,),) = self.rows("SELECT version FROM format")
+            if version > FORMAT:
+                raise NewerFormat(
+                    f"schema {self._schema} has format {version}, and this release reads up to {FORMAT}; use the "
+                    "release that wrote it, or a later one"
+                )
+            has = tables.count(self)
+            partitions_of(self._asked, has)
+        else:
+            has = partitions_of(self._asked, None)
+            self.run("CREATE TABLE format (version INTEGER NOT NULL)")
+            self.run("INSERT INTO format VALUES (?)", (FORMAT,))
+            tables.make(self, has, "BYTEA", "")
+        self.run("COMMIT")
+        return has
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    # transactions
+
+    def begin(self) -> None:
+        self._connected().execute("BEGIN")
+
+    def snapshot(self) -> None:
+        self._connected().execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def commit(self) -> None:
+        self.run("COMMIT")
+
+    def rollback(self) -> None:
+        if self._session is not None and not self._session.closed:
+            self.run("ROLLBACK")
+
+    def none_there(self, failure: Exception) -> bool:
+        """A commit that was refused is not there; one whose answer was not heard may be."""
+        state = getattr(failure, "sqlstate", None)
+        return self._session is not None and not self._session.closed and str(state)[:2] in _NONE_THERE
+
+    def abandon(self) -> None:
+        self.close()
+
+    def told(self, failure: Exception) -> Exception:
+        if type(failure).__module__.partition(".")[0] != "psycopg":
+            return failure
+        state = getattr(failure, "sqlstate", None)
+        words = " ".join(str(failure).split())
+        if state == "42P01":
+            return StoreError(f"schema {self._schema} is of something else; nothing in it was changed ({words})")
+        return StoreError(f"PostgreSQL: {words or type(failure).__name__}")
+
+    # statements
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._on().execute(_of(statement), values).fetchall()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        return self._on().execute(_of(statement), values or None).rowcount
+
+    def many(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
+        with self._on().cursor() as cursor:
+            cursor.executemany(_of(statement), values)
+            return cursor.rowcount
+
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connects again if the connection was lost."""
+        if self._session is None or self._session.closed:
+            self.open()
+        return self._on()
+
+    def _on(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._session is None:
+            raise StoreError("PostgreSQL: the connection is lost")
+        return self._session
+
+
+def _of(statement: str) -> bytes:
+    """With the placeholders of psycopg; as bytes, for it takes no text that was put together."""
+    return statement.replace("?", "%s").encode()
+
+
+class PostgresStore(SqlStore):
+    """Logs of many partitions in a schema of a PostgreSQL database, which several hosts share. Each partition is
+    written by the host that was elected its leader last; the others are fenced.
+
+    ``where``: the database, as libpq takes it, a URL or ``key=value`` pairs. ``partitions``: of a new store, 50 if not
+    given; one that stands keeps its own number. ``schema``: made if there is none."""
+
+    def __init__(self, where: str, partitions: int | None = None, *, schema: str = "fencepost") -> None:
+        super().__init__(PostgresConnection(where, partitions, schema), f"store {schema}")
