@@ -89,6 +89,13 @@ class Broker:
         return f"{HOST}:{self.port}"
 
     @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        if self._process is None:
+            raise BrokerFault(f"{self.name} was not started")
+        return self._process.pid
+
+    @property
     def log(self) -> Path:
         """The broker's log, while it runs."""
         if self._folder is None:

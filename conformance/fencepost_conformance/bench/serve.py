@@ -1,0 +1,127 @@
+"""``fencepost serve`` under load, beside Apache Kafka and franz-go's kfake on the same machine.
+
+A generator in Go (``go/coordload``) sends heartbeats and commits back to back, and has groups of 10 to 1,000 members
+rebalance; it checks every answer. It takes part of the same cores, so rates are a floor; beside them stands what one
+core would answer, by the processor time that the server itself took.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from ..console import CannotRun
+from .golang import program
+from .measure import Row
+from .served import Server, fencepost, kafka, kfake
+
+_PATIENCE_S = 900
+_SECONDS = "4s"
+_SIZES = "10,100,1000"
+#: What is asked of the generator, one run each.
+TESTS = (
+    f"-tests hb-classic,hb-consumer -hb-sizes 10 -depths 1 -dur {_SECONDS}",
+    f"-tests hb-classic,hb-consumer -hb-sizes 10 -depths 1 -conns 64 -dur {_SECONDS}",
+    f"-tests commit -depths 1 -dur {_SECONDS}",
+    f"-tests rebalance -sizes {_SIZES} -modes prompt -reps 10 -reps-large 3 -budget 25s",
+    f"-tests reconcile -sizes {_SIZES} -reps 10 -reps-large 3 -budget 25s",
+)
+_WARMING = "-tests ping,hb-classic,commit -hb-sizes 10 -dur 3s"
+#: 10,000 groups with 100 offsets each: a million.
+_FILL = "-tests fill -fill-groups 10000 -fill-rounds 1 -fill-mod 4"
+
+THIRD = "1/3"
+NO_LONGER = "≤ 1"
+
+Figures = dict[str, dict[str, Any]]
+
+
+def serve() -> list[Row]:
+    """Raises ``CannotRun`` without Go, or without Kafka."""
+    generator = program("coordload")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-bench-")))
+        servers = [stack.enter_context(kafka()), stack.enter_context(fencepost(folder / "data"))]
+        with suppress(CannotRun):  # then there is one figure less
+            servers.append(stack.enter_context(kfake()))
+        run(generator, servers[0], _WARMING)  # Java compiles
+        found = {server.name: measured(generator, server) for server in servers}
+    rows = [*_rows(found)]
+    return [*rows, *_filled(generator)]
+
+
+def measured(generator: Path, server: Server) -> Figures:
+    """All figures of one server, by case."""
+    figures: Figures = {}
+    for words in TESTS:
+        for line in run(generator, server, words):
+            figures[case(line)] = line
+    return figures
+
+
+def run(generator: Path, server: Server, words: str) -> list[dict[str, Any]]:
+    """What the generator tells of a server, a mapping for each case. Raises ``CannotRun`` for an answer that is
+    wrong."""
+    command = [str(generator), "-target", server.bootstrap, "-label", server.name, "-pid", str(server.pid)]
+    done = subprocess.run([*command, *words.split()], capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    wrong = [line["error"] for line in lines if "error" in line]
+    if done.returncode or wrong:
+        raise CannotRun(f"{server.name} under load: {'; '.join(wrong) or done.stderr.strip()[-300:]}")
+    return lines
+
+
+def case(line: dict[str, Any]) -> str:
+    """The name of a case, from what the generator says of it."""
+    match line["test"]:
+        case "hb-classic" | "hb-consumer" as test:
+            return f"heartbeats, {test.removeprefix('hb-')}, {line['conns']} connections"
+        case "commit":
+            return f"commits of {line['partitions']}, {line['conns']} connections"
+        case "rebalance":
+            return f"classic join, {line['members']} members"
+        case _:
+            return f"KIP-848 join, {line['members']} members"
+
+
+def _rows(found: dict[str, Figures]) -> Iterator[Row]:
+    theirs, *others = found.values()
+    their_name, our_name, *more = found
+    ours = others[0]
+    for name, line in ours.items():
+        beside = theirs.get(name)
+        if beside is None:
+            continue
+        if "ops_per_s" in line:
+            yield _row(f"serve: {name}", "answers/s", our_name, line["ops_per_s"], their_name, beside["ops_per_s"])
+            cores = [1e6 / each["target_cpu_us_per_op"] for each in (line, beside)]
+            yield _row(f"serve: {name}, a core", "answers/s", our_name, cores[0], their_name, cores[1], THIRD)
+        else:
+            key = "all_synced_p50_ms" if "all_synced_p50_ms" in line else "converged_p50_ms"
+            yield _row(f"serve: {name}", "ms", our_name, line[key], their_name, beside[key], NO_LONGER)
+        for other, figures in zip(more, others[1:], strict=True):
+            if name in figures:
+                key = "ops_per_s" if "ops_per_s" in line else key
+                unit = "answers/s" if key == "ops_per_s" else "ms"
+                yield _row(f"serve: {name}", unit, our_name, line[key], other, figures[name][key])
+
+
+def _row(name: str, unit: str, what: str, value: float, versus: str, other: float, aim: str = "") -> Row:  # noqa: PLR0917
+    return Row(name, what, value, unit, versus, other, value / other if other else None, aim)
+
+
+def _filled(generator: Path) -> Iterator[Row]:
+    """A million offsets in the store: what 10,000 groups take, and how long a start takes."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
+        data = Path(folder, "data")
+        with fencepost(data) as server:
+            before = server.resident_mib()
+            run(generator, server, _FILL)
+            yield Row("serve: 10,000 groups, a million offsets", "memory", server.resident_mib() - before, "MiB")
+        with fencepost(data) as server:
+            yield Row("serve: start with a million offsets", "until it listens", server.ready_s, "s")

@@ -1,0 +1,113 @@
+"""Servers to be loaded, each a process of its own on loopback, ended when the run is over."""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..console import CannotRun
+from ..jvm.releases import NEWEST
+from ..targets.broker import Broker
+from .golang import program
+
+_START_S = 60.0
+#: The same for all, as far as they have it: no delay before the first rebalance, and quick heartbeats are allowed.
+SETTINGS: dict[str, str] = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "100",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.min.session.timeout.ms": "100",
+    "group.consumer.min.heartbeat.interval.ms": "50",
+}
+PARTITIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """``pid``: of its process, for the processor time that it takes. ``ready_s``: how long it took to start."""
+
+    name: str
+    bootstrap: str
+    pid: int
+    ready_s: float
+
+    def resident_mib(self) -> float:
+        """Memory that it has now."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        return int(found[1]) / 1024 if found else float("nan")
+
+
+@contextmanager
+def fencepost(data: Path | None = None, *, name: str = "fencepost") -> Iterator[Server]:
+    """``fencepost serve``; ``data``: with a durable store in that folder."""
+    words = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--listen", "127.0.0.1:0"]
+    words += ["--partitions", str(PARTITIONS), *_settings()]
+    if data is not None:
+        words += ["--data", str(data)]
+    with _process(name, words, re.compile(r"listening on (\S+)")) as server:
+        yield server
+
+
+@contextmanager
+def kafka() -> Iterator[Server]:
+    """Apache Kafka, the newest release. Raises ``CannotRun`` without Java or its jars."""
+    began = time.perf_counter()
+    with Broker(NEWEST, offsets_partitions=PARTITIONS, heap_mb=1024, settings=SETTINGS) as broker:
+        yield Server(f"Kafka {NEWEST}", broker.bootstrap, broker.pid, time.perf_counter() - began)
+
+
+@contextmanager
+def kfake() -> Iterator[Server]:
+    """franz-go's broker in memory. Raises ``CannotRun`` without Go."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with _process("kfake", [str(program("kfake")), str(port)], re.compile(r"(127\.0\.0\.1:\d+)")) as server:
+        yield server
+
+
+def _settings() -> list[str]:
+    return [word for name, value in SETTINGS.items() for word in ("--setting", f"{name}={value}")]
+
+
+@contextmanager
+def _process(name: str, words: list[str], says: re.Pattern[str]) -> Iterator[Server]:
+    began = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            bootstrap = _address(process, says)
+            if bootstrap is None:
+                errors.seek(0)
+                raise CannotRun(f"{name} has not started: {errors.read().strip()[-300:] or 'it says nothing'}")
+            yield Server(name, bootstrap, process.pid, time.perf_counter() - began)
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str], says: re.Pattern[str]) -> str | None:
+    assert process.stdout is not None
+    until = time.monotonic() + _START_S
+    while (left := until - time.monotonic()) > 0 and select.select([process.stdout], [], [], left)[0]:
+        line = process.stdout.readline()
+        if found := says.search(line):
+            return found[1]
+        if not line:
+            return None
+    return None

@@ -1,0 +1,59 @@
+"""``fencepost bench serve``: what the generator tells becomes rows, and what is missing is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost_conformance.bench import golang, serve, served
+from fencepost_conformance.console import CannotRun
+
+
+def line(test: str, **told: Any) -> dict[str, Any]:
+    return {"test": test, "conns": 4, "target_cpu_us_per_op": 50.0, **told}
+
+
+def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {
+        "Kafka": [line("hb-classic", ops_per_s=20_000), line("rebalance", members=10, all_synced_p50_ms=4.0)],
+        "fencepost": [
+            line("hb-classic", ops_per_s=5_000, target_cpu_us_per_op=150.0),
+            line("rebalance", members=10, all_synced_p50_ms=3.0),
+            line("reconcile", members=10, converged_p50_ms=3.0),  # a case that Kafka has not
+        ],
+        "kfake": [line("hb-classic", ops_per_s=40_000)],
+    }
+    monkeypatch.setattr(serve, "TESTS", ("all",))
+    monkeypatch.setattr(serve, "run", lambda generator, server, words: told[server.name])
+    found = {name: serve.measured(Path("generator"), served.Server(name, "", 1, 0.0)) for name in told}
+    rows = {(row.name, row.versus): (row.ratio, row.aim) for row in serve._rows(found)}
+    assert rows == {
+        ("serve: heartbeats, classic, 4 connections", "Kafka"): (0.25, ""),
+        ("serve: heartbeats, classic, 4 connections, a core", "Kafka"): (pytest.approx(1 / 3), serve.THIRD),
+        ("serve: heartbeats, classic, 4 connections", "kfake"): (0.125, ""),
+        ("serve: classic join, 10 members", "Kafka"): (0.75, serve.NO_LONGER),
+    }
+
+
+def test_without_go_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(golang.shutil, "which", lambda name: None)
+    with pytest.raises(CannotRun, match="Go is not installed"):
+        serve.serve()
+
+
+@pytest.mark.clients
+@pytest.mark.slow
+@pytest.mark.all
+def test_the_generator_finds_nothing_wrong_with_the_answers(tmp_path: Path) -> None:
+    """Every answer's error and id, one generation for all, each partition owned once, and the offsets that were
+    committed: it checks them all."""
+    try:
+        generator = golang.program("coordload")
+    except CannotRun as reason:
+        pytest.skip(str(reason))
+    words = "-tests hb-classic,hb-consumer,commit,rebalance,reconcile -hb-sizes 10 -sizes 10,100 -reps 3 -dur 500ms"
+    with served.fencepost(tmp_path / "data") as server:
+        lines = serve.run(generator, server, words)
+    assert {each["test"] for each in lines} == {"hb-classic", "hb-consumer", "commit", "rebalance", "reconcile"}
