@@ -2,6 +2,7 @@
 of a broker, and what the broker keeps beside them."""
 
 from .base import AppendError, Store
+from .checking import Checked, check_file
 from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .memory import MemoryStore
 from .postgres import PostgresStore
@@ -15,6 +16,7 @@ __all__ = [
     "PARTITIONS",
     "AppendError",
     "Change",
+    "Checked",
     "ClosedStore",
     "DamagedStore",
     "DropBatches",
@@ -34,4 +36,5 @@ __all__ = [
     "SharedStore",
     "Store",
     "StoreError",
+    "check_file",
 ]

@@ -61,6 +61,11 @@ def test_the_programs_of_the_page_on_members_run_as_they_are(tmp_path: Path) -> 
         assert run(program, tmp_path) == ""
 
 
+def test_the_program_of_the_page_on_stores_runs_as_it_is(tmp_path: Path) -> None:
+    (program,) = PROGRAM.findall((ROOT / "docs" / "store.md").read_text(encoding="utf-8"))
+    assert run(program, tmp_path) == "()\n"
+
+
 def test_the_program_of_the_page_on_one_consumer_runs_as_it_is(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall((ROOT / "docs" / "consumer.md").read_text(encoding="utf-8"))
     assert run(program, tmp_path) == "[b'first', b'second'] 2\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -29,8 +31,10 @@ from fencepost.store import (
     NewerFormat,
     OtherPartitions,
     Put,
+    PutBatch,
     SQLiteStore,
     StoreError,
+    check_file,
 )
 from fencepost.store.sqlite import SqliteConnection
 
@@ -354,6 +358,47 @@ def test_a_record_that_was_changed_is_found_before_it_is_served(tmp_path: Path, 
                 pass
 
     play(path, scene)
+    checked = check_file(path)
+    assert len(checked.faults) == 1
+    assert re.search(found, checked.faults[0])
+
+
+def command(*words: object) -> tuple[int, str, str]:
+    ran = subprocess.run(
+        [sys.executable, "-m", "fencepost_conformance.cli", "store", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_a_store_is_checked_from_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write(path, 0, 3)
+
+    async def more(store: SQLiteStore) -> None:
+        await store.write([Put("kind", "name", "text"), PutBatch(bytes(16), 0, 0, b"batch")])
+
+    play(path, more)
+    status, shown, _ = command("check", path)
+    assert (status, shown) == (0, "store: held (2 partitions, 6 records, 1 record set, 1 value)\n")
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE kept_values SET text = 'other'")
+        file.execute("DELETE FROM records WHERE place = 1")
+    file.close()
+    status, shown, _ = command("check", path, "--json")
+    told = json.loads(shown)
+    assert (status, told["held"]) == (1, False)
+    assert told["faults"] == [
+        "partition 0 has 5 records, and 6 were left in it",
+        "kind 'name' is not as it was written",
+    ]
+    for wrong, reason in ((tmp_path / "none", "is no file"), (Path(__file__), "is no database")):
+        status, _, complaint = command("check", wrong)
+        assert status == 2
+        assert reason in complaint
 
 
 def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
@@ -375,6 +420,11 @@ def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
             play(path, scene)
         except (DamagedStore, ForeignFile):
             refused += 1
+            path.write_bytes(garbled)
+            try:
+                assert check_file(path).faults
+            except StoreError:
+                continue
     assert refused >= len(whole) // 4096 - 3  # some pages hold nothing
 
 
