@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from fencepost_conformance.cli import main
-from fencepost_conformance.mutants import killers, suite
+from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_conformance.mutants import kafka_checks, killers, suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
 
 
@@ -102,3 +103,15 @@ def test_the_first_of_the_checks_is_not_pinned_as_all_of_them(capsys):
         main(["mutants", "no-sync-timer", "--pin", "--quick"])
     assert left.value.code == 2
     assert "--quick stops at the first" in capsys.readouterr().err
+
+
+@pytest.mark.jvm
+def test_kafkas_client_finds_what_it_is_asked_to(monkeypatch):
+    """It alone, in what is planted in a member and in a reader; and nothing where nothing is planted."""
+    monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, ()))
+    monkeypatch.setattr(kafka_checks, "SCHEDULES", 12)
+    for name in ("lost-told-as-nothing", "two-fetches-at-once"):
+        (kill,) = suite.run(MUTANTS[name], quick=True, kafka=NEWEST).kills
+        assert f"{kill.check}: {kill.by}" in killers.pinned()[name]
+    monkeypatch.setattr(suite, "ALL_CHECKS", ())
+    assert suite.control(NEWEST) == []

@@ -302,7 +302,7 @@ class _Maker:
             self._assign()
         elif chance < 0.98:
             self._do(Wakeup(self.now), {"kind": "wakeup"})
-        elif chance < 0.99:
+        elif chance < 0.99 and reader.mode is not Mode.NONE:
             self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
         elif dice.random() < 0.3 and self.old:
             self._do(Close(self.now), {"kind": "close", "timeout": reader.settings.request_timeout_ms})
@@ -330,6 +330,8 @@ class _Maker:
         partition = chosen or self._some()[0]
         offset = -1 if dice.random() < 0.02 else dice.randrange(20)
         epoch = dice.choice((None, None, 0, 1, 2, 3, 4)) if self.old else None
+        if partition not in self.reader.partitions:  # Kafka's would hear of the epoch before it refuses the seek
+            epoch = None
         told = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
         self._do(Seek(self.now, partition, offset, epoch), told)
 

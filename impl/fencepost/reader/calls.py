@@ -190,7 +190,8 @@ def close(turn: Turn, timeout_ms: int) -> None:
     number = None
     if turn.reader.settings.auto_commit and turn.reader.mode is Mode.MANUAL and not turn.reader.fenced:
         commits.run_callbacks(turn, throw=False)
-        number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
+        if turn.client is not Client.CLASSIC or turn.reader.coordinator.problem is None:  # else the commit has failed
+            number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
     commits.give_up_unsent(turn)
     _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
 

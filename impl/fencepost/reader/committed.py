@@ -39,7 +39,10 @@ def initialise(turn: Turn) -> bool:
     missing = turn.reader.initializing
     if not missing:
         return True
-    turn.check_coordinator()
+    if turn.client is Client.CLASSIC:
+        if turn.reader.coordinator.problem is not None:
+            turn.wake()
+        turn.check_coordinator()
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is None or not _same(turn, lookup, missing):
         deadline = turn.now + turn.reader.settings.default_api_timeout_ms  # N-POLL-03
