@@ -88,13 +88,10 @@ class Speaker:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._count = 0
 
-    async def ask(self, api: str, version: int, *, until_ended: bool = False, **values: Any) -> Any:
-        """The answer, which is written down; None if the connection was closed. ``until_ended``: asks again while a
-        transaction is ending, which takes one broker longer than another."""
-        while True:
-            answer = await self._answer(api, version, **values)
-            if not until_ended or getattr(answer, "error_code", 0) != _ENDING:
-                break
+    async def ask(self, api: str, version: int, *, until: Callable[[Any], bool] = lambda _: True, **values: Any) -> Any:
+        """The answer, which is written down; None if the connection was closed. ``until``: asks again while that is
+        false, for what takes one broker longer than another."""
+        while not until(answer := await self._answer(api, version, **values)):
             await asyncio.sleep(0.1)
         self._told.add(f"{api} v{version} {values}", answer)
         return answer
@@ -139,6 +136,11 @@ def batch(count: int = 1, producer: tuple[int, int, int] = (-1, -1, -1), attribu
     return bytes(data)
 
 
+def ended(answer: Any) -> bool:
+    """Whether no transaction is ending any more."""
+    return bool(answer.error_code != _ENDING)
+
+
 async def topics(ask: Ask) -> None:
     rows = [
         {"name": "orders", "num_partitions": 2, "replication_factor": 1},
@@ -152,7 +154,8 @@ async def topics(ask: Ask) -> None:
     made = await ask("create_topics", 7, topics=rows, timeout=10_000)
     assert made is not None
     await ask("create_topics", 5, topics=rows[:1], timeout=10_000)
-    await asyncio.sleep(0.5)
+    made_all = [{"name": "orders"}, {"name": "other"}]
+    await ask("metadata", 9, topics=made_all, until=lambda answer: not any(row.error_code for row in answer.topics))
     for version in range(14):
         named = [{"name": "orders"}, {"name": "nobody"}, {"name": "bad name"}]
         await ask("metadata", version, topics=named, allow_auto_topic_creation=False)
@@ -162,7 +165,7 @@ async def topics(ask: Ask) -> None:
     more = [{"name": "other", "count": 3}, {"name": "other", "count": 2}, {"name": "nobody", "count": 2}]
     for row in more:
         await ask("create_partitions", 3, topics=[row], timeout=10_000)
-    await asyncio.sleep(0.5)
+    await ask("metadata", 9, topics=[{"name": "other"}], until=lambda answer: len(answer.topics[0].partitions) == 3)
     await ask("describe_topic_partitions", 0, topics=[{"name": "other"}, {"name": "nobody"}], cursor=None,
               response_partition_limit=2)  # fmt: skip
 
@@ -343,8 +346,7 @@ async def transactions(ask: Ask) -> None:
                       topics=[{"name": "orders", "partitions": part_of}])  # fmt: skip
         await ask("end_txn", 3, **old, committed=True)
         await ask("end_txn", 3, **who, committed=version != 4)
-        await asyncio.sleep(0.5)
-        await ask("end_txn", 3, **who, committed=version != 4)
+        await ask("end_txn", 3, **who, committed=version != 4, until=ended)
         await ask("end_txn", 3, **who, committed=version == 4)
         await ask("offset_fetch", 8, groups=some, require_stable=True)
         await ask("list_offsets", 7, replica_id=-1, isolation_level=1,
@@ -358,7 +360,7 @@ async def fencing(ask: Ask) -> None:
     """A second producer of a transactional id, while the first has a transaction open."""
     for version in (3, 5):
         name = f"fenced-{version}"
-        asked: dict[str, Any] = {"transactional_id": name, "transaction_timeout": 60_000, "until_ended": True}
+        asked: dict[str, Any] = {"transactional_id": name, "transaction_timeout": 60_000, "until": ended}
         first = await ask("init_producer_id", version, **asked)
         pid, epoch = first.producer_id, first.producer_epoch
         txn = {"transactional_id": name, "producer_id": pid, "producer_epoch": epoch}
@@ -390,15 +392,14 @@ async def bumping(ask: Ask) -> None:
         who = {"transactional_id": "v2", "producer_id": pid, "producer_epoch": epoch}
         offsets = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": 7}]}]
         await ask("txn_offset_commit", 5, **who, group_id="in-v2", topics=offsets)
-        ended = await ask("end_txn", 5, **who, committed=committed)
-        await asyncio.sleep(0.5)
-        await ask("end_txn", 5, **who, committed=committed)
+        told = await ask("end_txn", 5, **who, committed=committed)
+        await ask("end_txn", 5, **who, committed=committed, until=ended)
         await ask("end_txn", 5, **who, committed=not committed)
-        pid, epoch = ended.producer_id, ended.producer_epoch
+        pid, epoch = told.producer_id, told.producer_epoch
     now = {"transactional_id": "v2", "producer_id": pid, "producer_epoch": epoch}
     await ask("end_txn", 5, **now, committed=True)
     await ask("end_txn", 5, **now, committed=False)
-    await asyncio.sleep(0.5)
+    await ask("end_txn", 5, **now, committed=False, until=ended)
     some = [{"group_id": "in-v2", "topics": [{"name": "orders", "partition_indexes": (0,)}]}]
     await ask("offset_fetch", 9, groups=some, require_stable=True)
 

@@ -7,13 +7,14 @@ import logging
 import ssl
 from collections.abc import Callable, Mapping
 
-from .apis.table import ANNOUNCED
+from .apis.table import ANNOUNCED, TABLE
 from .dispatch import Dispatch
 from .net.connection import Connection, Doing
 from .net.listener import Listener
 from .node import Node
 from .options import Address
 from .security.session import Session
+from .wire.frames import warm
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class Server:
         node.announced = ANNOUNCED
         self._dispatch = Dispatch(node, observe)
         self.listener = Listener(self._answer, node.options.limits, self._overdue)
-        self._late: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, topics: Mapping[str, int] | None = None) -> Address:
         """Make the topics that are not there, and listen; returns the address. Raises ``OSError`` if it cannot be
@@ -45,13 +46,14 @@ class Server:
                 await node.create_topic(name, partitions)
         await node.transactions.finish_endings()
         node.address = await self.listener.start(node.options.listen, self._tls)
-        self._late = asyncio.get_running_loop().create_task(node.transactions.abort_late())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(node.transactions.abort_late()), loop.create_task(_warm())]
         return node.address
 
     async def stop(self) -> None:
         """Answer what is under way, then close everything."""
-        if self._late is not None:
-            self._late.cancel()
+        for task in self._tasks:
+            task.cancel()
         await self.listener.stop()
 
     async def _answer(self, connection: Connection, frame: bytes) -> bytes | None:
@@ -72,3 +74,11 @@ class Server:
             return ""
         waited = now - connection.opened_at
         return f"nobody has logged in for {waited:.0f} s" if waited > self.node.options.limits.login_s else ""
+
+
+async def _warm() -> None:
+    """Make readers and writers of the newest versions, which the first request of each would wait for."""
+    for api in TABLE.values():
+        for version in range(max(api.low, api.least, api.high - 1), api.high + 1):
+            warm(api.name, version)
+            await asyncio.sleep(0)

@@ -166,6 +166,12 @@ def response_schema(api: str, version: int) -> Any:
     return _schema(api, version, EntityType.response)
 
 
+def warm(api: str, version: int) -> None:
+    """Make what reads its requests and writes its responses; raises MalformedFrame for a version that nobody knows."""
+    reader(_schema(api, version, EntityType.request))
+    entity_writer(_schema(api, version, EntityType.response))
+
+
 def read_request(header: RequestHeader, frame: bytes) -> Any:
     """The request as kio's entity of that version; raises MalformedFrame."""
     schema = _schema(header.api, header.api_version, EntityType.request)
