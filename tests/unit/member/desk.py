@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
+
+from told import Told
 
 from fencepost.member import Member, MemberSettings, MemberState, step
 from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
@@ -36,8 +38,6 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
-Kind = TypeVar("Kind")
-
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 CLUSTER = (Topic("t", b"\1" * 16, 3), Topic("u", b"\2" * 16, 1))
 
@@ -46,7 +46,7 @@ def subscription(*topics: str, owned: tuple[TopicPartition, ...] = (), generatio
     return encode_subscription(Subscription(topics, None, owned, generation))
 
 
-class Desk:
+class Desk(Told):
     """``member`` is the present one; ``commands`` those of the last event, ``listener`` all listener calls so far."""
 
     def __init__(self, **settings: Any) -> None:
@@ -61,23 +61,9 @@ class Desk:
         self.member, self.commands = step(self.member, event, jitter)
         if self.states[-1] is not self.member.state:
             self.states.append(self.member.state)
-        for command in self.commands:
-            match command:
-                case Listener():
-                    self.listener.append(command)
-                case SetMemberTimer(timer, delay):
-                    self.timers[timer] = self.now + delay
-                case CancelMemberTimer(timer):
-                    self.timers.pop(timer, None)
+        self.listener += [command for command in self.commands if isinstance(command, Listener)]
+        self.set_timers(SetMemberTimer, CancelMemberTimer)
         return self.commands
-
-    def only(self, kind: type[Kind]) -> Kind:
-        found = [command for command in self.commands if isinstance(command, kind)]
-        assert len(found) == 1, f"{kind.__name__} in {self.commands}"
-        return found[0]
-
-    def none(self, *kinds: type) -> None:
-        assert not [command for command in self.commands if isinstance(command, kinds)], self.commands
 
     # --- application ---
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from told import Told
+
 from fencepost.member.events import CoordinatorFound, Poll, Send, Subscribe
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import (
@@ -59,7 +61,7 @@ def records(first: int, last: int, epoch: int | None = None) -> tuple[Record, ..
     return tuple(Record(offset, f"r{offset}", epoch) for offset in range(first, last + 1))
 
 
-class Desk:
+class Desk(Told):
     """``reader`` is the present one; ``commands`` those of the last event; ``callbacks`` all that were called."""
 
     def __init__(self, client: Client = Client.CLASSIC, **settings: Any) -> None:
@@ -73,25 +75,10 @@ class Desk:
 
     def do(self, event: ReaderEvent, jitter: float = 1.0) -> tuple[ReaderCommand, ...]:
         self.reader, self.commands = step(self.reader, event, jitter)
-        for command in self.commands:
-            match command:
-                case Send() | SendToLeader():
-                    self.sent.append(command)
-                case CommitCallback():
-                    self.callbacks.append(command)
-                case SetReaderTimer(timer, delay):
-                    self.timers[timer] = self.now + delay
-                case CancelReaderTimer(timer):
-                    self.timers.pop(timer, None)
+        self.sent += [command for command in self.commands if isinstance(command, Send | SendToLeader)]
+        self.callbacks += [command for command in self.commands if isinstance(command, CommitCallback)]
+        self.set_timers(SetReaderTimer, CancelReaderTimer)
         return self.commands
-
-    def only(self, kind: type[Kind]) -> Kind:
-        found = [command for command in self.commands if isinstance(command, kind)]
-        assert len(found) == 1, f"{kind.__name__} in {self.commands}"
-        return found[0]
-
-    def none(self, *kinds: type) -> None:
-        assert not [command for command in self.commands if isinstance(command, kinds)], self.commands
 
     # --- beginning ---
 
