@@ -9,7 +9,8 @@ import typer
 
 from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import Result, finish
-from ..record.run import parse_address, record_until_stopped
+from ..record.addresses import parse_address
+from ..record.run import record_until_stopped
 from ..wire.settings import OPTION_HELP, given, settings_json
 
 

@@ -26,7 +26,7 @@ from fencepost.store import StoreError
 
 from ..console import CannotRun, Result, finish
 from ..nearest import unknown
-from ..record.run import parse_address
+from ..record.addresses import parse_address
 from ..wire.settings import OPTION_HELP, changed, given
 
 _LEVELS = ("debug", "info", "warning", "error")

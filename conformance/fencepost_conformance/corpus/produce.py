@@ -11,9 +11,9 @@ from pathlib import Path
 from ..checker.check import check_file
 from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import CannotRun
-from ..record.addresses import Address
+from ..record.addresses import Address, parse_address
 from ..record.output import part_of
-from ..record.run import parse_address, record
+from ..record.run import record
 from ..targets.broker import DEFAULT_VERSION, HOST, Broker
 from .scenarios import SCENARIOS, Scenario
 from .stage import Java, Stage, Stuck

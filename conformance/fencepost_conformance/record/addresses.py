@@ -11,6 +11,8 @@ from typing import Any
 
 from fencepost.server.wire.frames import highest_version
 
+from ..console import CannotRun
+
 #: APIs whose answers hold broker addresses.
 WITH_ADDRESSES = frozenset({"metadata", "find_coordinator", "describe_cluster"})
 
@@ -26,6 +28,15 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str, option: str) -> Address:
+    """``HOST:PORT`` or ``[HOST]:PORT``; raises CannotRun."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise CannotRun(f"{option} {text!r} is not HOST:PORT")
+    return Address(host, int(port))
 
 
 def _moved(node: Any, here: Address) -> Any:

@@ -30,15 +30,6 @@ class Summary:
     known: Known
 
 
-def parse_address(text: str, option: str) -> Address:
-    """``HOST:PORT`` or ``[HOST]:PORT``; raises CannotRun."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise CannotRun(f"{option} {text!r} is not HOST:PORT")
-    return Address(host, int(port))
-
-
 def _say(text: str) -> None:
     print(f"fencepost record: {text}", file=sys.stderr, flush=True)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.protocol.settings import MigrationPolicy, Settings
 from fencepost.server.settings import BROKER_NAMES, FIELDS, value_of
 
 from ..console import CannotRun
 from ..nearest import unknown
-from ..trace.lines import Setting
+
+if TYPE_CHECKING:  # what describes traces needs the suite's packages, and serving does not
+    from ..trace.lines import Setting
 
 #: those that decide what clients of classic groups see
 OF_CLASSIC = frozenset(

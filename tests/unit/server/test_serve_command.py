@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,15 @@ def test_bad_options(
     assert ended.value.code == 2
     assert told in errors
     assert len(errors.splitlines()) == 1
+
+
+def test_serving_needs_the_packages_of_its_extra_alone() -> None:
+    program = """
+import sys
+for name in ("transitions", "numpy", "pyspark", "pyarrow", "hypothesis"):
+    sys.modules[name] = None
+from fencepost_conformance.cli import main
+main(["serve", "--listen", "nowhere"])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stderr == "fencepost serve: --listen 'nowhere' is not HOST:PORT\n"

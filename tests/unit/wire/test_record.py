@@ -25,9 +25,9 @@ from fencepost.server.wire.frames import (
     write_request,
 )
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.record.addresses import Address
+from fencepost_conformance.record.addresses import Address, parse_address
 from fencepost_conformance.record.output import Output
-from fencepost_conformance.record.run import parse_address, record
+from fencepost_conformance.record.run import record
 from fencepost_conformance.trace.files import WireTrace, read_traces
 from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 
