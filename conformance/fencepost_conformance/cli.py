@@ -30,6 +30,7 @@ COMMANDS = {
     "validate": "Decide whether recorded traces could have been produced",
     "replay": "Show one trace step by step",
     "findings": "Show which known fault is in which release",
+    "simulate": "Move coordinators between brokers under members, commits and transactions",
     "mutants": "Run the suite against each known fault",
     "rules": "Show where each rule of the rule book stands",
     "diagram": "Draw a state machine",

@@ -9,19 +9,19 @@ and the group must settle (12.5).
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
 from random import Random
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.events import Event, TimerFired
+from fencepost.protocol.events import Event, TimerFired, TimerKey
 from fencepost.protocol.view import GroupView
 
 from ..targets.base import Observation
 from .broken import Broken
 from .broker import Broker
 from .choices import RandomChoices
+from .clockwork import Clockwork
 from .consumer_host import ConsumerHost
 from .disruptions import disrupt
 from .host import AnyHost, Host
@@ -33,9 +33,6 @@ from .report import Report, told
 from .session import WatchedSession
 
 QUIET = NetworkPlan(0.0, 0.0, 1, 0.0, 0.0, 0.0)
-LAST_LINES = 40
-#: more turns than this in one millisecond are a loop: no timer of a client is that short
-MOST_AT_ONCE = 10_000
 
 
 def simulate(plan: Plan) -> Report:
@@ -43,18 +40,12 @@ def simulate(plan: Plan) -> Report:
     return Simulation(plan).run()
 
 
-class Simulation:
-    """One run. ``now`` is virtual time in ms."""
+class Simulation(Clockwork[TimerKey]):
+    """One run."""
 
     def __init__(self, plan: Plan) -> None:
+        super().__init__(f"run {plan.seed}")
         self.plan = plan
-        self.now = 0
-        self.rng = Random(f"run {plan.seed}")
-        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
-        self._count = 0
-        self._lines: deque[str] = deque(maxlen=LAST_LINES)
-        self._at_once = 0
-        self._steps = 0
         self.events = 0
         self.core = WatchedSession(plan.settings, plan.profile, RandomChoices(Random(f"choices {plan.seed}")))
         self.network = Network(self, plan.network)
@@ -91,39 +82,12 @@ class Simulation:
             tuple(self._lines) if broken else (),
         )
 
-    def later(self, delay_ms: int, what: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._agenda, (self.now + delay_ms, self._count, what))
+    @property
+    def timers(self) -> Mapping[TimerKey, int]:
+        return self.core.armed
 
-    def _until(self, end: int) -> None:
-        """Let everything happen that is due before ``end``."""
-        while True:
-            timers = self.core.armed
-            first = min(timers.values(), default=end)
-            if self._agenda and self._agenda[0][0] <= first:
-                at, _, what = self._agenda[0]
-                if at >= end:
-                    break
-                heapq.heappop(self._agenda)
-                self._at_once = 0 if at > self.now else self._at_once + 1
-                if self._at_once > MOST_AT_ONCE:
-                    raise Broken("LIV-12", f"somebody goes round and round: {MOST_AT_ONCE} turns in one millisecond")
-                self.now = max(self.now, at)
-                what()
-            elif first < end:
-                self.now = max(self.now, first)
-                due = sorted((key for key, at in timers.items() if at <= self.now), key=str)
-                self.feed(TimerFired(self.now, self.rng.choice(due)))
-            else:
-                break
-        self.now = end
-
-    def note(self, text: str) -> None:
-        self._steps += 1
-        self._lines.append(f"{self.now:>7} ms  {text}")
-
-    def jitter(self) -> float:
-        return self.rng.uniform(0.8, 1.2)
+    def fire(self, timer: TimerKey) -> None:
+        self.feed(TimerFired(self.now, timer))
 
     def _calm_down(self) -> None:
         """From now on nothing goes wrong any more; what is under way comes to its end."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Protocol
 
-from fencepost.protocol.events import Event, Topic
+from fencepost.protocol.consumer_view import ConsumerGroupView
+from fencepost.protocol.events import Event, Request, TimerKey, Topic
+from fencepost.protocol.view import GroupView
 
 from .host import AnyHost, Surroundings, Wires
 from .plan import HostPlan, NetworkPlan, Plan
-from .session import WatchedSession
 
 
 class Paths(Wires, Protocol):
@@ -26,9 +28,23 @@ class Partition(Protocol):
 
     topics: dict[str, Topic]
     tenure: int
-    active: bool
 
+    @property
+    def active(self) -> bool: ...
     def fail_over(self, gap_ms: int) -> None: ...
+
+
+class Coordinators(Protocol):
+    """What can be seen of the groups, whoever coordinates them; ``unanswered``: requests that still wait."""
+
+    @property
+    def groups(self) -> Mapping[str, GroupView]: ...
+    @property
+    def consumer_groups(self) -> Mapping[str, ConsumerGroupView]: ...
+    @property
+    def armed(self) -> Mapping[TimerKey, int]: ...
+    @property
+    def unanswered(self) -> Sequence[Request]: ...
 
 
 class World(Surroundings, Protocol):
@@ -36,9 +52,10 @@ class World(Surroundings, Protocol):
 
     plan: Plan
     rng: Random
-    core: WatchedSession
     hosts: list[AnyHost]
 
+    @property
+    def core(self) -> Coordinators: ...
     @property
     def network(self) -> Paths: ...
     @property

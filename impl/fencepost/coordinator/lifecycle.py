@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
@@ -23,8 +23,9 @@ from .consumer.group import ConsumerGroup
 from .kernel import completion
 from .kernel.errors import InternalError
 from .kernel.replay import Replay
-from .kernel.state import NO_EPOCH, Status
+from .kernel.state import NO_EPOCH, Group, GroupChange, Status
 from .kernel.step import Step
+from .kernel.stored_offsets import OffsetChange, OffsetStore
 from .kernel.timer_table import in_order
 from .offsets import expiry
 from .offsets.replay import apply_commits
@@ -52,22 +53,24 @@ def loaded(step: Step, event: Load) -> None:
     before it, it stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
+    log = event.records
+    kept = len(log) if event.committed is None else event.committed
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
-        log = event.records
-        skipped = superseded(step, log)
-        place = apply_commits(work, log, 0)
-        while place < len(log):
-            if place not in skipped:
-                work.place = place
-                take_up(step, work, log[place])
-            place = apply_commits(work, log, place + 1)
+        _apply(step, work, log, 0, kept)
+        groups, stored = outcome(work)
+        before = groups, stored
+        if kept < len(log):
+            work = Replay(groups, step.quirks, work.incarnations, step.appliers, stored)
+            _apply(step, work, log, kept, len(log))
+            groups, stored = outcome(work)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return
-    groups, stored = outcome(work)
     step.memory.incarnations = work.incarnations
-    step.reset(groups, len(event.records), stored)
+    step.reset(groups, len(log), stored)
+    if kept < len(log):
+        _await_replication(step, kept, *before)
     step.status = Status.ACTIVE
     step.topics = step.topics._replace(created=step.topics.version)
     for name in to_watch(step):
@@ -83,6 +86,27 @@ def loaded(step: Step, event: Load) -> None:
             rebalance.prepare(step, group)
             access.keep(step, group)
     expiry.schedule(step)
+
+
+def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int) -> None:
+    """The records of a log from one place to below another."""
+    skipped = superseded(step, log[first:end])
+    place = apply_commits(work, log, first, end)
+    while place < end:
+        if place - first not in skipped:
+            work.place = place
+            take_up(step, work, log[place])
+        place = apply_commits(work, log, place + 1, end)
+
+
+def _await_replication(step: Step, kept: int, groups: Mapping[str, Group], stored: OffsetStore) -> None:
+    """What the records behind the first ``kept`` have changed is there for every write, and for reads once all of them
+    are replicated, as if this coordinator had written them in one step (F-LOAD-01, F-RT-11)."""
+    end, now = step.log.end, step.memory.groups
+    changed = [name for name in {**groups, **now} if groups.get(name) is not now.get(name)]
+    step.log.committed, step.log.ends = kept, (end,)
+    step.memory.changes = tuple(GroupChange(kept, end, name, groups.get(name)) for name in changed)
+    step.offsets.changes = (OffsetChange(kept, end, stored),)
 
 
 @varies

@@ -71,6 +71,11 @@ class PartitionLog:
         return tuple(row.record for batch in self.batches for row in batch.rows)
 
     @property
+    def replicated_records(self) -> int:
+        """How many of these are below the high watermark: what a load says is ``committed``."""
+        return sum(row.offset < self.committed for batch in self.batches for row in batch.rows)
+
+    @property
     def rows(self) -> tuple[Row, ...]:
         """The same with their offsets."""
         return tuple(row for batch in self.batches for row in batch.rows)

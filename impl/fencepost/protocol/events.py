@@ -197,12 +197,17 @@ class LoadStarted:
 @quick
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Loading ends with these records, in log order (F-LOAD-01). The next record gets offset ``len(records)``."""
+    """Loading ends with these records, in log order, up to the log's end (F-LOAD-01). The next record gets offset
+    ``len(records)``.
+
+    ``committed``: how many of them are replicated; None: all. What the others say is seen by reads once ``Appended``
+    tells that all of them are, and they are replicated together."""
 
     at_ms: int
     _: KW_ONLY
     leader_epoch: int
     records: tuple[Record, ...]
+    committed: int | None = None
 
 
 @quick

@@ -6,7 +6,16 @@ from fencepost import coordinator
 from fencepost.coordinator.kernel.state import Status
 from fencepost.protocol import offset_records as r
 from fencepost.protocol.consumer_records import ConsumerGroupMetadataKey
-from fencepost.protocol.events import Load
+from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.events import Appended, Load, Request
+from fencepost.protocol.messages import RequestBody
+from fencepost.protocol.offset_messages import (
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
@@ -108,3 +117,50 @@ def test_many_offsets_are_kept_as_they_are() -> None:
         number % 700: number for number in range(2_000)
     }
     assert not ended.offsets.producers
+
+
+def test_what_is_not_replicated_is_written_on_and_not_read() -> None:
+    """F-LOAD-01, F-RT-11: a load goes up to the end of the log; reads stop at the high watermark."""
+    records = (offset(0, 5), offset(1, 5), offset(0, 6), offset(1, None))
+    for replicated, read in ((4, (6, -1)), (2, (5, 5)), (0, (-1, -1))):
+        state = coordinator.initial_state(Settings(), INTENDED)
+        load = Load(0, leader_epoch=1, records=records, committed=replicated)
+        state, _ = coordinator.step(state, load, FirstOf())
+        assert [row.offset for row in coordinator.offsets_view(state).committed] == [6]
+        assert fetched(state) == read
+        with pytest.raises(IllegalEvent):
+            coordinator.step(state, Appended(0, offset=3), FirstOf())
+        state, _ = coordinator.step(state, Appended(0, offset=4), FirstOf())
+        assert fetched(state) == (6, -1)
+
+
+def test_an_answer_waits_for_what_was_loaded() -> None:
+    """F-RT-07: a write that comes after a load which is not all replicated is answered behind it."""
+    state = coordinator.initial_state(Settings(), INTENDED)
+    state, _ = coordinator.step(state, Load(0, leader_epoch=1, records=(offset(0, 5),), committed=0), FirstOf())
+    body = OffsetDeleteRequest(GROUP, ())
+    state, outcome = coordinator.step(state, asked(1, 0, body), FirstOf())
+    assert not outcome.records
+    assert not outcome.replies
+    state, outcome = coordinator.step(state, Appended(0, offset=1), FirstOf())
+    assert [reply.request_id for reply in outcome.replies] == [1]
+
+
+@pytest.mark.parametrize("committed", [-1, 2])
+def test_more_than_there_is_cannot_be_replicated(committed: int) -> None:
+    state = coordinator.initial_state(Settings(), INTENDED)
+    with pytest.raises(IllegalEvent):
+        coordinator.step(state, Load(0, leader_epoch=1, records=(offset(),), committed=committed), FirstOf())
+
+
+def asked(number: int, version: int, body: RequestBody) -> Request:
+    return Request(0, id=number, version=version, client_id="", client_host="", body=body)
+
+
+def fetched(state: coordinator.CoordinatorState) -> tuple[int, ...]:
+    topics = (OffsetFetchRequestTopic(name="a", partition_indexes=(0, 1)),)
+    body = OffsetFetchRequest((OffsetFetchRequestGroup(GROUP, topics=topics),))
+    _, outcome = coordinator.step(state, asked(9, 8, body), FirstOf())
+    answer = outcome.replies[0].body
+    assert isinstance(answer, OffsetFetchResponse)
+    return tuple(each.committed_offset for each in answer.groups[0].topics[0].partitions)

@@ -171,6 +171,8 @@ def _epoch(state: CoordinatorState, event: LoadStarted | Load | LoadFailed | Unl
     epoch = event.leader_epoch
     if epoch is not None and epoch < 0:
         raise IllegalEvent(f"leader_epoch must not be negative, as {epoch} is; it counts who led the partition")
+    if isinstance(event, Load) and event.committed is not None and not 0 <= event.committed <= len(event.records):
+        raise IllegalEvent(f"of {len(event.records)} records {event.committed} cannot be replicated")
 
 
 _CHECKS: Final[Mapping[type, Callable[[CoordinatorState, Any], None]]] = {

@@ -26,12 +26,12 @@ def apply(replay: Replay, record: Record) -> None:
             meet_ownerless(replay, name)
 
 
-def apply_commits(replay: Replay, log: Sequence[Record], place: int) -> int:
-    """Plain commits from this place of a log on, up to the first record that is none; returns the place of that. It
-    comes to what ``apply`` comes to one by one, in less time: nearly all of a log are plain commits."""
+def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -> int:
+    """Plain commits from this place of a log on, up to the first record that is none, or to below ``end``; returns the
+    place of that. It comes to what ``apply`` comes to one by one, in less time: most of a log are plain commits."""
     offsets, met = replay.offsets, set[str]()
     name, committed = None, None
-    while place < len(log):
+    while place < end:
         record = log[place]
         key, value = record.key, record.value
         if type(key) is not OffsetCommitKey or value is None or record.producer is not None:

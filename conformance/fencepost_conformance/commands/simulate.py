@@ -1,0 +1,69 @@
+"""``fencepost simulate``: brokers with many coordinators, members and those who commit, through elections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from ..console import CannotRun, Result, finish, progress
+from ..interruption import interruptible
+from ..listing import Listing
+from ..seeds import seed_of_run
+from ..simulate.cluster import ClusterReport, draw_cluster_plan, simulate_cluster
+
+WORDS = {"runs": "runs", "loads_with_a_tail": "loads with records that were not replicated"}
+
+
+def simulate(
+    runs: Annotated[int, typer.Option(min=1, help="how many plans, one a seed")] = 50,
+    seed: Annotated[int | None, typer.Option(help="of the first plan; a new one if none is given")] = None,
+    brokers: Annotated[int | None, typer.Option(min=1, max=9, help="how many; drawn if not given")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=99, help="of the offsets topic; drawn if not given")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """Coordinators of many partitions move between brokers, while members of both protocols, commits and transactions
+    live through it; every promise is checked all the time, and in the end every group must settle."""
+    first = seed_of_run() if seed is None else seed
+    counts: Counter[str] = Counter()
+    broken: list[ClusterReport] = []
+    done = 0
+    with progress("simulating", total=runs) as meter, interruptible() as cut:
+        for number in range(first, first + runs):
+            report = simulate_cluster(draw_cluster_plan(number, brokers=brokers, partitions=partitions))
+            counts.update({"events": report.events, **report.counts})
+            broken += [report] if report.broken is not None else []
+            done += 1
+            meter.advance()
+    result = Result(
+        "simulate",
+        held=not broken,
+        counts={"runs": done, **counts},
+        details={"seed": first, "broken": [_as_row(each) for each in broken]},
+        words=WORDS,
+    )
+    table = None
+    if broken:
+        table = Listing(("seed", "rule", "what"), title=f"Promises that do not hold (seeds from {first})")
+        for each in broken:
+            table.add(str(each.plan.seed), each.broken.rule if each.broken else "", str(each.broken))
+    incomplete = None
+    if cut.happened or not done:
+        incomplete = f"interrupted after {done} of {runs} runs"
+    elif not broken and not as_json:
+        typer.echo(f"seeds {first} to {first + done - 1}; the same again: fencepost simulate --seed {first}")
+    finish(result, as_json=as_json, table=table, incomplete=incomplete)
+
+
+def _as_row(report: ClusterReport) -> dict[str, object]:
+    if report.broken is None:
+        raise CannotRun("a run that is not broken is told as one")
+    return {
+        "seed": report.plan.seed,
+        "rule": report.broken.rule,
+        "text": report.broken.text,
+        "last": list(report.last),
+    }

@@ -1,0 +1,268 @@
+"""Who commits and asks for offsets: a clerk for each program, one that looks at all groups, and producers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Final, Protocol
+
+from fencepost.member.consumer import ConsumerMember
+from fencepost.protocol import offset_messages as o
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    RequestBody,
+    ResponseBody,
+)
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.sharding import partition_for
+
+from ..broken import demand
+from ..host import AnyHost
+from .node import Node
+from .promises import Key, Promises
+
+_COMMIT: Final = 9  #: version of OffsetCommit and OffsetFetch, with topics by name
+_TXN: Final = 3
+_LATE: Final = 0.25  #: how likely somebody commits as who he was
+_NOT_HERE: Final = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+#: What comes of a request: the answer, or None if it is lost; and whether who answered was elected last, all the while.
+Then = Callable[[ResponseBody | None, bool], None]
+
+
+class Desk(Protocol):
+    """What clerks need of the simulation. ``ask`` sends a request to a broker, ``mark`` one to who leads a
+    partition."""
+
+    now: int
+    rng: Random
+    promises: Promises
+    quiet: bool
+
+    def later(self, delay_ms: int, what: Callable[[], None]) -> None: ...
+    def ask(self, node: int | None, version: int, body: RequestBody, then: Then) -> None: ...
+    def mark(self, partition: int, body: o.WriteTxnMarkerRequest, then: Then) -> None: ...
+    def look_up(self, group_id: str) -> int | None: ...
+    def nodes(self) -> list[Node]: ...
+    def names(self) -> list[str]: ...
+
+
+class Clerk:
+    """Commits what its program owns, again and again, and asks where to begin for what it has got. ``done``: partitions
+    of which a commit was acknowledged since the environment is quiet."""
+
+    def __init__(self, desk: Desk, host: AnyHost) -> None:
+        self.desk = desk
+        self.host = host
+        self.known: set[TopicPartition] = set()
+        self.done: set[TopicPartition] = set()
+        self.life = 0
+        self._was = ("", -1)  #: as whom it committed before
+        desk.later(desk.rng.randint(0, 500), self._work)
+
+    @property
+    def group(self) -> str:
+        return self.host.plan.settings.group_id
+
+    def _identity(self) -> tuple[str, int]:
+        member = self.host.member
+        if isinstance(member, ConsumerMember):
+            return member.member_id, member.epoch
+        return member.generation.member_id, member.generation.generation_id
+
+    def _work(self) -> None:
+        host, desk = self.host, self.desk
+        if host.process != self.life:
+            self.life, self.known = host.process, set()
+        owned = host.member.assignment if host.takes_part else frozenset()
+        self.known &= owned
+        if owned - self.known:
+            self._fetch(sorted(owned - self.known))
+        elif owned:
+            self._commit(sorted(owned))
+        desk.later(desk.rng.randint(200, 900), self._work)
+
+    def _fetch(self, wanted: list[TopicPartition]) -> None:
+        life, keys = self.life, [Key(self.group, *each) for each in wanted]
+        floors = {key: self.desk.promises.known(key) for key in keys}
+        member, epoch = self._identity()
+        whose = (member, epoch) if isinstance(self.host.member, ConsumerMember) else (None, -1)
+        topics = tuple(
+            o.OffsetFetchRequestTopic(name=name, partition_indexes=tuple(n for t, n in wanted if t == name))
+            for name in sorted({topic for topic, _ in wanted})
+        )
+        asked = o.OffsetFetchRequestGroup(self.group, member_id=whose[0], member_epoch=whose[1], topics=topics)
+
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            if not isinstance(answer, o.OffsetFetchResponse) or answer.groups[0].error_code is not ErrorCode.NONE:
+                return
+            for topic in answer.groups[0].topics:
+                for each in topic.partitions:
+                    key = Key(self.group, topic.name, each.partition_index)
+                    if each.error_code is ErrorCode.NONE and elected:
+                        self.desk.promises.read(key, each.committed_offset, floors[key])
+                    if each.error_code is ErrorCode.NONE and life == self.host.process:
+                        self.known.add(TopicPartition(topic.name, each.partition_index))
+
+        node = self.host.member.coordinator.node
+        self.desk.ask(node, _COMMIT, o.OffsetFetchRequest((asked,), require_stable=True), then)
+
+    def _commit(self, owned: list[TopicPartition]) -> None:
+        late = not self.desk.quiet and self.desk.rng.random() < _LATE
+        member, epoch = self._was if late else self._identity()
+        self._was = self._identity()
+        values = {each: self.desk.promises.fresh() for each in owned}
+        body = o.OffsetCommitRequest(
+            self.group,
+            generation_id_or_member_epoch=epoch,
+            member_id=member,
+            group_instance_id=self.host.plan.settings.group_instance_id,
+            topics=tuple(_topic(each, value) for each, value in values.items()),
+        )
+        quiet = self.desk.quiet
+
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            if isinstance(answer, o.OffsetCommitResponse):
+                for each, topic in zip(owned, answer.topics, strict=True):
+                    if topic.partitions[0].error_code is ErrorCode.NONE:
+                        self.desk.promises.acknowledge(Key(self.group, *each), values[each])
+                        if quiet:
+                            self.done.add(each)
+
+        self.desk.ask(self.host.member.coordinator.node, _COMMIT, body, then)
+
+
+def _topic(partition: TopicPartition, value: int) -> o.OffsetCommitRequestTopic:
+    row = o.OffsetCommitRequestPartition(partition.partition, committed_offset=value)
+    return o.OffsetCommitRequestTopic(name=partition.topic, partitions=(row,))
+
+
+class Producer:
+    """Commits the offsets of a group without members in one transaction after the other; ``open``: in the midst."""
+
+    def __init__(self, desk: Desk, number: int) -> None:
+        self.desk = desk
+        self.number = number
+        self.group = f"tx{number}"
+        self.open = False
+        self.ended = [0, 0]  #: aborted, committed
+        desk.later(desk.rng.randint(0, 1_000), self._begin)
+
+    def _begin(self) -> None:
+        desk, partition = self.desk, TopicPartition("t0", 0)
+        if desk.quiet:
+            return
+        node = desk.look_up(self.group)
+        if node is None:
+            desk.later(300, self._begin)
+            return
+        value, key = desk.promises.fresh(), Key(self.group, *partition)
+        desk.promises.hidden.add(value)
+        self.open = True
+        body = o.TxnOffsetCommitRequest(
+            self.group,
+            transactional_id=self.group,
+            producer_id=self.number,
+            producer_epoch=0,
+            topics=(_topic(partition, value),),
+        )
+
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            code = answer.topics[0].partitions[0].error_code if isinstance(answer, o.TxnOffsetCommitResponse) else None
+            committed = code is ErrorCode.NONE and desk.rng.random() < 0.7
+            desk.later(desk.rng.choice((0, 0, 1_500)), lambda: self._end(key, value, committed=committed))
+
+        desk.ask(node, _TXN, body, then)
+
+    def _end(self, key: Key, value: int, *, committed: bool) -> None:
+        desk = self.desk
+        if committed:
+            desk.promises.hidden.discard(value)
+        body = o.WriteTxnMarkerRequest(
+            producer_id=self.number, producer_epoch=0, coordinator_epoch=0, committed=committed
+        )
+
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            if not isinstance(answer, o.WriteTxnMarkerResponse) or answer.error_code is not ErrorCode.NONE:
+                desk.later(200, lambda: self._end(key, value, committed=committed))
+                return
+            self.open = False
+            self.ended[committed] += 1
+            if committed:
+                desk.promises.acknowledge(key, value)
+            desk.later(desk.rng.randint(100, 2_000), self._begin)
+
+        desk.mark(partition_for(self.group, desk.promises.partitions), body, then)
+
+
+class Auditor:
+    """Asks any broker of all groups at once: each gets its own row, in order, from who leads it (F-FIND-05)."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.rows = 0
+        desk.later(1_000, self._look)
+
+    def _look(self) -> None:
+        desk = self.desk
+        live = [node for node in desk.nodes() if node.alive]
+        names = desk.rng.sample(desk.names(), len(desk.names()))
+        node = desk.rng.choice(live)
+        match desk.rng.randrange(3):
+            case 0:
+                self._fetch(node, names)
+            case 1:
+                self._describe(node, names)
+            case _:
+                self._list(node)
+        desk.later(desk.rng.randint(300, 1_500), self._look)
+
+    def _fetch(self, node: Node, names: list[str]) -> None:
+        desk = self.desk
+        before = {key: desk.promises.known(key) for key in desk.promises.acknowledged}
+
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            if not isinstance(answer, o.OffsetFetchResponse):
+                return
+            self._ordered([group.group_id for group in answer.groups], names)
+            for group in answer.groups:
+                demand(group.error_code in (ErrorCode.NONE, *_NOT_HERE), "F-FIND-05", f"{group} of {node.number}")
+                if group.error_code is not ErrorCode.NONE or not elected:
+                    continue
+                read = {
+                    Key(group.group_id, topic.name, each.partition_index): each.committed_offset
+                    for topic in group.topics
+                    for each in topic.partitions
+                }
+                for key in read.keys() | {key for key in before if key.group == group.group_id}:
+                    desk.promises.read(key, read.get(key, -1), before.get(key))
+
+        groups = tuple(o.OffsetFetchRequestGroup(name) for name in names)
+        desk.ask(node.number, _COMMIT, o.OffsetFetchRequest(groups), then)
+
+    def _describe(self, node: Node, names: list[str]) -> None:
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            if isinstance(answer, DescribeGroupsResponse):
+                self._ordered([group.group_id for group in answer.groups], names)
+
+        self.desk.ask(node.number, 5, DescribeGroupsRequest(tuple(names)), then)
+
+    def _list(self, node: Node) -> None:
+        def then(answer: ResponseBody | None, elected: bool) -> None:
+            if isinstance(answer, ListGroupsResponse):
+                found = [group.group_id for group in answer.groups]
+                demand(len(set(found)) == len(found), "F-LOC-01", f"{found} are listed by broker {node.number}")
+                self.rows += len(found)
+
+        self.desk.ask(node.number, 4, ListGroupsRequest(), then)
+
+    def _ordered(self, found: list[str], asked: list[str]) -> None:
+        demand(found == asked, "F-FIND-05", f"rows are of {found}, asked for were {asked}")
+        self.rows += len(found)
