@@ -185,7 +185,7 @@ def outcome(log: Sequence[Record]) -> object:
 
 
 async def load(path: Path) -> list[Sequence[Record]]:
-    async with SQLiteStore(path) as store:
+    async with SQLiteStore(path, PARTITIONS) as store:
         return [await store.load(partition) for partition in range(PARTITIONS)]
 
 

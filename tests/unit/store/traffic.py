@@ -46,13 +46,23 @@ class ToldStore(SQLiteStore):
     def __init__(self, path: Path) -> None:
         super().__init__(path, PARTITIONS)
         self._numbers = count()
+        self._flying: dict[int, asyncio.Future[None]] = {}
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        self._tell_landed()
         number = next(self._numbers)
         tell("append", number, partition, [_text(row) for row in tables.encoded(records)])
         done = super().append(partition, records, leader_epoch=leader_epoch)
-        done.add_done_callback(lambda ended: tell("landed", number, ended.exception() is None))
+        self._flying[number] = done
+        done.add_done_callback(lambda _: self._tell_landed())
         return done
+
+    def _tell_landed(self) -> None:
+        """Also before the next append, which may be asked for before anybody is called."""
+        for number, done in list(self._flying.items()):
+            if done.done():
+                del self._flying[number]
+                tell("landed", number, done.exception() is None)
 
     async def compact(self, partition: int) -> int:
         gone = await super().compact(partition)
