@@ -16,6 +16,7 @@ from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import BadSettings, Settings
 from fencepost.server.data.producers import Refused
 from fencepost.server.data.topics import name_fault
+from fencepost.server.faults import Plan, by_seed, parse
 from fencepost.server.observe.logs import FORMATS, configure
 from fencepost.server.options import MAX_FRAME_BYTES, MIB, Address, Limits, Options
 from fencepost.server.run import Ready, Setup
@@ -75,6 +76,12 @@ def serve(  # noqa: PLR0917
     idle_seconds: Annotated[float, typer.Option(min=1, help="a connection may be silent for so long")] = 600,
     log: Annotated[str, typer.Option(help=f"{' or '.join(FORMATS)}, on standard error")] = "text",
     log_level: Annotated[str, typer.Option(help=", ".join(_LEVELS))] = "warning",
+    faults: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAN", help="what is to go wrong, for authors of clients: a file, or a number, which draws a plan"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output")] = False,
 ) -> None:
     """Serve the coordinator on a port until Ctrl-C or SIGTERM."""
@@ -115,6 +122,7 @@ def serve(  # noqa: PLR0917
         users=known,
         acl=Acl() if acl is None else _acl(acl, superuser or []),
         status=None if status is None else _address(status, "--status"),
+        faults=None if faults is None else _plan(faults),
     )
     configure(log, log_level)
     if not _loopback(setup.options.listen.host) and (known is None or setup.tls is None):
@@ -177,6 +185,18 @@ def _acl(path: Path, superusers: list[str]) -> Acl:
         return Acl(parse_rules(path.read_text()), superusers)
     except BadRule as wrong:
         raise CannotRun(f"--acl {path}: {wrong}") from None
+
+
+def _plan(text: str) -> Plan:
+    """A file, or a number that draws a plan."""
+    if text.isdigit():
+        return by_seed(int(text))
+    try:
+        return parse(json.loads(Path(text).read_text()))
+    except OSError as wrong:
+        raise CannotRun(f"--faults: {text} cannot be read: {wrong.strerror}; a number would draw a plan") from None
+    except ValueError as wrong:  # what is no JSON, and what is no plan
+        raise CannotRun(f"--faults: {text}: {wrong}") from None
 
 
 def _tls(certificate: Path, key: Path | None, client_ca: Path | None) -> ssl.SSLContext:

@@ -109,6 +109,15 @@ class GroupBroker(Calls):
             self._serving = False
             engine.end(Stopped())
 
+    async def move(self, partition: int, away_s: float = 0.0) -> None:
+        """As if another broker had led a partition for so long: whoever waits in it is told so, and it is loaded again
+        (F-UNLOAD-01, F-LOAD-01). For tests of clients. Raises what the store raises."""
+        engine = self._running()
+        engine.give_up(partition)
+        await asyncio.sleep(away_s)
+        if self._serving:
+            await engine.lead(partition)
+
     # what is asked
 
     def submit(

@@ -102,6 +102,12 @@ class Engine:
             del self.led[partition]
             raise StoreError(f"partition {partition} holds records that no coordinator writes; it is not served")
 
+    def give_up(self, partition: int) -> None:
+        """Lead it no more, if it is led."""
+        led = self.led.get(partition)
+        if led is not None:
+            self._at_once(lambda: self._give_up(led))
+
     def ask(self, event: Callable[[int], HostEvent]) -> asyncio.Future[ResponseBody]:
         """Handle a request, now if nothing must land before; ``event`` makes it of its id. The answer."""
         answer: asyncio.Future[ResponseBody] = self._loop.create_future()

@@ -23,6 +23,8 @@ _BY_NAME: Final = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}
 _SEVERAL: Final = {LeaveGroupRequest: 3, OffsetFetchRequest: 8}
 _FOR_GROUPS: Final = 0
 _LOOKS: Final = "cluster"
+#: How long a broker may take to say who coordinates a group, and what topics there are.
+LOOK_S: Final = 3.0
 
 
 class Refused(ConnectionError):
@@ -97,7 +99,10 @@ class Cluster:
         for address in dict.fromkeys([*self._bootstrap, *self._brokers]):
             try:
                 connection = await self._connection(address, _LOOKS)
-                return await connection.ask(api, connection.newest(api, lowest, highest), values)
+                asked = connection.ask(api, connection.newest(api, lowest, highest), values)
+                return await asyncio.wait_for(asked, LOOK_S)
+            except TimeoutError:
+                wrong = TimeoutError(f"no answer within {LOOK_S:g} s")
             except OSError as failed:
                 wrong = failed
         raise Refused(f"no broker answers {api}: {wrong}") from wrong

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.protocol.errors import MisuseError
+from fencepost.protocol.errors import ErrorCode, MisuseError
 from fencepost.store import AppendError, StoreError
 
 from .apis.call import Call
@@ -67,6 +67,16 @@ class Dispatch:
         if values is None:
             return None
         return write_response(header.correlation_id, fill(response_schema(api.name, header.api_version), values))
+
+    def refuse(self, connection: Connection, frame: bytes, code: ErrorCode) -> bytes | None:
+        """The answer that says this error, of a request that is not handled. Raises ``MalformedFrame`` for what is no
+        request, and where its answer has no place for an error."""
+        session = connection.session
+        assert isinstance(session, Session)
+        header = read_request_header(frame)
+        call = Call(self._node, header, session)
+        values = refusal(call, read_request(header, frame), Code(int(code)))
+        return write_response(header.correlation_id, fill(response_schema(header.api, header.api_version), values))
 
     async def _handled(self, api: Api, call: Call, request: Any) -> Any:
         try:

@@ -22,6 +22,10 @@ from fencepost.protocol.settings import Settings
 from fencepost.store import SharedMemoryStore, SharedStore, SQLiteStore
 
 from .choices import KafkaChoices
+from .dispatch import Dispatch
+from .faults import Hostile, Plan
+from .faults.hostile import FailingStore
+from .net.connection import Answer
 from .node import Node
 from .observe.http import StatusPort
 from .observe.metrics import Metrics
@@ -57,7 +61,8 @@ async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> Asyn
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``data``: the
-    folder in which everything is kept; None: in memory. ``status``: where numbers and a page are served, if any."""
+    folder in which everything is kept; None: in memory. ``status``: where numbers and a page are served, if any.
+    ``faults``: what is to go wrong, if anything."""
 
     data: Path | None = None
 
@@ -69,6 +74,7 @@ class Setup:
     users: Users | None = None
     acl: Acl = field(default_factory=Acl)
     status: Address | None = None
+    faults: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,8 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
         store = opened(setup)
         await store.open()
         stack.push_async_callback(store.close)
-        groups = await stack.enter_async_context(hosted(setup, store, KafkaFunctions()))
+        written = store if setup.faults is None else FailingStore(store, setup.faults)
+        groups = await stack.enter_async_context(hosted(setup, written, KafkaFunctions()))
         node = Node(
             setup.options,
             setup.settings,
@@ -113,7 +120,7 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
             users=setup.users,
         )
         restore(node, await store.kept())
-        server = Server(node, tls=setup.tls, observe=metrics.observe)
+        server = Server(node, tls=setup.tls, observe=metrics.observe, between=hostile(setup.faults, stack, groups))
         address = await server.start(setup.topics)
         stack.push_async_callback(server.stop)
         status = None
@@ -124,6 +131,21 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
         ready(Ready(address, status, node))
         await stop.wait()
         _log.info("ending: %s connections are open", len(server.listener.connections))
+
+
+def hostile(plan: Plan | None, stack: AsyncExitStack, groups: GroupBroker) -> Callable[[Dispatch], Answer]:
+    """What makes a server misbehave as a plan says; without a plan nothing does."""
+
+    def between(dispatch: Dispatch) -> Answer:
+        if plan is None:
+            return dispatch
+        faults = Hostile(dispatch, plan)
+        moving = asyncio.get_running_loop().create_task(faults.moves(groups))
+        stack.callback(moving.cancel)
+        stack.callback(lambda: _log.info("faults: %s", dict(faults.done)))
+        return faults
+
+    return between
 
 
 def _tell(seen: Rebalance) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from .apis.table import ANNOUNCED, TABLE
 from .dispatch import Dispatch
-from .net.connection import Connection, Doing
+from .net.connection import Answer, Connection, Doing
 from .net.listener import Listener
 from .node import Node
 from .options import Address
@@ -20,7 +20,8 @@ _log = logging.getLogger(__name__)
 
 
 class Server:
-    """Use ``start``, then ``stop``. The node and its groups are the caller's."""
+    """Use ``start``, then ``stop``. The node and its groups are the caller's. ``between``: what stands between the
+    connections and who answers, nothing if not given."""
 
     def __init__(
         self,
@@ -28,11 +29,12 @@ class Server:
         *,
         tls: ssl.SSLContext | None = None,
         observe: Callable[[str, int, float], None] = lambda *_: None,
+        between: Callable[[Dispatch], Answer] = lambda dispatch: dispatch,
     ) -> None:
         self.node = node
         self._tls = tls
         node.announced = ANNOUNCED
-        self._dispatch = Dispatch(node, observe)
+        self._dispatch = between(Dispatch(node, observe))
         self.listener = Listener(self._answer, node.options.limits, self._overdue)
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -94,7 +94,7 @@ async def commit(
                 group_instance_id=settings.instance_id,
                 topics=topics,
             )
-            error = await _committed(link, body)
+            error = await _committed(link, body, settings.request_timeout_ms / 1_000)
             if error is ErrorCode.NONE:
                 return
             if error in _FENCED and who() == (member_id, epoch):
@@ -104,29 +104,32 @@ async def commit(
             await asyncio.sleep(_BACKOFF_S)
 
 
-async def _committed(link: Link, body: OffsetCommitRequest) -> ErrorCode:
-    """The first error of any partition; a connection that breaks counts as passing."""
+async def _committed(link: Link, body: OffsetCommitRequest, within_s: float) -> ErrorCode:
+    """The first error of any partition; a connection that breaks or an answer that does not come counts as passing."""
     try:
-        answer = await link.ask(body.group_id, body, _LANE)
-    except OSError:
+        answer = await asyncio.wait_for(link.ask(body.group_id, body, _LANE), within_s)
+    except (OSError, TimeoutError):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert isinstance(answer, OffsetCommitResponse)
     errors = (row.error_code for topic in answer.topics for row in topic.partitions)
     return next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)
 
 
-async def committed(link: Link, group_id: str, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+async def committed(
+    link: Link, settings: WorkerSettings, partitions: frozenset[TopicPartition]
+) -> dict[TopicPartition, int]:
     """What is committed of these partitions, stable. Raises ``CommitFailed``, ``TimeoutError``."""
     topics = tuple(
         OffsetFetchRequestTopic(name=name, partition_indexes=tuple(each.partition for each in several))
         for name, several in groupby(sorted(partitions), key=lambda each: each.topic)
     )
-    body = OffsetFetchRequest((OffsetFetchRequestGroup(group_id, topics=topics),), require_stable=True)
+    body = OffsetFetchRequest((OffsetFetchRequestGroup(settings.group_id, topics=topics),), require_stable=True)
     async with asyncio.timeout(_TIMEOUT_S):
         while True:
             try:
-                answer = await link.ask(group_id, body, _LANE)
-            except OSError:
+                asked = link.ask(settings.group_id, body, _LANE)
+                answer = await asyncio.wait_for(asked, settings.request_timeout_ms / 1_000)
+            except (OSError, TimeoutError):
                 await asyncio.sleep(_BACKOFF_S)
                 continue
             assert isinstance(answer, OffsetFetchResponse)

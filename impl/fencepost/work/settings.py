@@ -19,6 +19,7 @@ class WorkerSettings:
     """Who a worker is. Times in milliseconds; raises ``BadSettings`` where Kafka's consumer refuses it.
 
     ``topics``: what it works on. ``instance_id``: a static member, which keeps its share over a restart (C-STATIC-15).
+    ``request_timeout_ms``: how long an answer may take, but that of a JoinGroup (G-CFG-50).
     ``assignor``: of the coordinator, ``uniform`` or ``range``, for ``consumer``. ``rebalance_timeout_ms``: how long a
     program may take to come back to the loop (G-CFG-43). ``session_timeout_ms`` and ``heartbeat_interval_ms`` are
     ``classic``'s; in the other protocol they are the coordinator's (G-CFG-10, G-CFG-11)."""
@@ -30,6 +31,7 @@ class WorkerSettings:
     instance_id: str | None = None
     assignor: str | None = None
     rebalance_timeout_ms: int = 300_000
+    request_timeout_ms: int = 5_000
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000
 
@@ -40,6 +42,7 @@ class WorkerSettings:
                 self.group_id,
                 group_instance_id=self.instance_id,
                 max_poll_interval_ms=self.rebalance_timeout_ms,
+                request_timeout_ms=self.request_timeout_ms,
                 server_assignor=self.assignor,
             )
             return ConsumerMember(settings, urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode())  # N-HB-08
@@ -48,6 +51,7 @@ class WorkerSettings:
                 self.group_id,
                 group_instance_id=self.instance_id,
                 max_poll_interval_ms=self.rebalance_timeout_ms,
+                request_timeout_ms=self.request_timeout_ms,
                 session_timeout_ms=self.session_timeout_ms,
                 heartbeat_interval_ms=self.heartbeat_interval_ms,
                 assignors=(CooperativeStickyAssignor(),),

@@ -158,7 +158,7 @@ class Worker:
 
     async def committed(self, share: Share) -> dict[TopicPartition, int]:
         """``Share.committed``."""
-        return await asking.committed(self._link, self.settings.group_id, share.partitions)
+        return await asking.committed(self._link, self.settings, share.partitions)
 
     # --- the listener ---
 
@@ -241,6 +241,7 @@ class Options(TypedDict, total=False):
     instance_id: str | None
     assignor: str | None
     rebalance_timeout_ms: int
+    request_timeout_ms: int
     session_timeout_ms: int
     heartbeat_interval_ms: int
     gained: Told

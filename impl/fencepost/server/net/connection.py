@@ -132,6 +132,11 @@ class Connection(asyncio.Protocol):
             self._buffer.clear()
             self._transport.abort()
 
+    async def send(self, answer: bytes) -> None:
+        """Write one more answer than was asked for, if the connection is still there."""
+        if self._transport is not None:
+            await self._write(answer)
+
     def drain(self) -> None:
         """Close when the request that is under way is answered; at once if there is none."""
         self._draining = True
