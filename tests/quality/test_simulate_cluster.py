@@ -47,7 +47,9 @@ def test_many_clusters(first: int) -> None:
 #: A fault, and the promise that it breaks.
 FAULTS = {
     "a commit of who is fenced is taken": (
-        Replacement("coordinator/offsets/validation.py", "_require_generation", "who.epoch != group.generation", "False"),
+        Replacement(
+            "coordinator/offsets/validation.py", "_require_generation", "who.epoch != group.generation", "False"
+        ),
         "INV-FENCE-02",
     ),
     "an offset that is pending is shown": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     assignor_faults,
+    cluster_faults,
     codec_faults,
     consumer_faults,
     consumer_member_faults,
@@ -31,5 +32,6 @@ MUTANTS: dict[str, Mutant] = {
         *offset_faults.FAULTS,
         *codec_faults.FAULTS,
         *reader_faults.FAULTS,
+        *cluster_faults.FAULTS,
     )
 }

@@ -22,6 +22,7 @@ class Side(Enum):
     READER = "reader"
     ASSIGNOR = "assignor"
     CODEC = "codec"
+    CLUSTER = "host, log and loading"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """What is run against a mutant, until something notices.
 
-Nine checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
+Ten checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
 on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
 such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
 their properties for random groups. *Offsets* are held against a book that is kept beside them, and the model follows
-traces that have them. A consumer that is *reading* is held against a ledger. Where it is asked for, *Kafka's
-client* takes the schedules of members and readers. What is run depends on the side that is faulty; groups of each
-protocol have traces, scenes and logs of their own. The program without a fault must pass all of it.
+traces that have them. A consumer that is *reading* is held against a ledger. A *cluster* of brokers has its
+coordinators moved. Where it is asked for, *Kafka's client* takes the schedules of members and readers. What is run
+depends on the side that is faulty; groups of each protocol have traces, scenes and logs of their own. The program
+without a fault must pass all of it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..jvm.serde.kept import wrongs
 from ..processes import worker_processes
 from ..simulate import Broken, draw_plan, simulate
 from ..simulate.beside import Disagreement, Input
+from ..simulate.cluster import draw_cluster_plan, simulate_cluster
 from ..simulate.cooperative import GradualAssignor
 from ..simulate.pair import Pair
 from ..simulate.product import Bounds, explore
@@ -56,6 +58,7 @@ WALKS, WALK_STEPS = 250, 40
 GROUPS = 150
 OFFSETS = 120
 READINGS = 160
+CLUSTERS = 16
 OFFSET_TRACES = 180
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before a new one takes its place, since their traces leave memory behind
@@ -312,6 +315,20 @@ def readings() -> Iterator[Kill]:
             yield Kill("reading", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
 
 
+def clusters() -> Iterator[Kill]:
+    """Coordinators that move between brokers, with members, commits and transactions."""
+    for seed in range(CLUSTERS):
+        try:
+            report = simulate_cluster(draw_cluster_plan(seed))
+        except Broken:
+            raise
+        except Exception as raised:  # the faulty program broke down
+            yield Kill("cluster", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+            continue
+        if report.broken is not None:
+            yield Kill("cluster", report.broken.rule, report.events, seed, report.broken.text)
+
+
 def kept_bytes() -> Iterator[Kill]:
     """What Kafka's serde wrote and read, held against the codec."""
     for wrong in wrongs():
@@ -337,6 +354,7 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.READER: (readings,),
     Side.ASSIGNOR: (groups,),
     Side.CODEC: (kept_bytes,),
+    Side.CLUSTER: (clusters,),
     Side.OFFSETS: (offsets, offset_traces),
 }
 ALL_CHECKS: tuple[Check, ...] = (
@@ -349,6 +367,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     groups,
     kept_bytes,
     readings,
+    clusters,
     *CHECKS[Side.OFFSETS],
     *CHECKS[Side.CONSUMER_GROUP],
     *CHECKS[Side.MIXED_GROUP],
