@@ -9,6 +9,7 @@ import crc32c
 import pytest
 from kio.schema.errors import ErrorCode as Code
 
+from fencepost.server.data import producers
 from fencepost.server.data.batches import Batch, CorruptBatch, OldBatch, batches, marker
 from fencepost.server.data.partition import PartitionLog, durably
 from fencepost.server.data.producers import Refused
@@ -93,6 +94,16 @@ def test_gaps_and_old_epochs_are_refused(then: Batch, code: Code) -> None:
     assert log.end == 3
     assert write(log, batch(1, 7, 2, 0)) == 3  # a new epoch begins anew
     assert write(log, batch(1, 8, 0, 9)) == 4  # of a producer that nobody knows any sequence is the first
+
+
+def test_producers_that_were_silent_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producers, "MOST", 3)
+    log = PartitionLog(0)
+    for producer in (1, 2, 3, 1, 4):
+        write(log, batch(1, producer, 0, int(log.end == 3)))
+    with pytest.raises(Refused):
+        log.add(batch(1, 1, 0, 9))  # it is known
+    assert write(log, batch(1, 2, 0, 9)) == 5
 
 
 def test_a_sequence_goes_round() -> None:

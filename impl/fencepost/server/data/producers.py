@@ -12,6 +12,8 @@ from .batches import NO_PRODUCER, Batch
 
 #: as many batches of a producer are known again as it may have under way
 _KEPT: Final = 5
+#: as many producers are known of a partition; those that were silent longest are forgotten, as Kafka does after a day
+MOST: Final = 10_000
 
 
 class Refused(Exception):
@@ -77,6 +79,10 @@ class Producers:
             return
         known = self._known.get(batch.producer_id)
         if known is None or batch.producer_epoch > known.epoch:
-            known = self._known[batch.producer_id] = ProducerState(batch.producer_epoch)
+            known = ProducerState(batch.producer_epoch)
+        self._known.pop(batch.producer_id, None)
+        self._known[batch.producer_id] = known
+        if len(self._known) > MOST:
+            del self._known[next(iter(self._known))]
         if not batch.control:
             known.written.append(Written(batch.base_sequence, batch.last_sequence, batch.base))
