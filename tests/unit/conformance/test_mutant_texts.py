@@ -20,6 +20,7 @@ from fencepost.protocol.events import Topic
 from fencepost_conformance.cli import main
 from fencepost_conformance.mutants import (
     assignor_faults,
+    cluster_faults,
     codec_faults,
     consumer_faults,
     consumer_member_faults,
@@ -155,8 +156,8 @@ def test_nothing_is_changed_if_one_of_several_has_no_place():
 
 def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
     families = [
-        assignor_faults, codec_faults, consumer_faults, consumer_member_faults, consumer_target_faults, join_faults,
-        member_faults, mixed_faults, offset_faults, reader_faults, sync_faults,
+        assignor_faults, cluster_faults, codec_faults, consumer_faults, consumer_member_faults,
+        consumer_target_faults, join_faults, member_faults, mixed_faults, offset_faults, reader_faults, sync_faults,
     ]  # fmt: skip
     names = [mutant.name for family in families for mutant in family.FAULTS]
     assert sorted(names) == sorted(MUTANTS)
