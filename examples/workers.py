@@ -47,6 +47,7 @@ async def work(name: str, at: str, path: Path) -> None:
     jobs = queue(path)
     async with Groups(at) as groups, groups.worker("shop", topics=["lanes"]) as worker:
         async for share in worker:
+            print(f"worker {name} works on lanes {share.numbers('lanes')}", flush=True)
             try:
                 await do(name, jobs, share)
             except ShareLost:

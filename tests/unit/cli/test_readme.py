@@ -78,6 +78,9 @@ def test_the_examples_run(example: str) -> None:
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "works on" in ran.stdout
+    if example == "workers.py":
+        assert "worker A is killed" in ran.stdout
+        assert "400 jobs are done" in ran.stdout
 
 
 def test_its_commands_exist() -> None:
