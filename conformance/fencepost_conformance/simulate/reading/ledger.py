@@ -199,6 +199,11 @@ class Ledger:
             if node is None:
                 self._never(request_id)
 
+    def _elsewhere(self) -> None:
+        """A broker has said that it is no coordinator: only the new consumer still hears what it says to the rest."""
+        if self.client is not Client.CONSUMER:
+            self.coordinator_lost()
+
     def _ended(self, body: OffsetCommitRequest, error: ErrorCode | None) -> None:
         for topic in body.topics:
             for each in topic.partitions:
@@ -220,10 +225,10 @@ class Ledger:
                     "COORDINATOR_LOAD_IN_PROGRESS",
                     "UNKNOWN_TOPIC_OR_PARTITION",
                 ):
-                    self.coordinator_lost()
+                    self._elsewhere()
             case OffsetFetchRequest(), OffsetFetchResponse():
                 if body.groups[0].error_code is ErrorCode.NOT_COORDINATOR:
-                    self.coordinator_lost()
+                    self._elsewhere()
                 self._committed(body, whose)
             case ListOffsetsRequest(), ListOffsetsResponse():
                 for timestamp, listed in zip(dict(asked.timestamps).values(), body.partitions, strict=True):
