@@ -230,7 +230,7 @@ class Engine:
         for watcher in self.watchers:
             watcher(event, served)
         for led in wrote:
-            if led.flights and led.flights[0].done.done():
+            if led.flights and led.flights[0].done.done() and not led.sinking:
                 self._settle(led)
 
     def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
@@ -268,6 +268,8 @@ class Engine:
     # the log
 
     def _append(self, led: Led, outcome: Outcome) -> None:
+        if led.sinking:  # it is about to be loaded again, and nothing may go behind what has failed
+            return
         state = self.state(led.partition)
         done = self._store.append(led.partition, outcome.records, leader_epoch=led.epoch)
         led.flights.append(Flight(state.end, state.handled, done))
@@ -310,6 +312,7 @@ class Engine:
         if failed is not None and isinstance(failure, AppendError) and self._newest(led, failed):
             self._refused(led, failure)
             failure = None
+        led.sinking = failure is not None
         if end is not None:
             self._own(led, Appended(self.tick(), offset=end))
             self._compact(led)
