@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from random import SystemRandom
+from random import Random, SystemRandom
 
 import pytest
 
@@ -11,6 +11,7 @@ from fencepost.codec import LAYOUTS, Codec
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey as RegexKey
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as RegexValue
 from fencepost.protocol.records import Record
+from fencepost.sharding import partition_for
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm.serde import KafkaSerde, client, compare, kept
 from fencepost_conformance.jvm.serde.loading import KafkaLoader, damaged_logs, differences, taken
@@ -138,3 +139,14 @@ def test_a_layout_of_another_release_is_seen(pair: Pair) -> None:
         other = Codec(layout)
         found = (compare.writing(kafka, other, "seen", 800), compare.reading(kafka, other, "seen", 3_000))
         assert any(next(each, None) for each in found) or list(compare.names(kafka, other)), layout
+
+
+def test_groups_belong_where_kafka_has_them(pair: Pair, seed: str) -> None:
+    """F-LOC-01, F-LOC-02, F-LOC-03, F-LOC-05: names of any characters, halves of pairs and none among them."""
+    kafka, rng = pair[0], Random(seed)
+    units = ("a", "z", "-", "\0", "ä", "\uffff", "\ud835", "\udcb3", "\U0001d4b3")
+    names = ["", "group", "test-group", "polygenelubricants", "\U0001d4b3"]
+    names += ["".join(rng.choices(units, k=rng.randint(0, 40))) for _ in range(2_000)]
+    asked = [(name, rng.choice((1, 2, 3, 50, 2**31 - 1))) for name in names] + [(name, 50) for name in names[:5]]
+    answers = kafka.ask([client.partition(*each) for each in asked])
+    assert [answer["partition"] for answer in answers] == [partition_for(*each) for each in asked], f"seed {seed}"

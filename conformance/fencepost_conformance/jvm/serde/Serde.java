@@ -20,6 +20,7 @@ import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde;
 import org.apache.kafka.coordinator.common.runtime.Deserializer;
@@ -71,6 +72,8 @@ public final class Serde {
                 case "read marker" -> markers.read(answer, buffer(asked.get(1)), buffer(asked.get(2)));
                 case "name" -> answer.put("name", fresh("apiMessageKeyFor", asked.get(1).shortValue()).getClass()
                     .getSimpleName());
+                case "partition" -> answer.put("partition",
+                    Utils.abs(asked.get(1).textValue().hashCode()) % asked.get(2).intValue());
                 case "time" -> time(answer, asked);
                 default -> throw new IllegalArgumentException("asked for " + asked.get(0));
             }

@@ -78,6 +78,11 @@ def name(number: int) -> Question:
     return ["name", number]
 
 
+def partition(group_id: str, partitions: int) -> Question:
+    """To which partition a group belongs, as Kafka's coordinator computes it (F-LOC-01)."""
+    return ["partition", group_id, partitions]
+
+
 def timed(rounds: int, records: Iterable[RecordBytes]) -> Question:
     """The nanoseconds that reading and writing all of these takes, each round."""
     return ["time", rounds, [[_hex(key), _hex(value)] for key, value in records]]
