@@ -68,7 +68,7 @@ def test_commands_say_so_beside_their_one_object(
     assert re.search(said, told.err)
 
 
-def _nothing_found() -> list[suite.Kill]:
+def _nothing_found(*_: object) -> list[suite.Kill]:
     """In place of half a minute without a fault: long enough for a line, however busy the machine is."""
     time.sleep(0.2)
     return []
