@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fencepost import host
 from fencepost.aio import GroupBroker, Started, Stopped
 from fencepost.host.broker import OnPartition
 from fencepost.protocol import consumer_messages as c
@@ -20,8 +22,8 @@ from fencepost.protocol.consumer_records import (
     TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
-from fencepost.protocol.events import AppendFailed, GroupConfig, Topic
-from fencepost.protocol.offset_records import OffsetCommitValue
+from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Topic
+from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError, SharedMemoryStore, SharedStore, StoreError
@@ -282,6 +284,38 @@ def test_nothing_goes_behind_an_append_that_has_failed_before_the_broker_heard_o
             assert (await each).topics[0].partitions[0].error_code is not ErrorCode.NONE  # type: ignore[union-attr]
         records = [each for place in range(4) for each in await store.load(place)]
         assert [each.value.offset for each in records if isinstance(each.value, OffsetCommitValue)] == [1]
+
+    play(scene, store)
+
+
+def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some requests write again once their first records are in the log (C-ADM-09). Here everything does."""
+    store, real = SlowStore(), host.step
+    further = Record(OffsetCommitKey("further", "t", 0), None)
+
+    def step(broker: host.Broker, event: Any, choices: Any) -> Any:
+        after, served = real(broker, event, choices)
+        if isinstance(event, OnPartition) and isinstance(event.event, Appended):
+            served = replace(served, parts=tuple((at, replace(each, records=(further,))) for at, each in served.parts))
+        return after, served
+
+    async def scene(groups: GroupBroker) -> None:
+        store.slow = True
+        asked = [groups.submit(commit("g", each), version=9) for each in (2, 3)]
+        (partition, records, epoch, first), (_, _, _, second) = store.asked
+        store.asked.clear()
+        await SharedMemoryStore.append(store, partition, records, leader_epoch=epoch)
+        first.set_result(None)
+        second.set_exception(OSError("the disk is gone"))
+        monkeypatch.setattr(host, "step", step)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        monkeypatch.setattr(host, "step", real)
+        assert store.asked == []
+        assert all(each.done() for each in asked)
+        while groups.counts.loaded == 0:
+            await asyncio.sleep(0)
+        assert offsets(groups, "g") == [2]
 
     play(scene, store)
 
