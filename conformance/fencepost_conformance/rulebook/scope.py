@@ -43,6 +43,11 @@ _PREFIXES: Final[dict[str, tuple[str, ...]]] = {
     "what members meet after a fail-over; follows from what is in records (F-SURV-02)": tuple(
         f"F-CONS-{number:02}" for number in (1, 2, 3, 4, 6, 8)
     ),
+    "who leads which partition is the host's to know; what ours tells is tested, and beside a broker over the wire": (
+        "F-LOC-04", "F-FIND-01", "F-FIND-02", "F-FIND-03", "F-FIND-04", "F-FIND-05", "F-FIND-06",
+    ),
+    "what a host does about a log that it cannot trust; ours load again, and are tested": ("F-RT-12", "F-RT-18"),
+    "two hosts that both lead; simulated and specified, and no two brokers of Kafka are run": ("F-CONS-07",),
     "Kafka tells rows several times that are the same; the comparison takes them for one": ("O-FETCH-15",),
     "how to roll a group from eager to cooperative; follows from A-PROTO-02": ("A-PROTO-03",),
     "the broker does not look; there is nothing to realise": ("A-PROTO-04",),

@@ -67,7 +67,7 @@ _OF_OFFSETS = (
 
 
 def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
-    """Handle one event: the state after it, and what it asks of the host.
+    """Handle one event, in the order in which they arrive (F-RT-03): the state after it, and what it asks of the host.
 
     Raises ``IllegalEvent`` for what no driver may do now, ``WrongType`` for what is no state or no choices; the state
     that was handed in is as good as before."""

@@ -49,8 +49,9 @@ def load_failed(step: Step) -> None:
 
 
 def loaded(step: Step, event: Load) -> None:
-    """The log is read: its groups are there, and watched (F-LOAD-01, F-LOAD-04, F-LOAD-06); without ``LoadStarted``
-    before it, it stands for both."""
+    """The log is read: its groups are there, and watched (F-LOAD-01, F-LOAD-04, F-LOAD-06), with all that was
+    acknowledged (F-SURV-01), and nothing of what was only in memory (F-SURV-02). Without ``LoadStarted`` before it, it
+    stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
     log = event.records

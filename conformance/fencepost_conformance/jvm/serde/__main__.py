@@ -50,6 +50,7 @@ def write() -> int:
         with opened(release) as kafka:
             rows[release] = kept.asked(kafka, codec, release)
             total += shown(release, differences(kafka, codec, "evidence", BATCH, rules))
+            total += len(list(compare.places(kafka, "evidence", BATCH, rules)))
     if total:
         return total
     kept.write(rows)

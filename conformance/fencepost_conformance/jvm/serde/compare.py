@@ -22,6 +22,7 @@ from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKe
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as RegexValue
 from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
+from fencepost.sharding import partition_for
 
 from . import client, draw
 from .client import Answer, KafkaSerde
@@ -167,6 +168,26 @@ def names(kafka: KafkaSerde, codec: Codec, agreed: Counter[str] | None = None) -
             agreed["V-75"] += 1
 
 
+#: What names of groups are made of: halves of pairs, none, and the first character behind them.
+_UNITS = ("a", "z", "-", "\0", "ä", "\uffff", "\ud835", "\udcb3", "\U0001d4b3")
+_NAMES = ("", "group", "test-group", "polygenelubricants", "\U0001d4b3")
+
+
+def places(
+    kafka: KafkaSerde, seed: str, count: int, agreed: Counter[str] | None = None
+) -> Iterator[tuple[str, int, int]]:
+    """Groups that Kafka has in another partition: name, ours and Kafka's (F-LOC-01, F-LOC-02, F-LOC-03, F-LOC-05)."""
+    rng = Random(f"{seed} places")
+    names = [*_NAMES, *("".join(rng.choices(_UNITS, k=rng.randint(0, 40))) for _ in range(count))]
+    asked = [(name, rng.choice((1, 2, 3, 50, 2**31 - 1))) for name in names] + [(name, 50) for name in _NAMES]
+    for (name, number), answer in zip(asked, kafka.ask([client.partition(*each) for each in asked]), strict=True):
+        ours, kafkas = partition_for(name, number), answer["partition"]
+        if ours != kafkas:
+            yield name, ours, kafkas
+        elif agreed is not None:
+            agreed.update(("F-LOC-01", "F-LOC-02", "F-LOC-03", "F-LOC-05"))
+
+
 def markers(
     kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
 ) -> Iterator[Difference]:
@@ -189,7 +210,7 @@ def markers(
 def rules_of(read: Meaning | Refusal | Opaque, key: bytes | None) -> tuple[str, ...]:
     """By which rules bytes are what they are."""
     if isinstance(read, Meaning):
-        legacy = ("F-REC-00", "V-78") if (key or b"")[:2] == b"\0\0" else ()
+        legacy = ("F-REC-00", "F-REPLAY-17", "V-78") if (key or b"")[:2] == b"\0\0" else ()
         return *TYPE_RULES[read.number], *legacy
     if isinstance(read, Opaque):
         return ("F-REC-09",)

@@ -83,7 +83,8 @@ def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> No
 
 
 def complete(step: Step, group: GroupDraft) -> None:
-    """The join phase is over: whoever did not join is out, the others are the next generation (C-JOIN-44)."""
+    """The join phase is over: whoever did not join is out, the others are the next generation (C-JOIN-44). As long as
+    there are others, nothing of that is in the log yet (F-ORD-02)."""
     step.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
     for member in missing:

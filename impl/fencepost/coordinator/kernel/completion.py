@@ -57,7 +57,8 @@ class AppendCallback(Callback):
 
 @varies
 def replicated(step: Step, offset: int) -> None:
-    """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14)."""
+    """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14), so who has seen what
+    an earlier one did is not answered before that one (F-RT-06)."""
     step.log.committed = offset
     step.log.ends = tuple(end for end in step.log.ends if end > offset)
     step.memory.changes = tuple(change for change in step.memory.changes if change.offset > offset)

@@ -14,7 +14,8 @@ from .step import Step
 def done(step: Step, request: Request, *, reply: ResponseBody | None = None, callback: Callback | None = None) -> None:
     """The handler of a request is through: answer it, leave it to the group, or let it wait for the log.
 
-    ``reply`` waits for the request's own records and all before (F-RT-24, F-RT-25). Without it, the group answers: at
+    ``reply`` waits for the request's own records and all before (F-RT-24, F-RT-25), so one that writes nothing waits
+    for what was written before it (F-RT-07). Without it, the group answers: at
     once (F-RT-20, F-RT-22), when the rebalance says so, or by ``callback`` (F-RT-21, F-RT-23).
     """
     if not step.log.all_replicated:
