@@ -20,7 +20,7 @@ from fencepost.remote import Groups
 from fencepost.server.options import Address, Options
 from fencepost.server.run import Ready, Setup, serve
 
-LANES, JOBS, WORKERS = 8, 400, 3
+LANES, JOBS, WORKERS = 8, 240, 3
 QUICK = Settings(
     group_consumer_assignment_interval_ms=0,
     group_consumer_heartbeat_interval_ms=200,

@@ -33,9 +33,9 @@ KEEPS_CHANGED_GROUPS = _keeps("change.before is None")
 
 LOADS_ALL_BUT_THE_LAST_RECORD = (
     Replacement(
-        "coordinator/lifecycle.py", "loaded",
-        "if place not in skipped:",
-        "if place not in skipped and place < len(event.records) - 1:",
+        "coordinator/lifecycle.py", "_apply",
+        "if place - first not in skipped:",
+        "if place - first not in skipped and place < end - 1:",
     ),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Faults of the host of many coordinators, of the log that they stand on, and of loading from it."""
+"""Faults of the host of many coordinators, and of the log that they stand on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from .replacement import Replacement
 C = Side.CLUSTER
 BROKER, PARTS, LOOKUP = (f"host/{name}.py" for name in ("broker", "parts", "lookup"))
 PARTITION, COMPACTION = (f"log/{name}.py" for name in ("partition", "compaction"))
-LIFECYCLE = "coordinator/lifecycle.py"
 
 HOST = (
     Mutant(
@@ -150,22 +149,4 @@ COMPACTED = (
     ),
 )
 
-LOADING = (
-    Mutant(
-        "load-stops-at-high-watermark",
-        C,
-        ("F-LOAD-01",),
-        "",
-        "what is not replicated when the log is loaded is in the log and never in memory",
-        (
-            Replacement(
-                LIFECYCLE,
-                "loaded",
-                "_apply(step, work, log, kept, len(log))",
-                "_apply(step, work, log, kept, kept)",
-            ),
-        ),
-    ),
-)
-
-FAULTS = (*HOST, *LOG, *COMPACTED, *LOADING)
+FAULTS = (*HOST, *LOG, *COMPACTED)

@@ -143,6 +143,7 @@ class LoadLine(Line):
     at_ms: int
     leader_epoch: int
     records: tuple[_AnyRecord, ...]
+    committed: int | None = None
 
 
 class LoadFailedLine(Line):

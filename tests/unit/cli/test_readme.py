@@ -74,13 +74,13 @@ def test_the_program_of_the_page_on_one_consumer_runs_as_it_is(tmp_path: Path) -
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_the_examples_run(example: str) -> None:
     ran = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / example)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(ROOT / "examples" / example)], capture_output=True, text=True, timeout=150, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "works on" in ran.stdout
     if example == "workers.py":
         assert "worker A is killed" in ran.stdout
-        assert "400 jobs are done" in ran.stdout
+        assert "240 jobs are done" in ran.stdout
 
 
 def test_its_commands_exist() -> None:
