@@ -43,7 +43,10 @@ def queue(path: Path) -> sqlite3.Connection:
 
 
 async def work(name: str, at: str, path: Path) -> None:
-    """One worker process."""
+    """One worker process, until it is told to go: it leaves its group then."""
+    me = asyncio.current_task()
+    assert me is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
     jobs = queue(path)
     async with Groups(at) as groups, groups.worker("shop", topics=["lanes"]) as worker:
         async for share in worker:
@@ -94,7 +97,7 @@ async def main() -> None:
                 print("worker A is killed")
             await asyncio.sleep(0.5)
         for each in workers[1:]:
-            each.send_signal(signal.SIGINT)
+            each.terminate()
         await asyncio.gather(*[each.wait() for each in workers])
         stop.set()
         await hosting
@@ -105,5 +108,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):  # a worker is told to go: it has left its group
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(work(sys.argv[1], sys.argv[2], Path(sys.argv[3])) if len(sys.argv) > 1 else main())
