@@ -99,8 +99,8 @@ class Cluster:
         for address in dict.fromkeys([*self._bootstrap, *self._brokers]):
             try:
                 connection = await self._connection(address, _LOOKS)
-                asked = connection.ask(api, connection.newest(api, lowest, highest), values)
-                return await asyncio.wait_for(asked, LOOK_S)
+                async with asyncio.timeout(LOOK_S):
+                    return await connection.ask(api, connection.newest(api, lowest, highest), values)
             except TimeoutError:
                 wrong = TimeoutError(f"no answer within {LOOK_S:g} s")
             except OSError as failed:

@@ -42,9 +42,9 @@ class Connection:
     @classmethod
     async def open(cls, host: str, port: int, client_id: str, tls: ssl.SSLContext | None) -> Connection:
         """Connects, and asks which versions there are. Raises ``OSError``."""
-        opening = asyncio.open_connection(host, port, ssl=tls)
         try:
-            reader, writer = await asyncio.wait_for(opening, CONNECT_S)
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await asyncio.open_connection(host, port, ssl=tls)
         except TimeoutError:
             raise ConnectionError(f"no connection to {host}:{port} within {CONNECT_S:g} s") from None
         connection = cls(reader, writer, client_id)

@@ -225,8 +225,8 @@ class Driver:
 
     async def _ask(self, command: Send) -> None:
         try:
-            asked = self._link.ask(self._group_id, command.body, _LANE)
-            body = await asyncio.wait_for(asked, command.timeout_ms / 1000)
+            async with asyncio.timeout(command.timeout_ms / 1000):
+                body = await self._link.ask(self._group_id, command.body, _LANE)
         except (OSError, TimeoutError):
             self.deliver(RequestLost(self._clock(), request_id=command.request_id))
         else:

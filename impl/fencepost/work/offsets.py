@@ -107,7 +107,8 @@ async def commit(
 async def _committed(link: Link, body: OffsetCommitRequest, within_s: float) -> ErrorCode:
     """The first error of any partition; a connection that breaks or an answer that does not come counts as passing."""
     try:
-        answer = await asyncio.wait_for(link.ask(body.group_id, body, _LANE), within_s)
+        async with asyncio.timeout(within_s):
+            answer = await link.ask(body.group_id, body, _LANE)
     except (OSError, TimeoutError):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert isinstance(answer, OffsetCommitResponse)
@@ -127,8 +128,8 @@ async def committed(
     async with asyncio.timeout(_TIMEOUT_S):
         while True:
             try:
-                asked = link.ask(settings.group_id, body, _LANE)
-                answer = await asyncio.wait_for(asked, settings.request_timeout_ms / 1_000)
+                async with asyncio.timeout(settings.request_timeout_ms / 1_000):
+                    answer = await link.ask(settings.group_id, body, _LANE)
             except (OSError, TimeoutError):
                 await asyncio.sleep(_BACKOFF_S)
                 continue

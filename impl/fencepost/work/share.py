@@ -60,7 +60,8 @@ class Share:
     async def rest(self, seconds: float) -> bool:
         """Wait so long, but no longer than the share is held. Whether it still is."""
         try:
-            await asyncio.wait_for(self._over.wait(), seconds)
+            async with asyncio.timeout(seconds):  # of Python 3.11 wait_for may swallow a cancellation
+                await self._over.wait()
         except TimeoutError:
             return True
         return False
