@@ -12,7 +12,7 @@ from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import Topic
 from fencepost.work import Worker
-from fencepost.work.worker import Options, worker_of
+from fencepost.work.worker import Options, Topics, worker_of
 
 from .inside import Inside
 
@@ -107,7 +107,7 @@ class Calls(ABC):
         topics = [topic for group in body.groups for topic in group.topics or ()]
         return await self._ask(o.OffsetFetchResponse, body, version=_version_by(topics))
 
-    def worker(self, group_id: str, topics: Iterable[str], **options: Unpack[Options]) -> Worker:
+    def worker(self, group_id: str, topics: Topics, **options: Unpack[Options]) -> Worker:
         """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
         words. Raises ``BadSettings``, ``ValueError``."""
         return worker_of(Inside(self.request, lambda: self.topics, self.gone), group_id, topics, options)

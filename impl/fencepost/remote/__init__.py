@@ -2,5 +2,6 @@
 
 from .cluster import Refused
 from .groups import Groups
+from .sasl import LoginFailed, Sasl
 
-__all__ = ["Groups", "Refused"]
+__all__ = ["Groups", "LoginFailed", "Refused", "Sasl"]

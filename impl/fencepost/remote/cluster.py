@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from typing import Any, Final
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import VERSIONS, LeaveGroupRequest, RequestBody, ResponseBody
@@ -13,7 +14,8 @@ from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchR
 from fencepost.server.wire.convert import api_of, to_response
 from fencepost.work.link import NoCoordinator
 
-from .connection import Connection
+from .connection import Connection, Unsupported
+from .sasl import LoginFailed, Sasl
 
 Address = tuple[str, int]
 
@@ -34,10 +36,11 @@ class Refused(ConnectionError):
 class Cluster:
     """``bootstrap``: brokers to begin with."""
 
-    def __init__(self, bootstrap: list[Address], client_id: str, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, bootstrap: list[Address], client_id: str, tls: ssl.SSLContext | None, sasl: Sasl | None) -> None:
         self._bootstrap = bootstrap
         self._client_id = client_id
         self._tls = tls
+        self._sasl = sasl
         self._connections: dict[tuple[Address, str], Connection] = {}
         self._opening: dict[tuple[Address, str], asyncio.Lock] = {}
         self._coordinators: dict[str, Address] = {}
@@ -62,9 +65,12 @@ class Cluster:
         address = self._coordinators[group_id]
         connection = await self._connection(address, lane)
         api = api_of(body)
-        lowest, highest = VERSIONS[type(body)]
-        kind = type(body)
-        version = connection.newest(api, max(lowest, _SEVERAL.get(kind, 0)), _BY_NAME.get(kind, highest))
+        try:
+            version = _version(connection, api, body)
+        except Unsupported:
+            if isinstance(body, ConsumerGroupHeartbeatRequest):  # no broker of KIP-848, which is final (N-ERR-04)
+                return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+            raise
         try:
             return to_response(api, await connection.ask(api, version, body))
         except OSError:
@@ -103,6 +109,8 @@ class Cluster:
                     return await connection.ask(api, connection.newest(api, lowest, highest), values)
             except TimeoutError:
                 wrong = TimeoutError(f"no answer within {LOOK_S:g} s")
+            except (LoginFailed, Unsupported) as final:
+                raise Refused(str(final)) from final  # the others would say so too
             except OSError as failed:
                 wrong = failed
         raise Refused(f"no broker answers {api}: {wrong}") from wrong
@@ -112,7 +120,9 @@ class Cluster:
         async with self._opening.setdefault(place, asyncio.Lock()):
             known = self._connections.get(place)
             if known is None or known.broken:
-                known = self._connections[place] = await Connection.open(*address, self._client_id, self._tls)
+                known = self._connections[place] = await Connection.open(
+                    *address, self._client_id, self._tls, self._sasl
+                )
             return known
 
 
@@ -139,6 +149,16 @@ class Line:
         """All topics: a name may be that of a topic to come."""
         del names, ids
         return await self._cluster.topics()
+
+
+def _version(connection: Connection, api: str, body: RequestBody) -> int:
+    """The newest that both sides know and that has what the body says. Raises ``Unsupported``."""
+    kind = type(body)
+    lowest, highest = VERSIONS[kind]
+    lowest = max(lowest, _SEVERAL.get(kind, 0))
+    if isinstance(body, ConsumerGroupHeartbeatRequest) and body.subscribed_topic_regex is not None:
+        lowest = 1  # N-HB-02
+    return connection.newest(api, lowest, _BY_NAME.get(kind, highest))
 
 
 def _id_of(topic: Any) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from math import inf
 from typing import Any, Final
 
 from fencepost.server.wire.fill import fill
@@ -21,66 +22,126 @@ from fencepost.server.wire.frames import (
     write_request,
 )
 
+from .sasl import LoginFailed, Sasl
+
 #: Answers of what a worker asks are small; one above that is none.
 _LIMIT: Final = 16 * 1024 * 1024
 #: ApiVersions as every broker knows it.
 _ASKS_VERSIONS: Final = "api_versions"
+#: The versions of SaslHandshake and SaslAuthenticate with which a login goes in frames of its own.
+_HANDSHAKE: Final = 1
+_AUTHENTICATE: Final = (0, 2)
+#: A login that ends is renewed when this part of its time has passed (KIP-368).
+_RENEWS: Final = 0.85
+
+
+class Unsupported(ConnectionError):
+    """The broker has no version of an API that is known here."""
 
 
 class Connection:
     """``versions``: of each API, by its number, the lowest and highest that the broker has. What breaks is raised as
     ``OSError``, and then the connection is ``broken`` for good."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str, sasl: Sasl | None
+    ) -> None:
         self.versions: dict[int, tuple[int, int]] = {}
         self.broken = False
         self._reader, self._writer = reader, writer
         self._client_id = client_id
+        self._sasl = sasl
+        self._renews_at = inf
         self._asked = 0
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def open(cls, host: str, port: int, client_id: str, tls: ssl.SSLContext | None) -> Connection:
-        """Connects, and asks which versions there are. Raises ``OSError``."""
+    async def open(
+        cls, host: str, port: int, client_id: str, tls: ssl.SSLContext | None, sasl: Sasl | None
+    ) -> Connection:
+        """Connects, asks which versions there are, and logs in. Raises ``OSError``."""
         try:
             async with asyncio.timeout(CONNECT_S):
                 reader, writer = await asyncio.open_connection(host, port, ssl=tls)
         except TimeoutError:
             raise ConnectionError(f"no connection to {host}:{port} within {CONNECT_S:g} s") from None
-        connection = cls(reader, writer, client_id)
-        told = await connection.ask(_ASKS_VERSIONS, 0, {})
-        connection.versions = {row.api_key: (row.min_version, row.max_version) for row in told.api_keys}
+        connection = cls(reader, writer, client_id, sasl)
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                told = await connection.ask(_ASKS_VERSIONS, 0, {})
+                connection.versions = {row.api_key: (row.min_version, row.max_version) for row in told.api_keys}
+                await connection._log_in()
+        except TimeoutError:
+            raise ConnectionError(f"{host}:{port} does not say which versions it has within {CONNECT_S:g} s") from None
         return connection
 
     async def ask(self, api: str, version: int, values: Any) -> Any:
         """kio's answer to a request of that API, filled from ``values`` as ``fill`` does. Raises ``OSError``."""
         async with self._turn:
-            if self.broken:
-                raise ConnectionError("the connection is broken")
-            self._asked += 1
-            header = RequestHeader(API_KEYS[api], version, self._asked, self._client_id)
+            if asyncio.get_running_loop().time() >= self._renews_at:
+                await self._log_in()
+            return await self._exchange(api, version, values)
+
+    async def _exchange(self, api: str, version: int, values: Any) -> Any:
+        if self.broken:
+            raise ConnectionError("the connection is broken")
+        self._asked += 1
+        header = RequestHeader(API_KEYS[api], version, self._asked, self._client_id)
+        try:
+            request = fill(request_schema(api, version), values)
+            self._writer.write(framed(write_request(header, request)))
+            await self._writer.drain()
+            answer = await read_frame(self._reader, _LIMIT)
+            if answer is None:
+                raise ConnectionError(f"the broker has closed the connection instead of answering {api}")
+            if read_correlation_id(answer) != self._asked:
+                raise ConnectionError(f"the broker has answered another request than {api}")
+            return read_response(api, version, answer)
+        except MalformedFrame as odd:
+            self.break_()
+            raise ConnectionError(f"{api} v{version}: {odd}") from odd
+        except BaseException:
+            self.break_()  # also if the wait is cancelled: what comes later would answer the next request
+            raise
+
+    async def _log_in(self) -> None:
+        """SaslHandshake, then as many SaslAuthenticate as the mechanism has messages. Raises ``LoginFailed``."""
+        if self._sasl is None:
+            return
+        began = asyncio.get_running_loop().time()
+        mechanism = self._sasl.mechanism
+        try:
+            offered = await self._exchange("sasl_handshake", _HANDSHAKE, {"mechanism": mechanism})
+            if offered.error_code.value:
+                has = ", ".join(offered.mechanisms) or "none"
+                raise LoginFailed(f"the broker does not take {mechanism}; it has {has}")
+            answer = await self._prove(self._sasl)
+        except LoginFailed:
+            self.break_()
+            raise
+        lasts_ms = getattr(answer, "session_lifetime", None)
+        lasts_s = 0.0 if lasts_ms is None else lasts_ms.total_seconds()
+        self._renews_at = began + lasts_s * _RENEWS if lasts_s else inf
+
+    async def _prove(self, sasl: Sasl) -> Any:
+        version = self.newest("sasl_authenticate", *_AUTHENTICATE)
+        exchange = sasl.exchange()
+        message = next(exchange)
+        while True:
+            answer = await self._exchange("sasl_authenticate", version, {"auth_bytes": message})
+            if answer.error_code.value:
+                raise LoginFailed(f"the broker refuses the login of {sasl.username}: {answer.error_message}")
             try:
-                request = fill(request_schema(api, version), values)
-                self._writer.write(framed(write_request(header, request)))
-                await self._writer.drain()
-                answer = await read_frame(self._reader, _LIMIT)
-                if answer is None:
-                    raise ConnectionError(f"the broker has closed the connection instead of answering {api}")
-                if read_correlation_id(answer) != self._asked:
-                    raise ConnectionError(f"the broker has answered another request than {api}")
-                return read_response(api, version, answer)
-            except MalformedFrame as odd:
-                self.break_()
-                raise ConnectionError(f"{api} v{version}: {odd}") from odd
-            except BaseException:
-                self.break_()  # also if the wait is cancelled: what comes later would answer the next request
-                raise
+                message = exchange.send(bytes(answer.auth_bytes))
+            except StopIteration:
+                return answer
 
     def newest(self, api: str, lowest: int, highest: int) -> int:
-        """The highest version that both sides know. Raises ``ConnectionError`` if there is none."""
+        """The highest version that both sides know. Raises ``Unsupported`` if there is none."""
         least, most = self.versions.get(API_KEYS[api], (0, -1))
         if min(most, highest) < max(least, lowest):
-            raise ConnectionError(f"the broker has {api} {least} to {most}, and {lowest} to {highest} are known here")
+            has = f"has {api} v{least} to v{most}" if most >= 0 else f"does not have {api}"
+            raise Unsupported(f"the broker {has}; v{lowest} to v{highest} would do here")
         return min(most, highest)
 
     def break_(self) -> None:

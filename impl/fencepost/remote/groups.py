@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
 from typing import Unpack
 
 from fencepost.work import Worker
-from fencepost.work.worker import Options, worker_of
+from fencepost.work.worker import Options, Topics, worker_of
 
 from .cluster import Address, Cluster, Line
+from .sasl import Sasl
 
 
 class Groups:
     """``async with Groups("127.0.0.1:9092") as groups``: workers of groups that this broker, or those of its cluster,
-    coordinate. ``bootstrap``: HOST:PORT, several with commas between. ``tls``: for brokers that want it.
+    coordinate. ``bootstrap``: HOST:PORT, several with commas between. ``tls``, ``sasl``: for brokers that want them.
 
     Raises ``ValueError`` for what is no address; whether somebody answers is found out by the first worker."""
 
-    def __init__(self, bootstrap: str, *, client_id: str = "fencepost", tls: ssl.SSLContext | None = None) -> None:
-        self._cluster = Cluster([_address(each) for each in bootstrap.split(",")], client_id, tls)
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str = "fencepost",
+        tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
+    ) -> None:
+        self._cluster = Cluster([_address(each) for each in bootstrap.split(",")], client_id, tls, sasl)
         self._workers = 0
 
     async def __aenter__(self) -> Groups:
@@ -29,7 +36,7 @@ class Groups:
     async def __aexit__(self, *_: object) -> None:
         await self._cluster.close()
 
-    def worker(self, group_id: str, topics: Iterable[str], **options: Unpack[Options]) -> Worker:
+    def worker(self, group_id: str, topics: Topics, **options: Unpack[Options]) -> Worker:
         """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
         words. Raises ``BadSettings``, ``ValueError``."""
         self._workers += 1

@@ -12,6 +12,7 @@ reads, and a JoinGroup that is parked waits for a poll. A KIP-848 member has a b
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from random import uniform
 from typing import Final, TypeAlias
@@ -48,6 +49,8 @@ from fencepost.member.events import (
     Send,
     SetMemberTimer,
     Subscribe,
+    SubscribePattern,
+    SubscribeRegex,
 )
 from fencepost.protocol.partitions import TopicPartition
 
@@ -86,11 +89,19 @@ class Driver:
 
     # --- what the program does ---
 
-    def start(self, topics: frozenset[str]) -> None:
+    def start(self, topics: frozenset[str] | re.Pattern[str], metadata_max_age_ms: int) -> None:
         """Subscribe and begin to poll. Raises ``ValueError`` for a subscription that Kafka refuses (K-SUB-01)."""
         self._running = True
-        self._feed(Subscribe(self._clock(), topics))
+        self._feed(self._subscribes(topics))
+        self._spawn(self._look_again(metadata_max_age_ms / 1000))
         self._poll_again()
+
+    def _subscribes(self, topics: frozenset[str] | re.Pattern[str]) -> MemberEvent:
+        if not isinstance(topics, re.Pattern):
+            return Subscribe(self._clock(), topics)
+        if isinstance(self.member, Member):
+            return SubscribePattern(self._clock(), topics.pattern)
+        return SubscribeRegex(self._clock(), topics.pattern)
 
     async def close(self, option: CloseOption) -> None:
         """Leave and end. Waits for the listener as long as it takes, and a moment for the answer to the leave."""
@@ -251,6 +262,12 @@ class Driver:
             else:
                 self.deliver(MetadataChanged(self._clock(), topics))
                 return
+
+    async def _look_again(self, every_s: float) -> None:
+        """Topics that come and grow are news to who matches an expression, and to who leads (K-JOIN-15, K-JOIN-18)."""
+        while True:
+            await asyncio.sleep(every_s)
+            await self._look_at(frozenset(), frozenset())
 
     async def _listen(self, call: Call, partitions: tuple[TopicPartition, ...]) -> None:
         error: str | None = None

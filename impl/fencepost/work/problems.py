@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fencepost.member.events import Failure
 from fencepost.protocol.errors import ErrorCode
+
+_HINTS: Final[dict[ErrorCode | None, str]] = {
+    ErrorCode.UNSUPPORTED_VERSION: '; the coordinator has no such groups, or no expressions: try protocol="classic"'
+}
 
 
 class ShareLost(Exception):
@@ -25,5 +31,5 @@ class WorkerFailed(Exception):
 
     def __init__(self, failure: Failure) -> None:
         said = failure.text or (failure.error.name if failure.error is not None else failure.kind.value)
-        super().__init__(f"the worker cannot go on: {said}")
+        super().__init__(f"the worker cannot go on: {said}{_HINTS.get(failure.error, '')}")
         self.failure = failure

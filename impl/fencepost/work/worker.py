@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -71,7 +72,7 @@ class Worker:
     async def __aenter__(self) -> Worker:
         member = self.settings.member()
         self._driver = Driver(self._link, member, self._listens, self._stepped)
-        self._driver.start(self.settings.topics)
+        self._driver.start(self.settings.topics, self.settings.metadata_max_age_ms)
         return self
 
     async def __aexit__(
@@ -244,19 +245,27 @@ class Options(TypedDict, total=False):
     request_timeout_ms: int
     session_timeout_ms: int
     heartbeat_interval_ms: int
+    metadata_max_age_ms: int
     gained: Told
     revoked: Told
     lost: Told
 
 
-def worker_of(link: Link, group_id: str, topics: Iterable[str], options: Options) -> Worker:
+#: Names, or an expression that whole names match.
+Topics: TypeAlias = Iterable[str] | re.Pattern[str]
+
+
+def worker_of(link: Link, group_id: str, topics: Topics, options: Options) -> Worker:
     """A worker over this link. Raises ``BadSettings``; ``ValueError`` for a single string, whose letters are no
-    topics, and for a protocol that there is not."""
+    topics, for an expression with flags outside of its text, and for a protocol that there is not."""
     if isinstance(topics, str):
-        raise ValueError(f"topics are several: [{topics!r}]")
+        raise ValueError(f"topics are several: [{topics!r}]; or an expression: re.compile({topics!r})")
+    if isinstance(topics, re.Pattern) and topics.flags != re.compile(topics.pattern).flags:
+        raise ValueError("flags belong into the expression, which a coordinator may have to match: (?i)orders-.*")
     if options.get("protocol", "consumer") not in ("consumer", "classic"):
         raise ValueError(f"{options['protocol']!r} is no protocol of groups: consumer, classic")
     told = Callbacks(options.pop("gained", None), options.pop("revoked", None), options.pop("lost", None))
-    settings = WorkerSettings(group_id, frozenset(topics), **options)  # type: ignore[misc]  # callbacks are taken out
+    subscribed = topics if isinstance(topics, re.Pattern) else frozenset(topics)
+    settings = WorkerSettings(group_id, subscribed, **options)  # type: ignore[misc]  # callbacks are taken out
     settings.member()  # what a member refuses is refused here
     return Worker(link, settings, told)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 
 from fencepost.remote import Groups, Refused
+from fencepost.remote.connection import Connection
 from fencepost.server.options import Address, Options
 from fencepost.server.run import Ready, Setup, serve
+from fencepost.server.wire.frames import API_KEYS
+from fencepost.work import WorkerFailed
 
 from .teams import EVERY, QUICK, Team, until
+
+HEARTBEAT = API_KEYS["consumer_group_heartbeat"]
 
 
 @asynccontextmanager
@@ -87,3 +94,41 @@ def test_nobody_there_and_no_address_are_told_in_a_line() -> None:
         Groups("localhost")
     with pytest.raises(ValueError, match="'localhost:99999' is no address"):
         Groups("127.0.0.1:9092,localhost:99999")
+
+
+@pytest.mark.parametrize(("kept", "topics"), [((), ["orders"]), ((0, 0), re.compile("orders.*"))])
+def test_a_broker_without_what_the_worker_needs_ends_it_in_a_line(
+    kept: tuple[int, int] | tuple[()], topics: list[str] | re.Pattern[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has no KIP-848, and one whose version of it has no expressions (N-ERR-04)."""
+    opened = Connection.open
+
+    async def older(*arguments: Any) -> Connection:
+        connection = await opened(*arguments)
+        connection.versions = {key: each for key, each in connection.versions.items() if key != HEARTBEAT}
+        connection.versions |= {HEARTBEAT: kept} if kept else {}
+        return connection
+
+    monkeypatch.setattr(Connection, "open", older)
+
+    async def story() -> None:
+        async with served() as at, Groups(str(at)) as groups, groups.worker("team", topics) as worker:
+            async for _ in worker:
+                pass
+
+    with pytest.raises(WorkerFailed, match=r'UNSUPPORTED_VERSION; the coordinator has no .*: try protocol="classic"'):
+        asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_an_expression_goes_over_tcp() -> None:
+    async def story() -> None:
+        async with (
+            served() as at,
+            Groups(str(at)) as groups,
+            groups.worker("team", re.compile("ord.*"), metadata_max_age_ms=50) as worker,
+        ):
+            async for share in worker:
+                assert share.partitions == EVERY
+                break
+
+    asyncio.run(asyncio.wait_for(story(), 20))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import AsyncExitStack
 
 import pytest
 
-from fencepost import GroupBroker, GroupCoordinator, MemoryStore, SharedMemoryStore
+from fencepost import GroupBroker, GroupCoordinator, MemoryStore, SharedMemoryStore, Topic
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import BadSettings
 from fencepost.work import Share, ShareLost, Worker, WorkerFailed
@@ -194,6 +195,22 @@ def test_it_lives_through_a_coordinator_that_is_started_again(protocol: str) -> 
     assert asyncio.run(story()).overlaps == []
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_expression_takes_what_matches_it_also_what_comes_later(protocol: str) -> None:
+    async def story() -> None:
+        async with broker() as groups:
+            options = {"protocol": protocol, "metadata_max_age_ms": 50, **(CLASSIC if protocol == "classic" else {})}
+            later, other = Topic("orders-new", b"n" * 16, 1), Topic("my-orders", b"m" * 16, 1)
+            async with groups.worker("team", re.compile("orders(-.*)?"), **options) as worker:
+                async for share in worker:
+                    assert {each.topic for each in share} <= {"orders", "orders-new"}
+                    if len(share) == 7:
+                        break
+                    groups.set_topics([ORDERS, later, other])
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
 def test_one_coordinator_serves_workers_as_well() -> None:
     async def story() -> None:
         async with GroupCoordinator(MemoryStore(), QUICK) as groups:
@@ -213,6 +230,8 @@ def test_mistakes_are_told_at_once() -> None:
         async with broker() as groups:
             with pytest.raises(ValueError, match=r"topics are several: \['orders'\]"):
                 groups.worker("team", "orders")
+            with pytest.raises(ValueError, match="flags belong into the expression"):
+                groups.worker("team", re.compile("orders.*", re.IGNORECASE))
             with pytest.raises(ValueError, match="'share' is no protocol of groups: consumer, classic"):
                 groups.worker("team", ["orders"], protocol="share")  # type: ignore[arg-type]
             with pytest.raises(BadSettings, match="cannot be an instance id"):
