@@ -1,0 +1,166 @@
+"""A host of one's own: a file for a log, a dictionary of timers, a clock; the coordinator between them is a function.
+
+Run it with ``python examples/sansio.py``. Nothing but Fencepost is needed, nothing waits, and no thread runs: the
+clock is a number, so a minute of a group takes a moment. Two workers share six partitions. Their host dies while it
+writes, and leaves half a record behind; the next one loads what is whole, and the workers go on as if nothing had been.
+Then one of them falls silent, and the other one gets its share.
+"""
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fencepost import (
+    INTENDED,
+    Appended,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ErrorCode,
+    Event,
+    Load,
+    RandomChoices,
+    Record,
+    Request,
+    SetTimer,
+    Settings,
+    TimerFired,
+    TimerKey,
+    Topic,
+    TopicPartitions,
+    TopicsChanged,
+    initial_state,
+    step,
+)
+from fencepost.codec import Codec
+from fencepost.protocol.messages import ResponseBody
+
+GROUP, TOPIC = "orders", Topic("orders", b"orders-topic-id!", partitions=6)
+CODEC = Codec()  # Kafka's own bytes
+
+
+class Log:
+    """Records in a file: key and value, each behind its length; no value is the length -1."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def append(self, record: Record) -> None:
+        key, value = CODEC.encode(record)
+        with self.path.open("ab") as file:
+            for part in (key, value):
+                file.write((-1 if part is None else len(part)).to_bytes(4, "big", signed=True) + (part or b""))
+
+    def load(self) -> tuple[Record, ...]:
+        """All records that are whole; half a record at the end was acknowledged to nobody, and is cut off."""
+        data, at, whole, records = self.path.read_bytes(), 0, 0, []
+        while at < len(data):
+            parts: list[bytes | None] = []
+            for _ in range(2):
+                size = int.from_bytes(data[at : at + 4], "big", signed=True)
+                at += 4 + max(size, 0)
+                parts.append(None if size < 0 else data[at - size : at])
+            if at > len(data):
+                break
+            record = CODEC.loaded(*parts)
+            records += [record] if record is not None else []
+            whole = at
+        self.path.write_bytes(data[:whole])
+        return tuple(records)
+
+
+@dataclass
+class Host:
+    """What surrounds the function. ``now``: milliseconds."""
+
+    log: Log
+    leader_epoch: int
+    now: int
+    timers: dict[TimerKey, int] = field(default_factory=dict)
+    answers: dict[int, ResponseBody] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.state, self.choices = initial_state(Settings(), INTENDED), RandomChoices()
+        records = self.log.load()
+        self.written = len(records)
+        self.handle(Load(self.now, leader_epoch=self.leader_epoch, records=records))
+        self.handle(TopicsChanged(self.now, (TOPIC,)))
+
+    def handle(self, event: Event) -> None:
+        """One event: the step, then what it asks for."""
+        self.state, outcome = step(self.state, event, self.choices)
+        for timer in outcome.timers:
+            self.timers.pop(timer.key, None)
+            if isinstance(timer, SetTimer):
+                self.timers[timer.key] = self.now + timer.delay_ms
+        self.answers |= {reply.request_id: reply.body for reply in outcome.replies}
+        for record in outcome.records:
+            self.log.append(record)
+        if outcome.records:  # they are on disk: what waited for that comes now
+            self.written += len(outcome.records)
+            self.handle(Appended(self.now, offset=self.written))
+
+    def until(self, at_ms: int) -> None:
+        """Time passes: timers that are due fire in the order of their times."""
+        while self.timers and min(self.timers.values()) <= at_ms:
+            key = min(self.timers, key=lambda each: self.timers[each])
+            self.now = max(self.now, self.timers.pop(key))
+            self.handle(TimerFired(self.now, key))
+        self.now = at_ms
+
+    def ask(self, worker: str, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        number = self.now
+        self.handle(Request(number, id=number, version=1, client_id=worker, client_host="/here", body=body))
+        answer = self.answers.pop(number)
+        assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+        return answer
+
+
+@dataclass
+class Worker:
+    """A member of the group: its epoch, and what it works on."""
+
+    name: str
+    epoch: int = 0
+    owned: tuple[TopicPartitions, ...] = ()
+
+    def beat(self, host: Host) -> None:
+        answer = host.ask(
+            self.name,
+            ConsumerGroupHeartbeatRequest(
+                GROUP,
+                member_id=self.name,
+                member_epoch=self.epoch,
+                rebalance_timeout_ms=-1 if self.epoch else 10_000,  # -1 and None: as before
+                subscribed_topic_names=None if self.epoch else (TOPIC.name,),
+                topic_partitions=self.owned,
+            ),
+        )
+        if answer.error_code is not ErrorCode.NONE:
+            raise SystemExit(f"{self.name}: {answer.error_code.name} {answer.error_message}")
+        self.epoch = answer.member_epoch
+        if answer.assignment is not None:
+            self.owned = answer.assignment
+            numbers = sorted(number for row in self.owned for number in row.partitions)
+            print(f"{host.now / 1000:6.1f} s: epoch {self.epoch}: {self.name} works on {numbers}")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Log(Path(folder, "records"))
+        host = Host(log, leader_epoch=1, now=0)
+        ada, bob = Worker("ada"), Worker("bob")
+        for second in range(90):
+            for place, worker in enumerate((ada, bob)):
+                host.until(second * 1000 + place)
+                if second % 5 == 0 and not (worker is bob and second > 30):
+                    worker.beat(host)
+            if second == 20:
+                with log.path.open("ab") as file:
+                    file.write(b"\0\0\0\x20 half a rec")
+                print(f"{host.now / 1000:6.1f} s: the host dies; its log has {log.path.stat().st_size} bytes")
+                host = Host(log, leader_epoch=2, now=host.now + 1)
+                print(f"{host.now / 1000:6.1f} s: the next one has loaded {host.written} records")
+
+
+main()
