@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from . import host, log
     from .aio import GroupBroker, GroupCoordinator, RandomChoices, Started, Stopped
     from .coordinator import (
         CoordinatorState,
@@ -30,6 +31,20 @@ if TYPE_CHECKING:
         views,
     )
     from .functions import KafkaFunctions, StandardFunctions
+    from .host import (
+        Broker,
+        Coordinator,
+        Endpoint,
+        FindCoordinatorRequest,
+        FindCoordinatorResponse,
+        KeyType,
+        OnPartition,
+        Served,
+        find_coordinator,
+        initial_broker,
+    )
+    from .host import step as host_step
+    from .log import BehindLog, FencedEpoch, PartitionLog
     from .member import Member, MemberSettings
     from .member import step as member_step
     from .member.assignors.range import RangeAssignor
@@ -238,13 +253,19 @@ if TYPE_CHECKING:
     )
     from .work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
 
-#: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here
+#: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here; with no home it is a module
 _HOMES: Final = {
+    "": "host log",
     "aio": "GroupBroker GroupCoordinator RandomChoices Started Stopped",
     "coordinator": """
         CoordinatorState consumer_view consumer_views initial_state offsets_view replay step view views
     """,
     "functions": "KafkaFunctions StandardFunctions",
+    "host": """
+        Broker Coordinator Endpoint FindCoordinatorRequest FindCoordinatorResponse KeyType OnPartition Served
+        find_coordinator initial_broker step:host_step
+    """,
+    "log": "BehindLog FencedEpoch PartitionLog",
     "member": "Member MemberSettings step:member_step",
     "member.assignors.range": "RangeAssignor",
     "member.assignors.round_robin": "RoundRobinAssignor",
@@ -330,6 +351,8 @@ __all__ = [
     "AssignedPartitions",
     "Assignment",
     "BadSettings",
+    "BehindLog",
+    "Broker",
     "Call",
     "CancelMemberTimer",
     "CancelTimer",
@@ -369,6 +392,7 @@ __all__ = [
     "ControlKey",
     "ControlValue",
     "CooperativeStickyAssignor",
+    "Coordinator",
     "CoordinatorFound",
     "CoordinatorLost",
     "CoordinatorState",
@@ -382,12 +406,16 @@ __all__ = [
     "DescribedGroup",
     "DescribedMember",
     "Disconnect",
+    "Endpoint",
     "EnforceRebalance",
     "ErrorCode",
     "Event",
     "Failure",
     "FailureKind",
+    "FencedEpoch",
     "FindCoordinator",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
     "Functions",
     "GroupBroker",
     "GroupConfig",
@@ -405,6 +433,7 @@ __all__ = [
     "JoinGroupRequest",
     "JoinGroupResponse",
     "KafkaFunctions",
+    "KeyType",
     "LeaveGroupMember",
     "LeaveGroupMemberResponse",
     "LeaveGroupRequest",
@@ -450,7 +479,9 @@ __all__ = [
     "OffsetFetchResponseTopic",
     "OffsetView",
     "OffsetsView",
+    "OnPartition",
     "Outcome",
+    "PartitionLog",
     "Poll",
     "PostgresStore",
     "Producer",
@@ -476,6 +507,7 @@ __all__ = [
     "SQLiteStore",
     "SchemaError",
     "Send",
+    "Served",
     "SetMemberTimer",
     "SetTimer",
     "Settings",
@@ -525,7 +557,12 @@ __all__ = [
     "decode_subscription",
     "encode_assignment",
     "encode_subscription",
+    "find_coordinator",
+    "host",
+    "host_step",
+    "initial_broker",
     "initial_state",
+    "log",
     "member_step",
     "offsets_view",
     "partition_for",
@@ -543,7 +580,10 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home, there = _WHERE[name]
-    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), there)
+    found = import_module(f"{__name__}.{home or there}")
+    if home:
+        found = getattr(found, there)
+    globals()[name] = found
     return found
 
 

@@ -58,6 +58,7 @@ class PartitionLog:
     order, and ``leader_epoch`` the newest that it knows of, who may have written nothing yet."""
 
     batches: tuple[Batch, ...] = ()
+    _: KW_ONLY
     end: int = 0
     committed: int = 0
     clean: int = 0
@@ -85,7 +86,7 @@ def of_records(records: Sequence[Record]) -> PartitionLog:
     """A log that was found whole, each record a batch of its own; all of it is replicated."""
     batches = tuple(Batch((Row(place, record),), end=place + 1) for place, record in enumerate(records))
     end = len(batches)
-    return PartitionLog(batches, end, committed=end, epochs=(Epoch(0, 0),) if batches else ())
+    return PartitionLog(batches, end=end, committed=end, epochs=(Epoch(0, 0),) if batches else ())
 
 
 def lead(log: PartitionLog, leader_epoch: int) -> PartitionLog:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -71,6 +72,19 @@ def test_the_program_of_the_page_on_one_consumer_runs_as_it_is(tmp_path: Path) -
     assert run(program, tmp_path) == "[b'first', b'second'] 2\n"
 
 
+def test_the_program_of_the_page_on_the_log_runs_as_it_is(tmp_path: Path) -> None:
+    (program,) = PROGRAM.findall((ROOT / "docs" / "log.md").read_text(encoding="utf-8"))
+    assert run(program, tmp_path) == "2500 records were written, 501 are left\n"
+
+
+def test_the_page_on_hosting_shows_parts_of_its_example() -> None:
+    parts = PROGRAM.findall((ROOT / "docs" / "hosting.md").read_text(encoding="utf-8"))
+    example = (ROOT / "examples" / "host.py").read_text(encoding="utf-8")
+    assert len(parts) == 5
+    for part in parts:
+        assert indent(part.replace("\n\n\n", "\n\n"), "    ") in example
+
+
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_the_examples_run(example: str) -> None:
     ran = subprocess.run(
@@ -81,6 +95,10 @@ def test_the_examples_run(example: str) -> None:
     if example == "workers.py":
         assert "worker A is killed" in ran.stdout
         assert "240 jobs are done" in ran.stdout
+    if example == "host.py":
+        assert "leads partition 1 no more: leader epoch 1 is over" in ran.stdout
+        assert "a commit to broker 1: {'NOT_COORDINATOR'}" in ran.stdout
+        assert "nothing acknowledged is lost: 12 offsets" in ran.stdout
 
 
 def test_its_commands_exist() -> None:

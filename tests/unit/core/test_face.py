@@ -30,7 +30,7 @@ def _declared() -> dict[str, str]:
         assert isinstance(node, ast.ImportFrom)
         for each in node.names:
             assert (each.asname or each.name) not in found
-            found[each.asname or each.name] = f"{node.module}:{each.name}"
+            found[each.asname or each.name] = f"{node.module or ''}:{each.name}"
     return found
 
 
