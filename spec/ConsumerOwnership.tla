@@ -1,48 +1,48 @@
 -------------------------- MODULE ConsumerOwnership -------------------------
 (***************************************************************************)
-(* The consumer group refines Ownership. What a member holds (A and R)     *)
-(* changes partition by partition while no epoch of the group moves, so    *)
-(* the number of a decision is not to be read from a state; a history      *)
-(* variable counts how often the replicated holdings have changed. It      *)
-(* says nothing back to the group.                                         *)
-(*                                                                         *)
-(* The lease of a holder is what it is granted; a client that believes to  *)
-(* own more than that is a lease that nobody gave. Clients whose member    *)
-(* was fenced have none (NOT-01).                                          *)
+(* The consumer group refines Ownership: what the log says that members    *)
+(* hold (A and R) is granted; what a client goes by is the lease that came *)
+(* with its last good answer, however old it is by now. A client that      *)
+(* believes to own more than that, or is told more than the log has, has a *)
+(* lease that nobody gave. Who was fenced keeps an old lease until it      *)
+(* hears of that (NOT-01).                                                 *)
 (***************************************************************************)
-EXTENDS MCConsumerMutants
-
-VARIABLE decision  \* how often what is granted has changed
-TypeDecision == decision \in Nat
+EXTENDS MCConsumerMutants, Leases
 
 \* Static members are one holder over their restarts, others one per id.
 Identity(id, inst) == IF inst # "" THEN inst ELSE id
+HolderOf(c) == Identity(client[c].memberId, client[c].instanceId)
 
 GrantedBy(h) ==
   [k \in Ids \cup Instances |->
      UNION {Holding(h.members[m]) : m \in {n \in DOMAIN h.members :
                                              Identity(n, h.members[n].instanceId) = k}}]
 
-Believers == {c \in Clients : /\ Runs(c) /\ client[c].owned # {}
-                              /\ client[c].memberId \in DOMAIN log.members}
+\* A good answer to c is in ys; those in between tell of no lease.
+Good(c, ys) == \E y \in ys : y.to = c /\ y.error = "NONE"
 
-Lease(c) ==
-  LET holder == Identity(client[c].memberId, client[c].instanceId)
-      granted == GrantedBy(log)[holder]
-  IN [holder |-> holder, epoch |-> decision,
-      things |-> IF client[c].owned \subseteq granted THEN granted ELSE client[c].owned]
+AnswerLeaves(c) == Good(c, replies' \ replies)
+AnswerIsOnItsWay(c) == Good(c, replies')
+ClientGets(c) ==
+  \E y \in replies \ replies' : /\ y.to = c /\ y.error = "NONE"
+                                /\ client'[c] = AfterReply(client[c], y)
+ClientGoesOn(c) == client'[c].state = "member"
 
-CountedInit == Init /\ decision = 0
+CountedInit == Init /\ LeasesInit(Clients)
 
 CountedNext ==
   /\ Next
-  /\ decision' = IF GrantedBy(log') = GrantedBy(log) THEN decision ELSE decision + 1
+  /\ LeasesNext(GrantedBy(log), GrantedBy(log'), HolderOf,
+                AnswerLeaves, AnswerIsOnItsWay, ClientGets, ClientGoesOn)
 
-CountedSpec == CountedInit /\ [][CountedNext]_<<vars, decision>>
+CountedSpec == CountedInit /\ [][CountedNext]_<<vars, leases>>
+
+OwnedBy == [c \in Clients |-> client[c].owned]
+ToldTo == [c \in Clients |-> UNION {y.assignment : y \in {z \in replies : z.to = c}}]
 
 Abstract == INSTANCE Ownership WITH
   Holders <- Ids \cup Instances, Things <- Parts,
-  epoch <- decision, grant <- GrantedBy(log), leases <- {Lease(c) : c \in Believers}
+  epoch <- decision, grant <- GrantedBy(log), leases <- LeasesOf(OwnedBy, ToldTo)
 
 TheGroupKeepsOwnership == Abstract!Spec
 =============================================================================

@@ -1,20 +1,18 @@
 --------------------------- MODULE MixedOwnership ---------------------------
 (***************************************************************************)
-(* The mixed group refines Ownership, over its conversions. As for a       *)
-(* consumer group, a history variable counts the decisions: how often what *)
-(* the log grants has changed.                                             *)
-(*                                                                         *)
-(* The lease of a holder is what it is granted; a client in step with the  *)
-(* log that believes to own more than that is a lease that nobody gave.    *)
-(* Who is not in step with the log is fenced, and has none (NOT-01).       *)
+(* The mixed group refines Ownership, over its conversions: what the log   *)
+(* says that members hold is granted, whichever protocol it is of; what a  *)
+(* client goes by is the lease that came with its last SyncGroup, or its   *)
+(* last good heartbeat, however old it is by now. A client that believes   *)
+(* to own more than that, or is told more than the log has, has a lease    *)
+(* that nobody gave. Who was fenced keeps an old lease until it hears of   *)
+(* that (NOT-01).                                                          *)
 (***************************************************************************)
-EXTENDS MCMixedMutants
-
-VARIABLE decision  \* how often what is granted has changed
-TypeDecision == decision \in Nat
+EXTENDS MCMixedMutants, Leases
 
 \* Static members are one holder over their restarts, others one per id.
 Identity(id, inst) == IF inst # "" THEN inst ELSE id
+HolderOf(c) == Identity(IdOf(c), InstanceOf[c])
 
 ClassicGrant(record, k) ==
   UNION {l.assignment : l \in {n \in record.members :
@@ -28,37 +26,35 @@ GrantedBy(l) ==
   [k \in Ids \cup Instances |->
      IF l.protocol = "classic" THEN ClassicGrant(l.classic, k) ELSE ConsumerGrant(l.consumer, k)]
 
-\* What a classic client owns came with the generation that the log has for it.
-LoggedWith(c) ==
-  LET me == classic[c]
-  IN IF log.protocol = "classic"
-     THEN me.ownedGeneration = log.classic.generationId
-          /\ \E l \in log.classic.members : l.memberId = me.memberId
-     ELSE me.memberId \in DOMAIN log.subscriptions
-          /\ me.ownedGeneration = log.consumer.members[me.memberId].epoch
+\* What gives a lease: a SyncGroup of the one protocol, a heartbeat of the other.
+Gives(y) == y.error = "NONE" /\ (IsClassic(y) => y.api = "SyncGroup")
+Good(c, ys) == \E y \in ys : y.to = c /\ Gives(y)
 
-Believers ==
-  {c \in Clients : /\ Owned(c) # {}
-                   /\ \/ RunsClassic(c) /\ LoggedWith(c)
-                      \/ RunsConsumer(c) /\ consumer[c].memberId \in DOMAIN log.consumer.members}
+AnswerLeaves(c) == Good(c, replies' \ replies)
+AnswerIsOnItsWay(c) == Good(c, replies')
+ClientGets(c) ==
+  \E y \in replies \ replies' :
+    /\ y.to = c /\ Gives(y)
+    /\ IF IsClassic(y) THEN classic'[c] = AfterSyncReply(classic[c], y)
+       ELSE consumer'[c] = AfterHeartbeatReply(consumer[c], y)
+ClientGoesOn(c) == classic'[c].owned # {} \/ consumer'[c].state = "member"
 
-Lease(c) ==
-  LET holder == Identity(IdOf(c), InstanceOf[c])
-      granted == GrantedBy(log)[holder]
-  IN [holder |-> holder, epoch |-> decision,
-      things |-> IF Owned(c) \subseteq granted THEN granted ELSE Owned(c)]
-
-CountedInit == Init /\ decision = 0
+CountedInit == Init /\ LeasesInit(Clients)
 
 CountedNext ==
   /\ Next
-  /\ decision' = IF GrantedBy(log') = GrantedBy(log) THEN decision ELSE decision + 1
+  /\ LeasesNext(GrantedBy(log), GrantedBy(log'), HolderOf,
+                AnswerLeaves, AnswerIsOnItsWay, ClientGets, ClientGoesOn)
 
-CountedSpec == CountedInit /\ [][CountedNext]_<<vars, decision>>
+CountedSpec == CountedInit /\ [][CountedNext]_<<vars, leases>>
+
+OwnedBy == [c \in Clients |-> Owned(c)]
+ToldTo == [c \in Clients |->
+            UNION {y.assignment : y \in {z \in replies : z.to = c /\ Gives(z)}}]
 
 Abstract == INSTANCE Ownership WITH
   Holders <- Ids \cup Instances, Things <- Parts,
-  epoch <- decision, grant <- GrantedBy(log), leases <- {Lease(c) : c \in Believers}
+  epoch <- decision, grant <- GrantedBy(log), leases <- LeasesOf(OwnedBy, ToldTo)
 
 TheGroupKeepsOwnership == Abstract!Spec
 =============================================================================
