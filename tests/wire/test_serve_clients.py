@@ -1,5 +1,5 @@
-"""``fencepost serve`` and clients of Go and Node, unmodified: each produces, joins, reads, commits, and resumes behind
-what it committed (``tests/clients``)."""
+"""``fencepost serve`` and clients of Go, Node and Rust, unmodified: each produces, joins, reads, commits, and resumes
+behind what it committed (``tests/clients``)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from pathlib import Path
 import pytest
 from served import Served
 
+from fencepost_conformance.jvm.jars import cache_root
+
 pytestmark = [pytest.mark.clients, pytest.mark.all]
 CLIENTS = Path(__file__).parents[1] / "clients"
 GO = ("franz-go", "franz-go-next", "sarama", "kafka-go")
 NODE = ("kafkajs", "platformatic", "platformatic-next")
+RUST = ("krafka", "krafka-next")
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    topics = tuple(f"{name}:2" for name in (*GO, *NODE))
+    topics = tuple(f"{name}:2" for name in (*GO, *NODE, *RUST))
     with Served("--setting", "group.initial.rebalance.delay.ms=0", topics=topics) as server:
         yield server
 
@@ -48,6 +51,14 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prepared("npm", "node", tmp_path_factory.mktemp("node"), "install", "--no-audit", "--no-fund")
 
 
+@pytest.fixture(scope="module")
+def rust(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What it is made of is kept, for it takes minutes to compile."""
+    target = cache_root() / "workers" / "rust"
+    prepared("cargo", "rust", tmp_path_factory.mktemp("rust"), "build", "--locked", "--target-dir", str(target))
+    return target / "debug" / "clients"
+
+
 def works(*command: str, cwd: Path | None = None) -> None:
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=os.environ, check=False)
     assert (ended.returncode, ended.stdout) == (0, "ok\n"), ended.stderr
@@ -61,3 +72,8 @@ def test_go(served: Served, go: Path, client: str) -> None:
 @pytest.mark.parametrize("client", NODE)
 def test_node(served: Served, node: Path, client: str) -> None:
     works("node", "main.mjs", served.bootstrap, client, cwd=node)
+
+
+@pytest.mark.parametrize("client", RUST)
+def test_rust(served: Served, rust: Path, client: str) -> None:
+    works(str(rust), served.bootstrap, client)
