@@ -15,6 +15,7 @@ from ..generate.java_order import JavaOrder
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
+from .atomic import fails_within, joined
 from .choices import Answer, Call, Place, WatchedChoices, other_choice, untold_choices
 from .difference import Difference, compare_step
 from .divergences import explanation
@@ -47,8 +48,9 @@ def compare(
 ) -> Compared:
     """Compare the core's observations with another's; ``choices`` makes the choices that the core was run with."""
     given: dict[Place, Answer] = {}
-    found = first_difference(ours, other)
-    again = None if found is None else _Again(settings, profile, choices(), given)
+    other = joined(events, other)
+    found = first_difference(joined(events, ours), other)
+    again = None if found is None else _Again(settings, profile, choices(), given, events)
     while found is not None and again is not None:
         if len(given) < _MOST_CHOICES:
             again.go_to(events, found.event)
@@ -72,8 +74,16 @@ class _Again:
 
     It can go back to before its last step, so that other answers there cost one step each and not the way up to it."""
 
-    def __init__(self, settings: Settings, profile: Profile, choices: Choices, given: Mapping[Place, Answer]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        profile: Profile,
+        choices: Choices,
+        given: Mapping[Place, Answer],
+        events: Sequence[Event],
+    ) -> None:
         self.seen: list[Observation] = []
+        self._whole = events  #: of which only a part may be run
         self._given = given
         self._choices = WatchedChoices(choices, given)
         self._session = CoreSession(settings, profile, self._choices)
@@ -95,7 +105,7 @@ class _Again:
         del self.seen[len(events) :]
         while len(self.seen) < len(events) and self._step(events):
             index = len(self.seen) - 1
-            found = compare_step(index, self.seen[index], other[index]) if index < len(other) else None
+            found = compare_step(index, self._shown(index), other[index]) if index < len(other) else None
             if found is not None:
                 return found
         return None
@@ -107,13 +117,19 @@ class _Again:
         def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
             self._back(last)
             self._choices.given = {**self._given, **answers}
-            agreed = self._step(events) and compare_step(last, self.seen[last], other[last]) is None
+            agreed = self._step(events) and compare_step(last, self._shown(last), other[last]) is None
             return agreed, tuple(self.calls)
 
         try:
             return untold_choices(tuple(self.calls), last, attempt)
         finally:
             self._choices.given = self._given
+
+    def _shown(self, index: int) -> Observation:
+        """The last step as it is compared."""
+        if fails_within(self._whole, index) or (index and fails_within(self._whole, index - 1)):
+            return joined(self._whole, self.seen)[index]
+        return self.seen[index]
 
     def _back(self, last: int) -> None:
         session, choices = self._before
@@ -144,11 +160,11 @@ def _explained(  # noqa: PLR0917 — what a run needs
     one being the other's."""
 
     def agrees(changed: Profile) -> bool:
-        again, last = _Again(settings, changed, choices(), given), len(events) - 1
+        again, last = _Again(settings, changed, choices(), given, events), len(events) - 1
         again.go_to(events, last)
         if len(again.seen) < len(events):
             return False
-        found = first_difference(again.seen, other)
+        found = first_difference(joined(events, again.seen), other)
         return found is None or (found.event == last and bool(again.untold(events, last, other)))
 
     return explanation(profile, agrees)

@@ -11,7 +11,6 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DeleteGroupsRequest, JoinGroupResponse, RequestBody, ResponseBody
-from fencepost.protocol.offset_messages import TxnOffsetCommitRequest, WriteTxnMarkerRequest
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -207,10 +206,7 @@ class World:
             self.known_ids.append(member_id)
 
     def _written_as_one(self, event: ev.Event) -> bool:
-        """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all. What
-        is of a transaction is appended within its own step (F-RT-05): a failure is no step of its own there."""
-        if isinstance(event, ev.Request) and isinstance(event.body, TxnOffsetCommitRequest | WriteTxnMarkerRequest):
-            return False
+        """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all."""
         if not isinstance(event, ev.Appended):
             return True
         answered = {reply.request_id for seen in self.observations[:-1] for reply in seen.replies}
