@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from served import Served
@@ -103,6 +105,50 @@ def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp
         again.produce("txn", b"four")
         again.commit_transaction(20)
         assert read("txn", 1) == [b"four"]
+
+
+def used_mib(server: Served) -> float:
+    assert server.process is not None
+    told = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(told.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+@pytest.mark.all
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory of another process is read from /proc")
+def test_memory_stays_where_it_is_while_200_mib_are_written(tmp_path: Path) -> None:
+    """And after a restart all of it is read again, as it was written; 32 MiB of it are held in memory."""
+    confluent = pytest.importorskip("confluent_kafka", reason=NEEDS)
+    settings = {"linger.ms": 20, "batch.size": 500_000, "log_level": 0}
+    random, written, count = Random(7), hashlib.sha256(), 0
+    with Served(*QUICK, "--data", str(tmp_path), topics=("log:1",)) as server:
+        producer = confluent.Producer({"bootstrap.servers": server.bootstrap, "enable.idempotence": True, **settings})
+        used = []
+        for mib in range(200):
+            for _ in range(64):
+                value = random.randbytes(16_384)
+                written.update(value)
+                producer.produce("log", value)
+                count += 1
+            assert producer.flush(60) == 0
+            if mib % 20 == 19:
+                used.append(used_mib(server))
+        print("MiB after each 20 MiB:", [round(each) for each in used])
+        assert max(used[2:]) - used[2] < 25  # the cache is full by then
+        server.kill()
+        server.start()
+        again = used_mib(server)
+        reader = confluent.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "g", "log_level": 0})
+        reader.assign([confluent.TopicPartition("log", 0, 0)])
+        read = hashlib.sha256()
+        for _ in range(count):
+            message = reader.poll(20)
+            assert message is not None
+            assert not message.error(), message.error()
+            read.update(message.value())
+        assert read.digest() == written.digest()
+        print("MiB after the restart, and when all was read:", round(again), round(used_mib(server)))
+        assert max(again, used_mib(server)) < used[2]
+        reader.close()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, Sha
 
 from .data.batches import marker
 from .data.partition import PartitionLog
+from .data.tail import Budget
 from .data.topics import Topic, Topics
 from .groups import Groups
 from .options import Address, Options
@@ -55,12 +56,16 @@ class Node:
         self.store = store
         self.acl = acl or Acl()
         self.users = users
-        self.topics = Topics()
+        self.topics = Topics(log=self._log)
+        self._budget = Budget(options.limits.cached_bytes)
         self.transactions = Transactions(store, self._mark, wall_clock_ms)
         self.group_configs: dict[str, dict[str, str]] = {}
         self.announced: list[dict[str, int]] = []
         self.address: Address = options.listen
         self.data_bytes = 0
+
+    def _log(self, topic_id: bytes, index: int) -> PartitionLog:
+        return PartitionLog(index, lambda offset, most: self.store.batches(topic_id, index, offset, most), self._budget)
 
     def serve_topics(self) -> None:
         """From now on the groups know of every change of the topics."""
@@ -108,10 +113,9 @@ class Node:
     async def delete_before(self, name: str, log: PartitionLog, offset: int) -> None:
         """Records below that offset are read no more."""
         before = log.size
-        log.delete_before(offset)
+        first = await log.delete_before(offset)
         self.data_bytes -= before - log.size
         topic = self.topics.by_name[name]
-        first = log.batches[0].base if log.batches else log.end
         await self.store.write([DropBatches(topic.topic_id, log.index, first)])
         await self._keep(topic)
 

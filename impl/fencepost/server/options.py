@@ -17,12 +17,14 @@ class Limits:
     ``buffered_bytes``: what all connections together may have sent that is not answered yet. ``frame_s``: how long a
     frame may take from its first byte to its last; ``write_s``: how long a peer may not take an answer; ``idle_s``: how
     long a connection may be silent, as Kafka's ``connections.max.idle.ms``; ``login_s``: how long it may not log in.
-    ``data_bytes``: what the batches of all topics together may take."""
+    ``data_bytes``: what the batches of all topics together may take; ``cached_bytes``: what the last of them may take
+    in memory, if they are kept elsewhere too."""
 
     frame_bytes: int = MAX_FRAME_BYTES
     connections: int = 10_000
     buffered_bytes: int = 256 * MIB
     data_bytes: int = 1024 * MIB
+    cached_bytes: int = 32 * MIB
     frame_s: float = 30.0
     write_s: float = 30.0
     idle_s: float = 600.0

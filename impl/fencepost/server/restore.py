@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fencepost.codec.errors import CodecError
 from fencepost.codec.layout import NEWEST
 from fencepost.codec.markers import read_marker_key
 from fencepost.codec.reading import Reader
-from fencepost.store import Kept, StoreError
+from fencepost.store import StoreError
 
 from .data.batches import HEADER_BYTES, Batch, CorruptBatch, OldBatch, batches
 from .data.search import varint
@@ -18,12 +18,17 @@ from .node import GROUP_CONFIG_KIND, TOPIC_KIND, Node
 from .settings import group_config
 from .transactions.coordinator import IDS_KIND, KIND
 
+#: as many bytes of batches are read at once
+_PIECE: Final = 1 << 20
 
-def restore(node: Node, kept: Kept) -> None:
-    """Topics, batches, transactions and settings of groups. Raises ``StoreError`` for what cannot be read."""
+
+async def restore(node: Node) -> None:
+    """Topics, transactions and settings of groups, and what batches say of producers. Raises ``StoreError`` for what
+    cannot be read."""
+    kept = await node.store.kept()
     try:
         for name, text in kept.values.get(TOPIC_KIND, {}).items():
-            _topic(node, name, json.loads(text), kept)
+            await _topic(node, name, json.loads(text))
         node.transactions.restore(kept.values.get(KIND, {}), kept.values.get(IDS_KIND, {}).get(""))
         for group_id, text in kept.values.get(GROUP_CONFIG_KIND, {}).items():
             config: dict[str, str] = json.loads(text)
@@ -33,17 +38,14 @@ def restore(node: Node, kept: Kept) -> None:
         raise StoreError(f"what was kept cannot be read: {reason}") from None
 
 
-def _topic(node: Node, name: str, row: Mapping[str, Any], kept: Kept) -> None:
+async def _topic(node: Node, name: str, row: Mapping[str, Any]) -> None:
     topic = node.topics.create(name, row["partitions"], row["config"], bytes.fromhex(row["id"]))
     for log in topic.logs:
-        for data in kept.batches.get((topic.topic_id, log.index), ()):
-            (batch,) = batches(data)
-            log.end = batch.base
-            log.restore(batch, committed=committed(batch) if batch.control else None)
-        start, end = row["ends"].get(str(log.index), (0, 0))
-        log.end = max(log.end, end)
-        log.delete_before(max(start, log.batches[0].base if log.batches else start))
-        log.durable(log.end)
+        while found := await node.store.batches(topic.topic_id, log.index, log.end, _PIECE, within=False):
+            for data in found:
+                (batch,) = batches(data)
+                log.restore(batch, committed=committed(batch) if batch.control else None)
+        log.restored(*row["ends"].get(str(log.index), (0, 0)))
         node.data_bytes += log.size
 
 

@@ -119,7 +119,7 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
             acl=setup.acl,
             users=setup.users,
         )
-        restore(node, await store.kept())
+        await restore(node)
         server = Server(node, tls=setup.tls, observe=metrics.observe, between=hostile(setup.faults, stack, groups))
         address = await server.start(setup.topics)
         stack.push_async_callback(server.stop)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from fencepost.coordinator import initial_state, replay
 from fencepost.coordinator.kernel.errors import InternalError
@@ -16,6 +17,9 @@ from . import tables
 from .shared import StoreError
 from .sqlite import SqliteConnection
 from .tables import DamagedStore
+
+#: As many bytes of batches are read at once.
+_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,8 @@ def check_file(path: str | Path) -> Checked:
                 faults.append(str(failure))
         batches = values = 0
         try:
-            kept = tables.kept(connection)
-            batches, values = sum(map(len, kept.batches.values())), sum(map(len, kept.values.values()))
+            values = sum(map(len, tables.kept(connection).values.values()))
+            batches = sum(_batches(connection, *place) for place in tables.places(connection))
         except (sqlite3.Error, StoreError) as failure:
             faults.append(str(connection.told(failure)))
         return Checked(partitions, records, batches, values, tuple(faults))
@@ -67,6 +71,15 @@ def _pages(connection: SqliteConnection) -> Iterable[str]:
     except sqlite3.Error as failure:
         return [str(connection.told(failure))]
     return [] if told == ["ok"] else [" ".join(text.split()) for text in told]
+
+
+def _batches(connection: SqliteConnection, topic_id: bytes, number: int) -> int:
+    """How many batches there are. Raises ``StoreError`` for the first one that is not as it was written."""
+    count, base = 0, 0
+    while found := tables.batches(connection, topic_id, number, base, _PIECE, within=False):
+        count += len(found)
+        base = found[-1][0] + 1
+    return count
 
 
 def _partition(connection: SqliteConnection, number: int) -> int:

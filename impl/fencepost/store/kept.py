@@ -1,7 +1,7 @@
 """What a host keeps beside the logs of its groups: batches of data topics as they came, and values by name.
 
-A store takes these as changes, in order, and gives all of them back when it is opened. What the values say is the
-host's own matter."""
+A store takes these as changes, in order. It gives all values back when it is opened, and batches as they are asked for.
+What the values say is the host's own matter."""
 
 from __future__ import annotations
 
@@ -42,8 +42,6 @@ Change: TypeAlias = PutBatch | DropBatches | Put
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All that is kept: ``values`` by kind and name, ``batches`` by topic id and partition, in the order of their
-    offsets."""
+    """What is kept, but for batches: ``values`` by kind and name."""
 
     values: dict[str, dict[str, str]] = field(default_factory=dict)
-    batches: dict[tuple[bytes, int], list[bytes]] = field(default_factory=dict)

@@ -84,7 +84,14 @@ class SharedStore(Protocol):
         as ``append`` fails."""
 
     async def kept(self) -> Kept:
-        """All that was kept so."""
+        """All that was kept so, but for batches."""
+
+    async def batches(
+        self, topic_id: bytes, partition: int, offset: int, most: int, *, within: bool = True
+    ) -> Sequence[bytes]:
+        """Batches of a topic in order, from that offset on, of at most so many bytes together, one at least if there is
+        one. ``within``: the one that the offset may lie in comes first, else those only that begin there or behind.
+        Raises ``StoreError`` for one that is not as it was written."""
 
 
 class OnePartition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from fencepost.log import FencedEpoch, outlived, worth
@@ -31,6 +32,7 @@ class SharedMemoryStore:
         self._logs = [_Log() for _ in range(partitions_of(partitions, None))]
         self._open = False
         self._batches: dict[tuple[bytes, int], dict[int, bytes]] = {}
+        self._bases: dict[tuple[bytes, int], list[int]] = {}  #: the same, in order
         self._values: dict[str, dict[str, str]] = {}
         self.failing: ErrorCode | None = None
 
@@ -96,7 +98,7 @@ class SharedMemoryStore:
         for change in changes:
             match change:
                 case PutBatch():
-                    self._batches.setdefault((change.topic_id, change.partition), {})[change.base] = change.data
+                    self._put((change.topic_id, change.partition), change.base, change.data)
                 case DropBatches():
                     for topic_id, partition in list(self._batches):
                         if topic_id == change.topic_id and change.partition in (None, partition):
@@ -108,16 +110,38 @@ class SharedMemoryStore:
                     else:
                         values[name] = value
 
+    def _put(self, place: tuple[bytes, int], base: int, data: bytes) -> None:
+        batches = self._batches.setdefault(place, {})
+        if base not in batches:
+            insort(self._bases.setdefault(place, []), base)
+        batches[base] = data
+
     def _drop(self, place: tuple[bytes, int], below: int | None) -> None:
         left = {base: data for base, data in self._batches.pop(place).items() if below is not None and base >= below}
+        bases = self._bases.pop(place)
         if left:
             self._batches[place] = left
+            self._bases[place] = bases[-len(left) :]
 
     async def kept(self) -> Kept:
-        return Kept(
-            {kind: dict(values) for kind, values in self._values.items() if values},
-            {place: [batches[base] for base in sorted(batches)] for place, batches in self._batches.items()},
-        )
+        return Kept({kind: dict(values) for kind, values in self._values.items() if values})
+
+    async def batches(
+        self, topic_id: bytes, partition: int, offset: int, most: int, *, within: bool = True
+    ) -> Sequence[bytes]:
+        place = topic_id, partition
+        bases, rows = self._bases.get(place, []), self._batches.get(place, {})
+        begin = bisect_left(bases, offset)
+        if within and begin and (begin == len(bases) or bases[begin] > offset):
+            begin -= 1
+        found: list[bytes] = []
+        size = 0
+        for at in range(begin, len(bases)):
+            size += len(rows[bases[at]])
+            if found and size > most:
+                break
+            found.append(rows[bases[at]])
+        return found
 
     def _log(self, partition: int) -> _Log:
         if not self._open:

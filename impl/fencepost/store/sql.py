@@ -157,6 +157,14 @@ class SqlStore:
     async def kept(self) -> Kept:
         return await self._open().alone(lambda: self._at_once(lambda: tables.kept(self._connection)))
 
+    async def batches(
+        self, topic_id: bytes, partition: int, offset: int, most: int, *, within: bool = True
+    ) -> Sequence[bytes]:
+        def read() -> list[tuple[int, bytes]]:
+            return tables.batches(self._connection, topic_id, partition, offset, most, within=within)
+
+        return [data for _, data in await self._open().alone(lambda: self._at_once(read))]
+
     def _open(self) -> Worker:
         if self._worker is None:
             raise ClosedStore

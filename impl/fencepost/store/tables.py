@@ -37,6 +37,8 @@ TABLES: Final = (
         topic_id {blob} NOT NULL, number INTEGER NOT NULL, base BIGINT NOT NULL, data {blob} NOT NULL,
         checksum BIGINT NOT NULL, PRIMARY KEY (topic_id, number, base)){end}""",
 )
+#: As many batches are read at once at most.
+_AT_ONCE: Final = 10_000
 _CODEC: Final = Codec()
 _HEAD: Final = struct.Struct(">iqqhih").pack
 
@@ -239,19 +241,54 @@ def change(on: Statements, each: Change) -> None:
 
 
 def kept(on: Statements) -> Kept:
-    """All that is no record of groups. Raises ``DamagedStore``."""
+    """All values. Raises ``DamagedStore``."""
     found = Kept()
     for kind, name, text, checksum in on.rows("SELECT kind, name, text, checksum FROM kept_values"):
         if zlib.crc32(text.encode()) != checksum:
             raise DamagedStore(f"{kind} {name!r} is not as it was written")
         found.values.setdefault(kind, {})[name] = text
-    rows = on.rows("SELECT topic_id, number, base, data, checksum FROM kept_batches ORDER BY topic_id, number, base")
-    for topic_id, number, base, data, checksum in rows:
-        if zlib.crc32(data) != checksum:
-            where = f"topic {bytes(topic_id).hex()}, partition {number}, offset {base}"
-            raise DamagedStore(f"{where}: the batch is not as it was written")
-        found.batches.setdefault((bytes(topic_id), number), []).append(bytes(data))
     return found
+
+
+def places(on: Statements) -> list[tuple[bytes, int]]:
+    """The topics, by id, and partitions that have batches."""
+    rows = on.rows("SELECT DISTINCT topic_id, number FROM kept_batches ORDER BY topic_id, number")
+    return [(bytes(topic_id), number) for topic_id, number in rows]
+
+
+def batches(
+    on: Statements, topic_id: bytes, number: int, offset: int, most: int, *, within: bool
+) -> list[tuple[int, bytes]]:
+    """Batches of a topic from an offset on, with their first offsets, of at most so many bytes, one at least. Raises
+    ``DamagedStore``."""
+    place = (topic_id, number)
+    if within:
+        found = on.rows(
+            "SELECT max(base) FROM kept_batches WHERE topic_id = ? AND number = ? AND base <= ?", (*place, offset)
+        )
+        offset = offset if found[0][0] is None else found[0][0]
+    last, size = None, 0
+    for base, length in on.rows(
+        "SELECT base, length(data) FROM kept_batches WHERE topic_id = ? AND number = ? AND base >= ?"
+        " ORDER BY base LIMIT ?",
+        (*place, offset, _AT_ONCE),
+    ):
+        size += length
+        if last is not None and size > most:
+            break
+        last = base
+    if last is None:
+        return []
+    rows = on.rows(
+        "SELECT base, data, checksum FROM kept_batches WHERE topic_id = ? AND number = ? AND base BETWEEN ? AND ?"
+        " ORDER BY base",
+        (*place, offset, last),
+    )
+    for base, data, checksum in rows:
+        if zlib.crc32(data) != checksum:
+            where = f"topic {topic_id.hex()}, partition {number}, offset {base}"
+            raise DamagedStore(f"{where}: the batch is not as it was written")
+    return [(base, bytes(data)) for base, data, _ in rows]
 
 
 def _checksum(number: int, place: int, row: Row) -> int:

@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode as Code
 
 from fencepost.server.data import producers
 from fencepost.server.data.batches import Batch, CorruptBatch, OldBatch, batches, marker
-from fencepost.server.data.partition import PartitionLog, durably
+from fencepost.server.data.partition import Fetched, PartitionLog, durably
 from fencepost.server.data.producers import Refused
 
 
@@ -27,13 +27,18 @@ def batch(count: int = 1, producer: int = -1, epoch: int = -1, first: int = -1, 
 
 
 def write(log: PartitionLog, made: Batch) -> int:
-    put, _ = log.add(made)
+    put, new = log.add(made)
+    assert new
     log.durable(log.end)
     return put.base
 
 
+def read(log: PartitionLog, offset: int, *, committed: bool, most: int = 10_000) -> Fetched:
+    return asyncio.run(log.read(offset, most, committed=committed, one_at_least=True))
+
+
 def bases(log: PartitionLog, offset: int, *, committed: bool = False, most: int = 10_000) -> list[int]:
-    return [each.base for each in batches(log.read(offset, most, committed=committed, one_at_least=True).records)]
+    return [each.base for each in batches(read(log, offset, committed=committed, most=most).records)]
 
 
 def test_batches_get_the_offsets_behind_the_last_and_are_read_whole() -> None:
@@ -125,10 +130,10 @@ def test_a_reader_of_what_is_committed_stops_at_the_first_open_transaction() -> 
     log.end_transaction(marker(8, 0, committed=True, coordinator_epoch=0, at_ms=1), committed=True)
     log.durable(log.end)
     assert (log.stable, bases(log, 0, committed=True)) == (6, [0, 1, 2, 3, 4, 5])
-    got = log.read(0, 10_000, committed=True, one_at_least=True)
+    got = read(log, 0, committed=True)
     assert [(each.producer_id, each.first, each.last) for each in got.aborted] == [(7, 1, 4)]
-    assert log.read(5, 10_000, committed=True, one_at_least=True).aborted == ()
-    log.delete_before(5)
+    assert read(log, 5, committed=True).aborted == ()
+    assert asyncio.run(log.delete_before(5)) == 5
     assert (log.start, bases(log, 5), log.check(4, -1)) == (5, [5], Code.offset_out_of_range)
 
 

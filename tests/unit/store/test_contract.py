@@ -211,8 +211,8 @@ def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
     topic, other = bytes(15) + b"\1", bytes(15) + b"\2"
 
     async def first(store: SharedStore) -> None:
-        kept = await store.kept()
-        assert (kept.values, kept.batches) == ({}, {})
+        assert (await store.kept()).values == {}
+        assert list(await store.batches(topic, 0, 0, 99)) == []
         await store.write([Put("topic", "t", "ä"), Put("topic", "u", "2"), Put("id", "", "7")])
         await store.write([PutBatch(topic, 0, base, b"%d" % base) for base in (0, 5, 300)])
         await store.write([PutBatch(topic, 1, 0, b"x"), PutBatch(other, 0, 0, b"y"), PutBatch(other, 3, 9, b"z")])
@@ -226,10 +226,38 @@ def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
     async def second(store: SharedStore) -> None:
         kept = await store.kept()
         assert kept.values == {"topic": {"t": "b"}, "id": {"": "7"}}
-        assert kept.batches == {(topic, 0): [b"5", b"new"]}
+        assert list(await store.batches(topic, 0, 0, 99)) == [b"5", b"new"]
+        assert list(await store.batches(topic, 1, 0, 99)) == list(await store.batches(other, 3, 0, 99)) == []
 
     run(first, stores())
     run(second, stores())
+
+
+def test_batches_are_read_from_an_offset_on(stores: Stores) -> None:
+    """From the one that it lies in, or the next one, as many as fit, one at least."""
+    topic = bytes(15) + b"\1"
+    texts = {0: b"0000", 5: b"5555", 300: b"33", 301: b"4444"}
+
+    async def scene(store: SharedStore) -> None:
+        await store.write([PutBatch(topic, 0, base, texts[base]) for base in (5, 301, 300)])
+        await store.write([PutBatch(topic, 0, 0, texts[0]), PutBatch(topic, 1, 2, b"of another")])
+
+        async def read(offset: int, most: int, *, within: bool = True) -> list[int]:
+            found = await store.batches(topic, 0, offset, most, within=within)
+            return [next(base for base, text in texts.items() if text == data) for data in found]
+
+        for offset, first in ((0, 0), (4, 0), (5, 1), (299, 1), (300, 2), (301, 3), (999, 3)):
+            assert await read(offset, 99) == list(texts)[first:]
+        for offset, first in ((0, 0), (1, 1), (5, 1), (6, 2), (300, 2), (301, 3), (302, 4)):
+            assert await read(offset, 99, within=False) == list(texts)[first:]
+        assert [await read(0, most) for most in (0, 3, 4, 7, 8, 10, 13, 14)] == [
+            list(texts)[:count] for count in (1, 1, 1, 1, 2, 3, 3, 4)
+        ]
+        await store.write([DropBatches(topic, 0, 300)])
+        assert await read(0, 99) == await read(5, 99) == [300, 301]
+        assert list(await store.batches(topic, 1, 0, 0)) == [b"of another"]
+
+    run(scene, stores())
 
 
 def test_one_that_is_closed_says_so(stores: Stores) -> None:

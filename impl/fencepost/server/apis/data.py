@@ -11,7 +11,7 @@ from fencepost.store import AppendError, Change, PutBatch, StoreError
 
 from ..data import search
 from ..data.batches import Batch, CorruptBatch, OldBatch, batches
-from ..data.partition import LEADER_EPOCH, PartitionLog, durably, wait_for_any
+from ..data.partition import LEADER_EPOCH, Fetched, PartitionLog, durably, wait_for_any
 from ..data.producers import Refused
 from ..data.topics import Topic
 from ..security.acl import Operation, Resource
@@ -203,7 +203,12 @@ async def fetch(call: Call, request: Any) -> Any:
             answer.update(error_code=Code.unknown_topic_id, aborted_transactions=[])
         if log is not None and code is Code.none:
             most = min(int(each.partition_max_bytes), left)
-            got = log.read(int(each.fetch_offset), most, committed=committed, one_at_least=nothing_yet)
+            try:
+                got = await log.read(int(each.fetch_offset), most, committed=committed, one_at_least=nothing_yet)
+            except StoreError as reason:
+                _log.error("batches of %s-%s cannot be read: %s", topic and topic.name, log.index, reason)
+                got = Fetched()
+                answer["error_code"] = Code.kafka_storage_error
             left = max(left - len(got.records), 0)
             nothing_yet = nothing_yet and not got.records
             answer.update(
@@ -239,14 +244,16 @@ async def list_offsets(call: Call, request: Any) -> Any:
         "topics": [
             {
                 "name": row.name,
-                "partitions": [_offset(call, str(row.name), each, committed=committed) for each in row.partitions],
+                "partitions": [
+                    await _offset(call, str(row.name), each, committed=committed) for each in row.partitions
+                ],
             }
             for row in request.topics
         ]
     }
 
 
-def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
+async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {"partition_index": int(each.partition_index)}
     wanted = int(each.timestamp)
     if wanted < 0 and call.version < _TIMES_SINCE.get(wanted, _NEVER):
@@ -265,9 +272,9 @@ def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, A
     elif wanted in (EARLIEST, EARLIEST_LOCAL):
         found = (-1, log.start)
     elif wanted == MAX_TIMESTAMP:
-        found = search.newest(log, limit)
+        found = await search.newest(log, limit)
     elif wanted >= 0:
-        found = search.first_since(log, wanted, limit)
+        found = await search.first_since(log, wanted, limit)
     else:
         found = None  # nothing is kept elsewhere
     if found is None:

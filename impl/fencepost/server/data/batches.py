@@ -95,6 +95,12 @@ def batches(data: bytes) -> Iterator[Batch]:
         at = end
 
 
+def read_header(data: bytes) -> Batch:
+    """A batch that was looked at before it was kept."""
+    (base, _, _, _, _, attributes, delta, first, latest, producer, epoch, sequence, count) = _HEADER.unpack_from(data)
+    return Batch(data, base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
+
+
 def placed(batch: Batch, base: int, leader_epoch: int) -> Batch:
     """The batch where it stands in a log; its checksum covers neither its offset nor the epoch."""
     data = _PLACE.pack(base, len(batch.data) - _BEFORE_LENGTH) + _EPOCH.pack(leader_epoch) + batch.data[16:]

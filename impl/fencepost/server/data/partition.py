@@ -1,31 +1,30 @@
-"""The log of one partition: batches in order, and which of them belong to transactions that are open or aborted."""
+"""The log of one partition: batches in order, and which of them belong to transactions that are open or aborted.
+
+The batches are in the store; the last of them also in memory, as far as a budget goes."""
 
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
-from .batches import Batch, placed
-from .producers import Producers
+from .batches import Batch, placed, read_header
+from .index import Index
+from .known import Aborted, Known
+from .tail import Budget, Tail
 
 #: This server is the only leader that there ever was.
 LEADER_EPOCH: Final = 0
 #: a write that takes longer is told as failed
 _LONGEST_WRITE_S: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Aborted:
-    """A transaction that was aborted here: its first offset, and that of its marker."""
-
-    producer_id: int
-    first: int
-    last: int
+#: as many bytes are read at once by who looks through a log
+_PIECE: Final = 1 << 20
+#: Batches that are durable: from the one that has that offset on, as many bytes as fit, one batch at least.
+Source: TypeAlias = Callable[[int, int], Awaitable[Sequence[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,80 +36,88 @@ class Fetched:
 
 
 class PartitionLog:
-    """Offsets: ``start`` the first that is kept, ``end`` the next to be given, ``high`` up to which all is durable."""
+    """Offsets: ``start`` the first that is kept, ``end`` the next to be given, ``high`` up to which all is durable.
+    ``size``: the bytes of all its batches. Without a ``source`` and a ``budget`` all of them stay in memory."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, source: Source | None = None, budget: Budget | None = None) -> None:
         self.index = index
         self.start = 0
         self.end = 0
         self.high = 0
         self.size = 0
-        self.batches: list[Batch] = []
-        self.producers = Producers()
-        self._bases: list[int] = []
-        self._open: dict[int, int] = {}
-        self._aborted: list[Aborted] = []
+        self._source = source
+        self._budget = budget
+        self._tail = Tail()
+        self._blocks = Index()
+        self._now = Known()
+        self._durable = Known()  #: as a restart would find it
+        self._pending: deque[tuple[Batch, bool | None]] = deque()
+        self._gone = 0  #: bytes of batches that were deleted
         self._watchers: set[Callable[[], None]] = set()
 
     @property
     def stable(self) -> int:
         """The last stable offset: before it all transactions are decided, and all is durable."""
-        return min([self.high, *self._open.values()])
+        return min([self.high, *self._durable.open.values()])
 
     @property
     def open_producers(self) -> tuple[int, ...]:
         """Those with a transaction that is not decided."""
-        return tuple(self._open)
+        return tuple(self._now.open)
 
     def add(self, batch: Batch) -> tuple[Batch, bool]:
         """Puts the batch at the end: the batch at its place, and whether it is new. Raises ``Refused``."""
-        known = None if batch.control else self.producers.again(batch)
+        known = None if batch.control else self._now.producers.again(batch)
         if known is not None:
             return placed(batch, known, LEADER_EPOCH), False
         put = placed(batch, self.end, LEADER_EPOCH)
-        self.restore(put, committed=None)
+        self._put(put, committed=None)
         return put, True
 
     def end_transaction(self, marker: Batch, *, committed: bool) -> Batch:
         """Writes the marker that ends a transaction."""
         put = placed(marker, self.end, LEADER_EPOCH)
-        self.restore(put, committed=committed)
+        self._put(put, committed=committed)
         return put
 
-    def restore(self, put: Batch, *, committed: bool | None) -> None:
-        """Takes over a batch at its place, as when a log is read again. ``committed`` of a marker."""
-        self.batches.append(put)
-        self._bases.append(put.base)
+    def _put(self, put: Batch, *, committed: bool | None) -> None:
+        self._tail.put(put)
+        self._pending.append((put, committed))
         self.size += len(put.data)
         self.end = put.last + 1
-        self.producers.wrote(put)
-        if not put.transactional:
-            return
-        if not put.control:
-            self._open.setdefault(put.producer_id, put.base)
-            return
-        first = self._open.pop(put.producer_id, None)
-        if first is not None and not committed:
-            self._aborted.append(Aborted(put.producer_id, first, put.last))
+        self._now.wrote(put, committed=committed)
+
+    def restore(self, put: Batch, *, committed: bool | None) -> None:
+        """Takes over a batch that is in the store, as when a log is read again. ``committed`` of a marker."""
+        self.size += len(put.data)
+        self.end = put.last + 1
+        self._blocks.add(put)
+        self._now.wrote(put, committed=committed)
+        self._durable.wrote(put, committed=committed)
 
     def retract(self) -> None:
         """Take back what is not durable, and never will be."""
-        left = [each for each in self.batches if each.last < self.high]
-        if len(left) == len(self.batches):
+        if not self._pending:
             return
-        decided = {each.last for each in self._aborted}
-        self.batches, self._bases, self.size, self.end = [], [], 0, self.high
-        self.producers, self._open, self._aborted = Producers(), {}, []
-        for each in left:
-            self.restore(each, committed=each.last not in decided if each.control else None)
+        for _ in self._pending:
+            self.size -= len(self._tail.drop_last().data)
+        self._pending.clear()
+        self._now = self._durable.copy()
         self.end = self.high
         self.tell()
 
     def durable(self, end: int) -> None:
         """All below that offset is durable; who waits for more is told."""
-        if end > self.high:
-            self.high = end
-            self.tell()
+        if end <= self.high:
+            return
+        while self._pending and self._pending[0][0].last < end:
+            batch, committed = self._pending.popleft()
+            self._blocks.add(batch)
+            self._durable.wrote(batch, committed=committed)
+            if self._budget is not None:
+                self._budget.took(self._tail, batch)
+        self.high = end
+        self.tell()
 
     def tell(self) -> None:
         """Have those look again who wait for more."""
@@ -131,14 +138,14 @@ class PartitionLog:
             return Code.unknown_leader_epoch
         return Code.none if self.start <= offset <= self.high else Code.offset_out_of_range
 
-    def read(self, offset: int, most: int, *, committed: bool, one_at_least: bool) -> Fetched:
-        """Whole batches from that offset on, as many as fit; the first in any case if ``one_at_least``."""
+    async def read(self, offset: int, most: int, *, committed: bool, one_at_least: bool) -> Fetched:
+        """Whole batches from that offset on, as many as fit; the first in any case if ``one_at_least``. Raises what the
+        store raises."""
         limit = self.stable if committed else self.high
         found: list[bytes] = []
         size = 0
         last = offset
-        for at in range(max(bisect_right(self._bases, offset) - 1, 0), len(self.batches)):
-            batch = self.batches[at]
+        for batch in await self._since(offset, limit, most):
             if batch.last < offset:
                 continue
             if batch.last >= limit or (size + len(batch.data) > most and not (one_at_least and not found)):
@@ -146,26 +153,81 @@ class PartitionLog:
             found.append(batch.data)
             size += len(batch.data)
             last = batch.last
+        if offset < self.start:  # deleted meanwhile
+            return Fetched()
         aborted: tuple[Aborted, ...] = ()
         if committed and found:
-            aborted = tuple(each for each in self._aborted if each.last >= offset and each.first <= last)
+            aborted = tuple(each for each in self._durable.aborted if each.last >= offset and each.first <= last)
         return Fetched(b"".join(found), aborted)
+
+    async def _since(self, offset: int, limit: int, most: int) -> Sequence[Batch]:
+        """Batches from the one that has that offset on, of about so many bytes."""
+        if offset >= limit:
+            return ()
+        first = self._tail.base
+        if self._source is None or (first is not None and first <= offset):
+            return self._tail.since(offset, most)
+        return [read_header(data) for data in await self._source(offset, most)]
+
+    async def scan(self, offset: int, limit: int) -> AsyncIterator[Batch]:
+        """Each durable batch that begins at that offset or behind it, and before the limit, in order."""
+        limit = min(limit, self.high)
+        while offset < limit:
+            some = await self._since(offset, limit, _PIECE)
+            if not some:
+                return
+            for batch in some:
+                if batch.base >= limit:
+                    return
+                if batch.base >= offset:
+                    yield batch
+            offset = max(some[-1].last + 1, offset + 1)
+
+    @property
+    def blocks(self) -> Index:
+        """Where things are, about."""
+        return self._blocks
 
     def ready(self, offset: int, *, committed: bool) -> int:
         """How many bytes there are to read from that offset on, about."""
         limit = self.stable if committed else self.high
         if offset >= limit:
             return 0
-        at = max(bisect_right(self._bases, offset) - 1, 0)
-        return sum(len(batch.data) for batch in self.batches[at:] if offset <= batch.last < limit)
+        first = self._tail.base
+        if first is not None and first <= offset:
+            return self._tail.bytes_between(offset, limit)
+        return self._blocks.bytes_between(offset, limit)
 
-    def delete_before(self, offset: int) -> None:
-        """Forget what is below that offset; whole batches only, though nobody reads below it."""
+    async def delete_before(self, offset: int) -> int:
+        """Forget what is below that offset; whole batches only, though nobody reads below it. The first offset of the
+        first batch that is left; the end if none is."""
         self.start = max(self.start, offset)
-        keep = next((at for at, each in enumerate(self.batches) if each.last >= self.start), len(self.batches))
-        self.size -= sum(len(each.data) for each in self.batches[:keep])
-        del self.batches[:keep], self._bases[:keep]
-        self._aborted = [each for each in self._aborted if each.last >= self.start]
+        base, gone = self._blocks.before(self.start)
+        gone = max(gone, self._gone)
+        first = self.high
+        async for batch in self.scan(base, self.high):
+            if batch.last >= self.start:
+                first = batch.base
+                break
+            gone += len(batch.data)
+        self._forget(first, gone)
+        return first
+
+    def restored(self, start: int, end: int) -> None:
+        """All its batches have been taken over; ``start`` and ``end`` as they were told when batches were deleted."""
+        self.end = self.high = max(self.end, end)
+        self.start = max(start, min(self._blocks.begin, self.end))
+
+    def _forget(self, first: int, gone: int) -> None:
+        """``first``: the first offset of the first batch that is left; ``gone``: the bytes of all before it."""
+        if gone > self._gone:
+            self.size -= gone - self._gone
+            self._gone = gone
+        while self._tail.base is not None and self._tail.base < first:
+            self._tail.drop_first()
+        self._blocks.drop_before(first)
+        self._now.forget(self.start)
+        self._durable.forget(self.start)
 
 
 async def durably(log: PartitionLog, last: int) -> bool:

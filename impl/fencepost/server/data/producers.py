@@ -49,6 +49,14 @@ class Producers:
     def __init__(self) -> None:
         self._known: dict[int, ProducerState] = {}
 
+    def copy(self) -> Producers:
+        """The same, of its own."""
+        made = Producers()
+        made._known = {
+            each: ProducerState(state.epoch, deque(state.written, maxlen=_KEPT)) for each, state in self._known.items()
+        }
+        return made
+
     def again(self, batch: Batch) -> int | None:
         """Where the batch is in the log already; None if it is new. Raises ``Refused`` for a gap in the sequence, and
         for a producer of an epoch that is over."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from .batches import COMPRESSION, HEADER_BYTES, Batch
+from .index import NEVER
 from .partition import PartitionLog
 
 _GZIP: Final = 1
@@ -15,26 +16,31 @@ _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
 _MOST_BYTES: Final = 16 * 1024 * 1024
 
 
-def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[int, int] | None:
+async def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[int, int] | None:
     """Time and offset of the first record below ``limit`` that is not older; None if there is none. Of a batch that
     cannot be looked into (compressed other than by gzip, or too large) the first record's offset is taken."""
-    for batch in log.batches:
-        if batch.base >= limit:
-            return None
-        if not batch.control and batch.max_timestamp >= timestamp:
-            for at, offset in _times(batch):
-                if at >= timestamp and offset >= log.start:
-                    return at, offset
+    for begin, end, latest in list(log.blocks.blocks()):
+        if latest < timestamp:
+            continue
+        async for batch in log.scan(begin, min(end, limit)):
+            if not batch.control and batch.max_timestamp >= timestamp:
+                for at, offset in _times(batch):
+                    if at >= timestamp and offset >= log.start:
+                        return at, offset
     return None
 
 
-def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
+async def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
     """Time and offset of the first of the records with the greatest time."""
-    inside = [each for each in log.batches if not each.control and each.base < limit]
-    if not inside:
-        return None
-    greatest = max(each.max_timestamp for each in inside)
-    return first_since(log, greatest, limit)
+    greatest = NEVER
+    for begin, end, latest in list(log.blocks.blocks()):
+        if begin >= log.start and end <= limit:
+            greatest = max(greatest, latest)
+            continue
+        async for batch in log.scan(begin, min(end, limit)):
+            if not batch.control:
+                greatest = max(greatest, batch.max_timestamp)
+    return None if greatest == NEVER else await first_since(log, greatest, limit)
 
 
 def _times(batch: Batch) -> Iterator[tuple[int, int]]:

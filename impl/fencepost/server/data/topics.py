@@ -46,12 +46,18 @@ class Topic:
 
 
 class Topics:
-    """Topics by name and by id. ``changed`` is called with the image of all after every change."""
+    """Topics by name and by id. ``changed`` is called with the image of all after every change; ``log`` makes the log
+    of a partition, by the id of its topic."""
 
-    def __init__(self, changed: Callable[[Iterable[TopicImage]], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        changed: Callable[[Iterable[TopicImage]], None] = lambda _: None,
+        log: Callable[[bytes, int], PartitionLog] = lambda _, index: PartitionLog(index),
+    ) -> None:
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
         self.changed = changed
+        self._log = log
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self.by_name.values()))
@@ -72,8 +78,8 @@ class Topics:
     ) -> Topic:
         """A new topic. Raises ``Refused``."""
         self.check(name, partitions)
-        logs = [PartitionLog(index) for index in range(partitions)]
-        topic = Topic(name, topic_id or uuid4().bytes, logs, dict(config or {}))
+        made = topic_id or uuid4().bytes
+        topic = Topic(name, made, [self._log(made, index) for index in range(partitions)], dict(config or {}))
         self.by_name[name] = self.by_id[topic.topic_id] = topic
         self.tell()
         return topic
@@ -100,7 +106,7 @@ class Topics:
     def grow(self, topic: Topic, partitions: int) -> None:
         """Further partitions. Raises ``Refused``."""
         self.check_growth(topic, partitions)
-        topic.logs += [PartitionLog(index) for index in range(len(topic.logs), partitions)]
+        topic.logs += [self._log(topic.topic_id, index) for index in range(len(topic.logs), partitions)]
         self.tell()
 
     def partition(self, name: str, index: int) -> PartitionLog | None:

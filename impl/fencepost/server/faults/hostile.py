@@ -120,7 +120,8 @@ class FailingStore:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self.open, self.close, self.lead, self.load = store.open, store.close, store.lead, store.load
-        self.due, self.compact, self.write, self.kept = store.due, store.compact, store.write, store.kept
+        self.due, self.compact, self.write = store.due, store.compact, store.write
+        self.kept, self.batches = store.kept, store.batches
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
         """Nothing of it is in the log if it fails."""
