@@ -21,6 +21,7 @@ from fencepost.server.wire.frames import (
     request_schema,
     write_request,
 )
+from fencepost.work.link import Unsupported
 
 from .sasl import LoginFailed, Sasl
 
@@ -33,10 +34,6 @@ _HANDSHAKE: Final = 1
 _AUTHENTICATE: Final = (0, 2)
 #: A login that ends is renewed when this part of its time has passed (KIP-368).
 _RENEWS: Final = 0.85
-
-
-class Unsupported(ConnectionError):
-    """The broker has no version of an API that is known here."""
 
 
 class Connection:

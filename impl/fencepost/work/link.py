@@ -17,9 +17,14 @@ class NoCoordinator(Exception):
         self.error = error
 
 
+class Unsupported(ConnectionError):
+    """The coordinator has no version of an API that would do."""
+
+
 @runtime_checkable
 class Link(Protocol):
-    """A way to the coordinator. All calls may raise ``OSError`` where there is a network."""
+    """A way to the coordinator. All calls may raise ``OSError`` where there is a network,
+    ``Unsupported`` among them."""
 
     async def find(self, group_id: str) -> int:
         """The node that coordinates the group (FindCoordinator). Raises ``NoCoordinator``."""

@@ -21,7 +21,7 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.protocol.partitions import TopicPartition
 
-from .link import Link
+from .link import Link, Unsupported
 from .problems import CommitFailed
 from .settings import WorkerSettings
 
@@ -109,6 +109,8 @@ async def _committed(link: Link, body: OffsetCommitRequest, within_s: float) -> 
     try:
         async with asyncio.timeout(within_s):
             answer = await link.ask(body.group_id, body, _LANE)
+    except Unsupported as unsupported:
+        raise CommitFailed(ErrorCode.UNSUPPORTED_VERSION) from unsupported
     except (OSError, TimeoutError):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert isinstance(answer, OffsetCommitResponse)
@@ -130,6 +132,8 @@ async def committed(
             try:
                 async with asyncio.timeout(settings.request_timeout_ms / 1_000):
                     answer = await link.ask(settings.group_id, body, _LANE)
+            except Unsupported as unsupported:
+                raise CommitFailed(ErrorCode.UNSUPPORTED_VERSION) from unsupported
             except (OSError, TimeoutError):
                 await asyncio.sleep(_BACKOFF_S)
                 continue

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.remote import Groups, Refused
 from fencepost.remote.connection import Connection
 from fencepost.server.options import Address, Options
 from fencepost.server.run import Ready, Setup, serve
 from fencepost.server.wire.frames import API_KEYS
-from fencepost.work import WorkerFailed
+from fencepost.work import CommitFailed, WorkerFailed
 
 from .teams import EVERY, QUICK, Team, until
 
@@ -96,20 +97,25 @@ def test_nobody_there_and_no_address_are_told_in_a_line() -> None:
         Groups("127.0.0.1:9092,localhost:99999")
 
 
-@pytest.mark.parametrize(("kept", "topics"), [((), ["orders"]), ((0, 0), re.compile("orders.*"))])
-def test_a_broker_without_what_the_worker_needs_ends_it_in_a_line(
-    kept: tuple[int, int] | tuple[()], topics: list[str] | re.Pattern[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that has no KIP-848, and one whose version of it has no expressions (N-ERR-04)."""
+def capped(monkeypatch: pytest.MonkeyPatch, versions: dict[int, tuple[int, int] | None]) -> None:
+    """The brokers announce these versions of some APIs; None: they do not have it."""
     opened = Connection.open
 
     async def older(*arguments: Any) -> Connection:
         connection = await opened(*arguments)
-        connection.versions = {key: each for key, each in connection.versions.items() if key != HEARTBEAT}
-        connection.versions |= {HEARTBEAT: kept} if kept else {}
+        told = {**connection.versions, **versions}
+        connection.versions = {key: each for key, each in told.items() if each is not None}
         return connection
 
     monkeypatch.setattr(Connection, "open", older)
+
+
+@pytest.mark.parametrize(("kept", "topics"), [(None, ["orders"]), ((0, 0), re.compile("orders.*"))])
+def test_a_broker_without_what_the_worker_needs_ends_it_in_a_line(
+    kept: tuple[int, int] | None, topics: list[str] | re.Pattern[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has no KIP-848, and one whose version of it has no expressions (N-ERR-04)."""
+    capped(monkeypatch, {HEARTBEAT: kept})
 
     async def story() -> None:
         async with served() as at, Groups(str(at)) as groups, groups.worker("team", topics) as worker:
@@ -132,3 +138,41 @@ def test_an_expression_goes_over_tcp() -> None:
                 break
 
     asyncio.run(asyncio.wait_for(story(), 20))
+
+
+@pytest.mark.parametrize("newest", [2, 5, 7])
+def test_a_broker_of_old_versions_will_do(newest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before OffsetFetch v8 a request is of one group, before LeaveGroup v3 of one member (G-WIRE-06, G-WIRE-23)."""
+    capped(monkeypatch, {API_KEYS["offset_fetch"]: (1, newest), API_KEYS["leave_group"]: (0, 2)})
+
+    async def share_of(groups: Groups) -> dict[TopicPartition, int]:
+        async with groups.worker("team", ["orders"], protocol="classic") as worker:
+            async for share in worker:
+                assert share.partitions == EVERY  # who was here before has left, and is not waited for
+                before = await share.committed()
+                await share.commit({each: each.partition + 1 for each in share})
+                return before
+        raise AssertionError("no share")
+
+    async def story() -> None:
+        async with served() as at, Groups(str(at)) as groups:
+            assert await share_of(groups) == {}
+            assert await share_of(groups) == {each: each.partition + 1 for each in EVERY}
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_a_broker_without_offsets_is_told() -> None:
+    async def story(monkeypatch: pytest.MonkeyPatch) -> None:
+        async with served() as at:
+            capped(monkeypatch, {API_KEYS["offset_fetch"]: None, API_KEYS["offset_commit"]: None})
+            async with Groups(str(at)) as groups, groups.worker("team", ["orders"]) as worker:
+                async for share in worker:
+                    with pytest.raises(CommitFailed, match="UNSUPPORTED_VERSION"):
+                        await share.committed()
+                    with pytest.raises(CommitFailed, match="UNSUPPORTED_VERSION"):
+                        await share.commit(dict.fromkeys(share, 1))
+                    break
+
+    with pytest.MonkeyPatch.context() as patches:
+        asyncio.run(asyncio.wait_for(story(patches), 20))

@@ -55,6 +55,7 @@ _NO_TOPIC: Final = bytes(16)
 #: Defaults of fields that have none in the project's message, for versions that do not carry them.
 _ABSENT: dict[str, Any] = {
     "rebalance_timeout_ms": -1,  # JoinGroup v0 (G-WIRE-01)
+    "group_id": "",
     "group_instance_id": None,
     "protocol_type": None,
     "protocol_name": None,
@@ -157,6 +158,9 @@ def to_response(api: str, entity: Any) -> messages.ResponseBody:
     stays a number (``trace.convert.odd_codes`` finds it)."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
         return messages.LeaveGroupResponse(cast("ErrorCode", _error(entity.error_code)))
+    if api == "offset_fetch" and not hasattr(entity, "groups"):  # v1–7: of the group that was asked for (G-WIRE-06)
+        group: offset_messages.OffsetFetchResponseGroup = _build(offset_messages.OffsetFetchResponseGroup, entity)
+        return offset_messages.OffsetFetchResponse((group,))
     body: messages.ResponseBody = _build(_APIS[api][1], entity)
     return body
 
