@@ -103,7 +103,7 @@ def test_a_peer_that_takes_no_answers_is_dropped() -> None:
     async def session() -> None:
         async with running(limits=Limits(write_s=0.3, idle_s=30, drain_s=1), topics={"t": 1}) as ready:
             log = ready.node.topics.by_name["t"].logs[0]
-            log.restore(Batch(bytes(1 << 20), 0, 0, 0, 0, 0, -1, -1, -1, 1), committed=None)
+            log.add(Batch(bytes(1 << 20), 0, 0, 0, 0, 0, -1, -1, -1, 1))
             log.durable(1)
             deaf = await Client.to(ready.listen)
             deaf.writer.transport.pause_reading()  # type: ignore[attr-defined]
