@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 def java_hash(text: str) -> int:
     """Java's string hash as a signed 32-bit number, over UTF-16 code units (F-LOC-02)."""
@@ -12,6 +14,7 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
+@lru_cache(maxsize=16_384)
 def partition_for(group_id: str, partitions: int) -> int:
     """The partition, 0 to ``partitions`` - 1, that hosts the group (F-LOC-01).
 

@@ -34,6 +34,7 @@ from fencepost.protocol.events import (
     TaskDone,
     TaskKey,
     TimerFired,
+    TimerKey,
     Unload,
 )
 from fencepost.protocol.messages import ResponseBody
@@ -111,7 +112,16 @@ class Engine:
     def ask(self, event: Callable[[int], HostEvent]) -> asyncio.Future[ResponseBody]:
         """Handle a request, now if nothing must land before; ``event`` makes it of its id. The answer."""
         answer: asyncio.Future[ResponseBody] = self._loop.create_future()
-        self._now_or_later(lambda: self._request(event, answer))
+        if self._busy or self._held or self._flying or self._holding:
+            self._now_or_later(lambda: self._request(event, answer))
+            return answer
+        self._busy = True  # nobody waits, and nothing is under way that must land first
+        try:
+            self._request(event, answer)
+        finally:
+            self._busy = False
+        if self._held:
+            self._release()
         return answer
 
     def tell(self, event: Callable[[], HostEvent]) -> None:
@@ -236,17 +246,30 @@ class Engine:
     def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
         """Timers and tasks."""
         for command in outcome.timers:
-            old = led.alarms.pop(command.key, None)
-            if old is not None and old.handle is not None:
-                old.handle.cancel()
+            old = led.alarms.get(command.key)
             if isinstance(command, SetTimer):
-                alarm = led.alarms[command.key] = Alarm(command.key, at_ms + command.delay_ms)
-                alarm.handle = self._loop.call_later(command.delay_ms / 1_000, self._ring, led, alarm)
+                at = self._loop.time() + command.delay_ms / 1_000
+                if old is not None and old.wakes <= at and not old.rung:
+                    old.due, old.at = at_ms + command.delay_ms, at
+                    continue
+                if old is not None:
+                    old.handle.cancel()
+                handle = self._loop.call_at(at, self._ring, led, command.key)
+                led.alarms[command.key] = Alarm(command.key, at_ms + command.delay_ms, at, at, handle)
+            elif old is not None:
+                del led.alarms[command.key]
+                old.handle.cancel()
         for key in outcome.tasks:
             led.tasks[key] = self._loop.call_soon(self._have_done, led, key)
 
-    def _ring(self, led: Led, alarm: Alarm) -> None:
-        """A timer is due; when its turn has come it may be set again, or gone (F-RT-17)."""
+    def _ring(self, led: Led, key: TimerKey) -> None:
+        """A timer is due, or was; when its turn has come it may be set again, or gone (F-RT-17)."""
+        alarm = led.alarms[key]
+        if alarm.at > alarm.wakes:
+            alarm.wakes = alarm.at
+            alarm.handle = self._loop.call_at(alarm.at, self._ring, led, key)
+            return
+        alarm.rung = True
 
         def fire() -> None:
             if led.alarms.get(alarm.key) is alarm:

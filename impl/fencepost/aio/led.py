@@ -21,11 +21,16 @@ class Flight:
 
 @dataclass(slots=True, eq=False)
 class Alarm:
-    """A timer that is set: ``due`` in ms."""
+    """A timer that is set: ``due`` in ms, ``at`` by the loop's clock. One that is set again for later, as that of a
+    session is by each heartbeat, keeps its ``handle``, which then ``wakes`` too early and finds that out; not once it
+    has ``rung``."""
 
     key: TimerKey
     due: int
-    handle: asyncio.TimerHandle | None = None
+    at: float
+    wakes: float
+    handle: asyncio.TimerHandle
+    rung: bool = False
 
 
 @dataclass(slots=True, eq=False)

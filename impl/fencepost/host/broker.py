@@ -11,13 +11,15 @@ from fencepost.coordinator import step as step_one
 from fencepost.protocol.choices import Choices, Functions
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import Event, GroupConfigChanged, Outcome, Reply, Request, TopicsChanged
+from fencepost.protocol.frozen import quick
 from fencepost.protocol.messages import RequestBody, ResponseBody
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
-from .parts import merge, split
+from .parts import merge, only, split
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class OnPartition:
     """An event of one partition: it is won, loaded or lost, its log has grown or not, a timer or a task of it is done,
@@ -36,6 +38,7 @@ class Waiting:
     answers: Mapping[int, ResponseBody]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Broker:
     """``coordinators``: one for each partition of the offsets topic, led here or not (F-LOC-04). ``waiting``: requests
@@ -45,6 +48,7 @@ class Broker:
     waiting: Mapping[int, Waiting]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Served:
     """``parts``: what each partition has done, in order; its records are for its own log, its timers and tasks for
@@ -71,6 +75,13 @@ def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Se
     """Hands an event to the coordinators that it is for. A request goes to those of its groups, whoever leads them: who
     does not answers NOT_COORDINATOR (F-FIND-05, F-RT-02). Ids of requests are unique among all that are open. Raises
     ``IllegalEvent`` for what is no event of a broker; the broker is then as it was."""
+    if not broker.waiting:
+        place = _only(broker, event)
+        if place is not None:
+            one = event.event if isinstance(event, OnPartition) else event
+            state, outcome = step_one(broker.coordinators[place], one, choices)
+            before, behind = broker.coordinators[:place], broker.coordinators[place + 1 :]
+            return Broker((*before, state, *behind), broker.waiting), Served(((place, outcome),), outcome.replies)
     coordinators = list(broker.coordinators)
     waiting = dict(broker.waiting)
     replies: list[Reply] = []
@@ -104,3 +115,13 @@ def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Se
                 del waiting[reply.request_id]
                 replies.append(Reply(reply.request_id, merge(open_one.body, answers)))
     return Broker(tuple(coordinators), waiting), Served(tuple(parts), tuple(replies))
+
+
+def _only(broker: Broker, event: HostEvent) -> int | None:
+    """The one partition that handles an event as it is; None if it must be looked at closer."""
+    count = len(broker.coordinators)
+    if isinstance(event, OnPartition):
+        return event.partition if 0 <= event.partition < count else None
+    if isinstance(event, Request):
+        return only(event.body, count)
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar, cast
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
@@ -12,6 +12,7 @@ from fencepost.protocol.messages import (
     DeleteGroupsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    HeartbeatRequest,
     ListGroupsRequest,
     ListGroupsResponse,
     RequestBody,
@@ -21,6 +22,16 @@ from fencepost.protocol.offset_messages import OffsetFetchRequest, OffsetFetchRe
 from fencepost.sharding import partition_for
 
 _Row = TypeVar("_Row")
+_OF_SEVERAL: Final[frozenset[type]] = frozenset(
+    {
+        ListGroupsRequest,
+        DescribeGroupsRequest,
+        ConsumerGroupDescribeRequest,
+        DeleteGroupsRequest,
+        OffsetFetchRequest,
+        WriteTxnMarkerRequest,
+    }
+)
 
 
 def split(body: RequestBody, partitions: int) -> dict[int, RequestBody]:
@@ -49,6 +60,13 @@ def split(body: RequestBody, partitions: int) -> dict[int, RequestBody]:
     if isinstance(body, WriteTxnMarkerRequest):
         raise IllegalEvent("a marker is of one partition: hand it in as OnPartition(partition, request)")
     return {partition_for(body.group_id, partitions): body}
+
+
+def only(body: RequestBody, partitions: int) -> int | None:
+    """The partition that answers a request for one group alone; None for a request that ``split`` takes apart."""
+    if type(body) in _OF_SEVERAL:
+        return None
+    return partition_for(cast("HeartbeatRequest", body).group_id, partitions)  # as all others, it has one
 
 
 def merge(body: RequestBody, answers: Mapping[int, ResponseBody]) -> ResponseBody:

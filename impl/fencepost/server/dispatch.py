@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import cache
+from struct import Struct
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
@@ -13,19 +15,21 @@ from fencepost.protocol.errors import ErrorCode, MisuseError
 from fencepost.store import AppendError, StoreError
 
 from .apis.call import Call
-from .apis.groups import Answered
+from .apis.groups import Answered, in_version
 from .apis.login import bare_message
 from .apis.refusal import refusal
 from .apis.table import TABLE, Api
-from .net.connection import Connection
+from .net.connection import Begun, Connection
 from .node import Node
 from .security.session import Session
 from .wire.fill import fill
+from .wire.flat import GIVES_UP, ReadBody, body_reader, body_writer
 from .wire.frames import (
     MalformedFrame,
     RequestHeader,
     read_request,
     read_request_header,
+    request_schema,
     response_schema,
     write_response,
 )
@@ -35,6 +39,12 @@ _log = logging.getLogger(__name__)
 _API_VERSIONS: Final = "api_versions"
 #: what may be asked before a log-in
 _BEFORE_LOGIN: Final = (_API_VERSIONS, "sasl_handshake", "sasl_authenticate")
+#: what needs nobody but the coordinator
+_AT_ONCE: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group", "consumer_group_heartbeat"}) | {
+    "offset_commit",
+    "offset_fetch",
+}
+_HEAD: Final = Struct(">hhih")
 
 
 class Dispatch:
@@ -64,9 +74,51 @@ class Dispatch:
         request = read_request(header, frame)
         values = await self._handled(api, Call(self._node, header, session), request)
         self._observe(api.name, header.api_version, time.perf_counter() - began)
-        if values is None:
+        return None if values is None else _written(api.name, header.api_version, header.correlation_id, values)
+
+    def begin(self, connection: Connection, frame: bytes) -> bytes | Begun | None:
+        """As a call, for the requests that come most and need nobody but the coordinator: they are handled before this
+        returns. None: nothing was done, and the call does it; it also sees to all that is unusual."""
+        node, session = self._node, connection.session
+        if type(session) is not Session or session.bare or session.refused or not node.acl.open:
             return None
-        return write_response(header.correlation_id, fill(response_schema(api.name, header.api_version), values))
+        if node.users is not None and not session.logged_in:
+            return None
+        try:
+            key, version, correlation_id, length = _HEAD.unpack_from(frame)
+            known = _known(key, version)
+            if known is None or length < -1:
+                return None
+            api, read, flexible = known
+            at = _HEAD.size
+            client_id = ""
+            if length > 0:
+                client_id = frame[at : at + length].decode()
+                at += length
+            if flexible:
+                if frame[at]:
+                    return None
+                at += 1
+            body = read(frame, at)
+        except GIVES_UP:
+            return None
+        began = time.perf_counter()
+        try:
+            done = node.groups.submit(body, version=version, client_id=client_id, client_host=f"/{session.peer_host}")
+        except MisuseError:
+            return None
+
+        def answer() -> bytes | None:
+            failure = done.exception()
+            if failure is None:
+                values = in_version(done.result(), version)
+            else:
+                header = read_request_header(frame)
+                values = _refused(api, Call(node, header, session), read_request(header, frame), failure)
+            self._observe(api.name, version, time.perf_counter() - began)
+            return _written(api.name, version, correlation_id, values)
+
+        return answer() if done.done() else Begun(done, answer)
 
     def refuse(self, connection: Connection, frame: bytes, code: ErrorCode) -> bytes | None:
         """The answer that says this error, of a request that is not handled. Raises ``MalformedFrame`` for what is no
@@ -76,24 +128,51 @@ class Dispatch:
         header = read_request_header(frame)
         call = Call(self._node, header, session)
         values = refusal(call, read_request(header, frame), Code(int(code)))
-        return write_response(header.correlation_id, fill(response_schema(header.api, header.api_version), values))
+        return _written(header.api, header.api_version, header.correlation_id, values)
 
     async def _handled(self, api: Api, call: Call, request: Any) -> Any:
         try:
             return await api.handler(call, request)
         except Answered as answered:
             return answered.values
-        except (AppendError, StoreError) as reason:
-            _log.error("%s of %s is refused: %s", api.name, call.header.client_id, reason)
-            return refusal(call, request, Code.kafka_storage_error)
-        except MisuseError as reason:
-            _log.warning("%s of %s is refused: %s", api.name, call.header.client_id, reason)
-            return refusal(call, request, Code.unknown_server_error)
         except MalformedFrame:
             raise
-        except Exception:
-            _log.exception("%s v%s of %s could not be handled", api.name, call.version, call.header.client_id)
-            return refusal(call, request, Code.unknown_server_error)
+        except Exception as failure:
+            return _refused(api, call, request, failure)
+
+
+@cache
+def _known(key: int, version: int) -> tuple[Api, ReadBody, bool] | None:
+    """What is begun on the spot: how it is read, and whether its header has tagged fields."""
+    api = TABLE.get(key)
+    if api is None or api.name not in _AT_ONCE or not max(api.low, api.least) <= version <= api.high:
+        return None
+    read = body_reader(api.name, version)
+    return None if read is None else (api, read, request_schema(api.name, version).__flexible__)
+
+
+def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
+    """The values of the answer to a request that has failed so."""
+    if isinstance(failure, AppendError | StoreError):
+        _log.error("%s of %s is refused: %s", api.name, call.header.client_id, failure)
+        return refusal(call, request, Code.kafka_storage_error)
+    if isinstance(failure, MisuseError):
+        _log.warning("%s of %s is refused: %s", api.name, call.header.client_id, failure)
+    else:
+        name = call.header.client_id
+        _log.error("%s v%s of %s could not be handled", api.name, call.version, name, exc_info=failure)
+    return refusal(call, request, Code.unknown_server_error)
+
+
+def _written(api: str, version: int, correlation_id: int, values: Any) -> bytes:
+    """The frame of an answer."""
+    write = body_writer(api, version, type(values)) if hasattr(values, "__dataclass_fields__") else None
+    if write is not None:
+        try:
+            return write(values, correlation_id)
+        except GIVES_UP:
+            pass  # whatever is wrong, the other way says it
+    return write_response(correlation_id, fill(response_schema(api, version), values))
 
 
 def _unsupported(api: Api, header: RequestHeader) -> bytes:

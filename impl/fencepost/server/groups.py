@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -16,6 +17,11 @@ class Groups(Protocol):
     @property
     def partitions(self) -> int:
         """How many partitions of offsets there are."""
+
+    def submit(
+        self, body: RequestBody, *, version: int | None = None, client_id: str = "", client_host: str = ""
+    ) -> asyncio.Future[ResponseBody]:
+        """As ``request``, handled before the call returns; the answer may be there already."""
 
     async def request(
         self,

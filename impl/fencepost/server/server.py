@@ -34,8 +34,10 @@ class Server:
         self.node = node
         self._tls = tls
         node.announced = ANNOUNCED
-        self._dispatch = between(Dispatch(node, observe))
-        self.listener = Listener(self._answer, node.options.limits, self._overdue)
+        dispatch = Dispatch(node, observe)
+        self._dispatch = between(dispatch)
+        begin = dispatch.begin if self._dispatch is dispatch else None  # what stands between sees every frame
+        self.listener = Listener(self._answer, node.options.limits, self._overdue, begin)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, topics: Mapping[str, int] | None = None) -> Address:

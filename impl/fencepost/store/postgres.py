@@ -123,6 +123,9 @@ class PostgresConnection:
             cursor.executemany(_of(statement), values)
             return cursor.rowcount
 
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        self.many(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         """Connects again if the connection was lost."""
         if self._session is None or self._session.closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from fencepost.codec import Unwritable
@@ -47,6 +47,7 @@ class SqlStore:
 
     def __init__(self, connection: Connection, name: str) -> None:
         self._connection = connection
+        self._appends = tables.Appends(connection)
         self._name = name
         self._worker: Worker | None = None
         self._partitions = 0
@@ -65,7 +66,7 @@ class SqlStore:
         """Open it, or make it; if it is open, nothing more. Says how many partitions it has. Raises ``StoreError`` for
         what cannot be used."""
         if self._worker is None:
-            worker = Worker(self._connection, self._name)
+            worker = Worker(self._connection, self._appends, self._name)
             try:
                 self._partitions = await worker.alone(self._connection.open)
             except BaseException:
@@ -82,7 +83,7 @@ class SqlStore:
             await closing
 
     async def lead(self, partition: int) -> int:
-        epoch = await self._open().within(lambda: tables.lead(self._connection, partition), partition)
+        epoch = await self._within(lambda: tables.lead(self._connection, partition), partition)
         self._epochs[partition] = epoch
         return epoch
 
@@ -109,7 +110,7 @@ class SqlStore:
         def act() -> None:
             if rows is None:  # in its turn, so that nothing passes it
                 raise AppendError(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
-            tables.append(self._connection, partition, rows, leader_epoch)
+            tables.append(self._appends, partition, rows, leader_epoch)
 
         self._rows[partition] = self._rows.get(partition, 0) + len(records)
         return self._open().within(act, partition)
@@ -134,11 +135,11 @@ class SqlStore:
         for places in (sorted(found.superseded), sorted(found.ending)):
             for begin in range(0, len(places), CHUNK):
                 some = [seen[place].place for place in places[begin : begin + CHUNK]]
-                gone += await worker.within(
+                gone += await self._within(
                     lambda some=some: tables.delete(self._connection, partition, some),  # type: ignore[misc]
                     ("compaction", partition),
                 )
-        left = await worker.within(lambda: tables.compacted(self._connection, partition), ("compaction", partition))
+        left = await self._within(lambda: tables.compacted(self._connection, partition), ("compaction", partition))
         self._rows[partition] = self._left[partition] = left
         return gone
 
@@ -152,7 +153,7 @@ class SqlStore:
             for each in changes:
                 tables.change(self._connection, each)
 
-        await self._open().within(act, _KEPT)
+        await self._within(act, _KEPT)
 
     async def kept(self) -> Kept:
         return await self._open().alone(lambda: self._at_once(lambda: tables.kept(self._connection)))
@@ -164,6 +165,15 @@ class SqlStore:
             return tables.batches(self._connection, topic_id, partition, offset, most, within=within)
 
         return [data for _, data in await self._open().alone(lambda: self._at_once(read))]
+
+    def _within(self, act: Callable[[], _Value], line: Hashable) -> asyncio.Future[_Value]:
+        """In a transaction, behind the appends that are in it already."""
+
+        def behind() -> _Value:
+            self._appends.flush()
+            return act()
+
+        return self._open().within(behind, line)
 
     def _open(self) -> Worker:
         if self._worker is None:

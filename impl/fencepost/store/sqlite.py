@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ _LEAST: Final = (3, 35, 0)
 #: How long to wait for another process that is about to end, in seconds.
 _PATIENCE: Final = 2.0
 _PRIMARY: Final = 0xFF
+#: As many rows at most go into a table with one statement.
+_ROWS: Final = 256
 
 
 class LockedStore(StoreError):
@@ -136,6 +139,17 @@ class SqliteConnection:
 
     def many(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
         return self._on().executemany(statement, values).rowcount
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Many in a statement: after each statement the thread has to get its turn again. Their numbers are powers of
+        two, so that few statements are read."""
+        one = f"({', '.join('?' * len(rows[0]))})"
+        begin = 0
+        while begin < len(rows):
+            count = min(_ROWS, 1 << (len(rows) - begin).bit_length() - 1)
+            some = rows[begin : begin + count]
+            self.run(f"INSERT INTO {table} VALUES {', '.join([one] * count)}", list(chain.from_iterable(some)))
+            begin += count
 
     def _on(self) -> sqlite3.Connection:
         if self._file is None:

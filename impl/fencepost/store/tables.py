@@ -59,6 +59,9 @@ class Statements(Protocol):
     def many(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
         """Run it for each of these: how many rows it was about in all."""
 
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """New rows of a table, all of its columns in each."""
+
 
 class Bytes(NamedTuple):
     """A record as it is kept, for a compaction, which need not read it: its key is that of its bytes."""
@@ -138,13 +141,42 @@ def fence(on: Statements, number: int, leader_epoch: int, further: int = 0) -> i
     return int(found[0][0]) - further
 
 
-def append(on: Statements, number: int, rows: Sequence[Row], leader_epoch: int) -> None:
-    """The records behind the others."""
-    first = fence(on, number, leader_epoch, len(rows))
-    on.many(
-        "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(number, place, leader_epoch, *row, _checksum(number, place, row)) for place, row in enumerate(rows, first)],
-    )
+class Appends:
+    """The appends of one transaction: their records are put together and written with few statements. Of each partition
+    the first append looks who leads it, which nobody can change before the transaction ends."""
+
+    def __init__(self, on: Statements) -> None:
+        self.on = on
+        self.places: dict[tuple[int, int], int] = {}  #: by partition and epoch: the place of the next record
+        self.known: dict[tuple[int, int], int] = {}  #: and up to where the partition knows of them
+        self.rows: list[tuple[Any, ...]] = []
+
+    def flush(self) -> None:
+        """Write them. To be called before anything else is done in the tables, and before the transaction ends."""
+        if self.rows:
+            self.on.insert("records", self.rows)
+        for (number, leader_epoch), place in self.places.items():
+            more = place - self.known[number, leader_epoch]
+            if more:
+                fence(self.on, number, leader_epoch, more)
+        self.forget()
+
+    def forget(self) -> None:
+        """The transaction is taken back."""
+        self.places, self.known, self.rows = {}, {}, []
+
+
+def append(to: Appends, number: int, rows: Sequence[Row], leader_epoch: int) -> None:
+    """The records behind the others. Raises ``FencedEpoch``, and then nothing of them is there."""
+    who = number, leader_epoch
+    first = to.places.get(who)
+    if first is None:
+        first = fence(to.on, number, leader_epoch, len(rows))
+        to.known[who] = first + len(rows)
+    to.places[who] = first + len(rows)
+    to.rows += [
+        (number, place, leader_epoch, *row, _checksum(number, place, row)) for place, row in enumerate(rows, first)
+    ]
 
 
 def state(on: Statements, number: int) -> State:

@@ -43,6 +43,16 @@ class Database(Protocol):
         """The same in words that help; a ``StoreError``, or what it is if the database has nothing to do with it."""
 
 
+class Together(Protocol):
+    """What the jobs of one transaction have put together, and not yet written."""
+
+    def flush(self) -> None:
+        """Write it."""
+
+    def forget(self) -> None:
+        """The transaction is taken back."""
+
+
 class InDoubt(StoreError):
     """The disk or the connection failed while a write was made durable: it may be there or not. Loading tells."""
 
@@ -67,8 +77,9 @@ class Worker:
     """Runs jobs in order. Make it within the loop that asks. Jobs of one ``line`` fail together: when one has failed,
     those fail too that were asked for before its failure was told."""
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Database, together: Together, name: str) -> None:
         self._database = database
+        self._put_together = together
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._terms: dict[Hashable, int] = {}
@@ -141,6 +152,7 @@ class Worker:
             self._database.begin()
             for job in jobs:
                 told.append(self._run(job))
+            self._put_together.flush()
         except Exception as failure:
             return self._none(jobs, failure)
         try:
@@ -162,6 +174,7 @@ class Worker:
 
     def _none(self, jobs: Sequence[_Job], failure: Exception) -> list[_Told]:
         """Nothing of the transaction is there."""
+        self._put_together.forget()
         try:
             self._database.rollback()
         except Exception:

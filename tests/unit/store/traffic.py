@@ -250,8 +250,9 @@ def writes_halves() -> None:
     def halves(on: Any, number: int, rows: Sequence[tables.Row], leader_epoch: int) -> None:
         for row in rows:
             append(on, number, [row], leader_epoch)
-            on.run("COMMIT")
-            on.run("BEGIN IMMEDIATE")
+            on.flush()
+            on.on.run("COMMIT")
+            on.on.run("BEGIN IMMEDIATE")
 
     tables.append = halves
 

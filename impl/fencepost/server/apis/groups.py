@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final, cast
 
 from kio.schema.errors import ErrorCode as Code
@@ -60,10 +60,6 @@ async def coordinated(call: Call, request: Any) -> Any:
     if isinstance(body, o.TxnOffsetCommitRequest):
         await _in_transaction(call, body)
     answer = await _ask(call, api, body)
-    if isinstance(answer, m.JoinGroupResponse):
-        name = answer.protocol_name
-        shown = (name or None) if call.version >= _NULL_PROTOCOL_SINCE else (name or "")
-        return {**_fields(answer), "protocol_name": shown}
     if isinstance(answer, m.ListGroupsResponse) and not call.node.acl.open:
         listed = answer.groups
         if not call.may(Operation.DESCRIBE, Resource.CLUSTER, "kafka-cluster"):
@@ -78,7 +74,14 @@ async def coordinated(call: Call, request: Any) -> Any:
                 for row in answer.groups
             ]
         }
-    if isinstance(answer, o.OffsetFetchResponse) and call.version < _SEVERAL_GROUPS_SINCE:
+    return in_version(answer, call.version)
+
+
+def in_version(answer: m.ResponseBody, version: int) -> Any:
+    """The answer, as a message of that version has it."""
+    if isinstance(answer, m.JoinGroupResponse) and version >= _NULL_PROTOCOL_SINCE and not answer.protocol_name:
+        return replace(answer, protocol_name=None)
+    if isinstance(answer, o.OffsetFetchResponse) and version < _SEVERAL_GROUPS_SINCE:
         return answer.groups[0]
     return answer
 

@@ -1,12 +1,16 @@
-"""One connection: frames are taken one at a time, and each is answered before the next is looked at, as Kafka does."""
+"""One connection: frames are taken one at a time, and each is answered before the next is looked at, as Kafka does.
+
+A task takes them; but what needs nobody but the coordinator is answered where its bytes come in, without waking it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..options import Limits
 from ..wire.frames import MalformedFrame
@@ -32,6 +36,18 @@ class Doing(Enum):
 Answer: TypeAlias = Callable[["Connection", bytes], Awaitable[bytes | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A request that is answered when ``done`` is; ``answer`` then gives the frame, None if there is none."""
+
+    done: asyncio.Future[Any]
+    answer: Callable[[], bytes | None]
+
+
+#: Answers a frame on the spot, or begins to; None: nothing was done, it is for an ``Answer``.
+Begin: TypeAlias = Callable[["Connection", bytes], bytes | Begun | None]
+
+
 class Connection(asyncio.Protocol):
     """``opened`` and ``closed`` are told of it; ``opened`` says whether it may stay. ``session`` is for who answers."""
 
@@ -42,6 +58,8 @@ class Connection(asyncio.Protocol):
         memory: Memory,
         opened: Callable[[Connection], bool],
         closed: Callable[[Connection], None],
+        *,
+        begin: Begin | None = None,
     ) -> None:
         self.session: object = None
         self.peer_host = ""
@@ -49,6 +67,8 @@ class Connection(asyncio.Protocol):
         self.doing = Doing.IDLE
         self.requests = 0
         self._answer = answer
+        self._begin = begin
+        self._begun: Begun | None = None
         self._limits = limits
         self._memory = memory
         self._opened = opened
@@ -90,8 +110,8 @@ class Connection(asyncio.Protocol):
         self._hold(len(data))
         if self.doing is Doing.IDLE:
             self._now(Doing.READING)
-        if self._arrived is not None and not self._arrived.done():
-            self._arrived.set_result(None)
+        if self._begun is None and not self._full and self._arrived is not None and not self._arrived.done():
+            self._go_on()
         elif len(self._buffer) > _AHEAD:
             self._pause()
         if self._memory.exhausted and len(self._buffer) > _AHEAD:
@@ -104,8 +124,11 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The peer has taken most of it."""
         self._full = False
-        if self._writable is not None and not self._writable.done():
-            self._writable.set_result(None)
+        if self._writable is not None:
+            if not self._writable.done():
+                self._writable.set_result(None)
+        elif self.doing is Doing.WRITING:
+            self._go_on()
 
     def eof_received(self) -> bool:
         """The peer sends no more: the connection is closed."""
@@ -120,6 +143,8 @@ class Connection(asyncio.Protocol):
         self._buffer.clear()
         if self._task is not None:
             self._task.cancel()
+        if self._begun is not None:
+            self._begun.done.cancel()
         self._closed(self)
 
     # what others call
@@ -195,24 +220,26 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    async def _frame(self) -> bytes:
-        await self._until(_LENGTH)
+    def _whole(self) -> bytes | None:
+        """The next frame, if it is whole; it stays in the buffer. Raises ``MalformedFrame``."""
+        if len(self._buffer) < _LENGTH:
+            return None
         length = int.from_bytes(self._buffer[:_LENGTH], "big", signed=True)
         if not 0 <= length <= self._limits.frame_bytes:
             raise MalformedFrame(
                 f"a frame of {length} bytes is announced; at most {self._limits.frame_bytes} are allowed"
             )
-        await self._until(_LENGTH + length)
-        frame = bytes(self._buffer[_LENGTH : _LENGTH + length])
-        del self._buffer[: _LENGTH + length]
-        return frame
+        end = _LENGTH + length
+        return bytes(self._buffer[_LENGTH:end]) if len(self._buffer) >= end else None
 
-    async def _until(self, size: int) -> None:
-        while len(self._buffer) < size:
+    async def _frame(self) -> bytes:
+        while (frame := self._whole()) is None:
             self._arrived = self._loop.create_future()
             self._resume()
             await self._arrived
         self._arrived = None
+        del self._buffer[: _LENGTH + len(frame)]
+        return frame
 
     async def _write(self, answer: bytes) -> None:
         assert self._transport is not None
@@ -221,3 +248,68 @@ class Connection(asyncio.Protocol):
             self._now(Doing.WRITING)
             self._writable = self._loop.create_future()
             await self._writable
+            self._writable = None
+
+    # without the task
+
+    def _go_on(self) -> None:
+        """The task waits for a frame. Take those that are answered on the spot, up to one that is not."""
+        if self._draining:
+            self._close()
+            return
+        out: list[bytes] = []
+        wake = False
+        try:
+            while self._begun is None and (frame := self._whole()) is not None:
+                begun = None if self._begin is None else self._begin(self, frame)
+                if begun is None:
+                    wake = True
+                    break
+                size = _LENGTH + len(frame)
+                del self._buffer[:size]
+                self.requests += 1
+                if isinstance(begun, Begun):
+                    self._begun = begun
+                    begun.done.add_done_callback(lambda _, size=size: self._finish(size))  # type: ignore[misc]
+                else:
+                    out += (len(begun).to_bytes(_LENGTH, "big"), begun)
+                    self._hold(-size)
+        except MalformedFrame:
+            wake = True  # the task says so
+        if out and self._transport is not None:
+            self._transport.write(b"".join(out))
+        if self._full:
+            self._now(Doing.WRITING)
+        elif self._begun is not None:
+            self._now(Doing.ANSWERING)
+        elif out or not self._buffer:
+            self._now(Doing.READING if self._buffer else Doing.IDLE)
+        if self._begun is None and not self._full:
+            self._resume()
+            if wake and self._arrived is not None and not self._arrived.done():
+                self._arrived.set_result(None)
+
+    def _finish(self, size: int) -> None:
+        """What was begun is answered."""
+        begun, self._begun = self._begun, None
+        if begun is None or self._transport is None or begun.done.cancelled():
+            return
+        self._hold(-size)
+        try:
+            answer = begun.answer()
+        except Exception:
+            _log.exception("connection from %s is closed: a fault of this server", self.peer)
+            self._close()
+            return
+        if answer is not None:
+            self._transport.write(len(answer).to_bytes(_LENGTH, "big") + answer)
+        if self._full:
+            self._now(Doing.WRITING)
+        else:
+            self._now(Doing.IDLE)
+            self._go_on()
+
+    def _close(self) -> None:
+        """When all is sent."""
+        if self._transport is not None:
+            self._transport.close()

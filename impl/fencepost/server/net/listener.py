@@ -8,17 +8,22 @@ import ssl
 from collections.abc import Callable
 
 from ..options import Address, Limits
-from .connection import Answer, Connection, Doing
+from .connection import Answer, Begin, Connection, Doing
 from .memory import Memory
 
 _log = logging.getLogger(__name__)
 
 
 class Listener:
-    """Use ``start``, then ``stop``. ``overdue``: a further reason to drop a connection, by the caller."""
+    """Use ``start``, then ``stop``. ``overdue``: a further reason to drop a connection, by the caller. ``begin``: what
+    is asked before ``answer``, which it may save."""
 
     def __init__(
-        self, answer: Answer, limits: Limits, overdue: Callable[[Connection, float], str] = lambda _, __: ""
+        self,
+        answer: Answer,
+        limits: Limits,
+        overdue: Callable[[Connection, float], str] = lambda _, __: "",
+        begin: Begin | None = None,
     ) -> None:
         self.memory = Memory(limits.buffered_bytes)
         self.connections: set[Connection] = set()
@@ -26,6 +31,7 @@ class Listener:
         self.refused = 0
         self.dropped = 0
         self._answer = answer
+        self._begin = begin
         self._limits = limits
         self._overdue = overdue
         self._server: asyncio.Server | None = None
@@ -56,7 +62,7 @@ class Listener:
         self._server = None
 
     def _connection(self) -> Connection:
-        return Connection(self._answer, self._limits, self.memory, self._open, self._close)
+        return Connection(self._answer, self._limits, self.memory, self._open, self._close, begin=self._begin)
 
     def _open(self, connection: Connection) -> bool:
         if len(self.connections) >= self._limits.connections:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from fencepost.protocol.messages import RequestBody, ResponseBody
+import asyncio
+from typing import Final
+
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest, RequestBody, ResponseBody
 
 from ..groups import Groups
 from .rebalances import Rebalances
+
+#: Requests whose answers tell of rebalances.
+_FOLLOWED: Final = (JoinGroupRequest, LeaveGroupRequest, ConsumerGroupHeartbeatRequest)
 
 
 class Watched:
@@ -21,6 +28,23 @@ class Watched:
     @property
     def partitions(self) -> int:
         return self._groups.partitions
+
+    def submit(
+        self, body: RequestBody, *, version: int | None = None, client_id: str = "", client_host: str = ""
+    ) -> asyncio.Future[ResponseBody]:
+        """The answer to a request, which may be there already; what it tells of rebalances is noted."""
+        answer = self._groups.submit(body, version=version, client_id=client_id, client_host=client_host)
+        if isinstance(body, _FOLLOWED):
+
+            def note(done: asyncio.Future[ResponseBody]) -> None:
+                if not done.cancelled() and done.exception() is None:
+                    self._rebalances.passed(f"{client_id} at {client_host}", body, done.result())
+
+            if answer.done():
+                note(answer)
+            else:
+                answer.add_done_callback(note)
+        return answer
 
     async def request(
         self,

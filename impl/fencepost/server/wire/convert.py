@@ -106,8 +106,8 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
 
 
 @cache
-def _plan(target: type, source: type) -> tuple[tuple[str, str | None, Callable[[Any], Any], Any], ...]:
-    """Per field of the target: its name, the source's field or None, the conversion, the default."""
+def plan(target: type, source: type) -> tuple[tuple[str, str | None, Callable[[Any], Any], Any], ...]:
+    """For each field of the target: its name, the source's field or None, the conversion, the default."""
     hints = get_type_hints(target)
     there = {field.name for field in fields(source)}
     plan = []
@@ -124,7 +124,7 @@ def _build(target: type, entity: Any) -> Any:
     return target(
         **{
             name: default if source is None else convert(getattr(entity, source))
-            for name, source, convert, default in _plan(target, source_type)
+            for name, source, convert, default in plan(target, source_type)
         }
     )
 
@@ -132,6 +132,16 @@ def _build(target: type, entity: Any) -> Any:
 def api_of(body: messages.RequestBody) -> str:
     """kio's name of the API that a request is of."""
     return _NAMES[type(body)]
+
+
+def to_request_class(api: str, version: int) -> type | None:
+    """The class of the project's requests of an API in that version; None where ``to_request`` does more than to take
+    over their fields."""
+    if api not in _APIS or api == "offset_delete":
+        return None
+    if (api == "leave_group" and version <= 2) or (api == "offset_fetch" and version <= 7):  # G-WIRE-23, G-WIRE-06
+        return None
+    return _APIS[api][0]
 
 
 def to_request(api: str, entity: Any) -> messages.RequestBody:

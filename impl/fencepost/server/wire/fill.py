@@ -34,28 +34,26 @@ def fill(schema: Any, values: Any) -> Any:
 
 @cache
 def _filler(schema: Any, source: type) -> _Make:
-    rows = [(field.name, _given(field, source), _maker(field), _absent(field)) for field in shape(schema)]
+    rows = [(field.name, given(field, source), _maker(field), absent(field)) for field in shape(schema)]
 
     if source is dict:
 
         def from_mapping(values: Any) -> Any:
             made = {}
-            for name, key, make, absent in rows:
+            for name, key, make, usual in rows:
                 value = values.get(key, MISSING)
-                made[name] = absent if value is MISSING else make(value)
+                made[name] = usual if value is MISSING else make(value)
             return schema(**made)
 
         return from_mapping
 
     def from_object(values: Any) -> Any:
-        return schema(
-            **{name: absent if key is None else make(getattr(values, key)) for name, key, make, absent in rows}
-        )
+        return schema(**{name: usual if key is None else make(getattr(values, key)) for name, key, make, usual in rows})
 
     return from_object
 
 
-def _given(field: Field, source: type) -> str | None:
+def given(field: Field, source: type) -> str | None:
     """The name under which the source has it."""
     name = field.name
     if source is dict:
@@ -64,7 +62,8 @@ def _given(field: Field, source: type) -> str | None:
     return next((each for each in (name, f"{name}_ms") if each in there), None)
 
 
-def _absent(field: Field) -> Any:
+def absent(field: Field) -> Any:
+    """What stands for a field that is not given."""
     if field.default is not MISSING:
         return field.default
     if field.array:
