@@ -98,7 +98,7 @@ STORED = (
                 "rows.append((each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\ncontinue",
                 "rows.append((each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n"
                 "if producer is not None:\n"
-                "    value = _value(step, topic, each, expires, producer)\n"
+                "    value = _value(step, topic_id, each, expires)\n"
                 "    key = OffsetCommitKey(group_id, topic.name, each.partition_index)\n"
                 "    records.append(Record(key, value, producer))\n"
                 "continue",

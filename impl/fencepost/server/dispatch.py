@@ -166,7 +166,8 @@ def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
 
 def _written(api: str, version: int, correlation_id: int, values: Any) -> bytes:
     """The frame of an answer."""
-    write = body_writer(api, version, type(values)) if hasattr(values, "__dataclass_fields__") else None
+    kind: Any = type(values)
+    write = body_writer(api, version, kind) if hasattr(values, "__dataclass_fields__") else None
     if write is not None:
         try:
             return write(values, correlation_id)

@@ -14,6 +14,7 @@ from .net.listener import Listener
 from .node import Node
 from .options import Address
 from .security.session import Session
+from .wire import flat
 from .wire.frames import warm
 
 _log = logging.getLogger(__name__)
@@ -85,4 +86,5 @@ async def _warm() -> None:
     for api in TABLE.values():
         for version in range(max(api.low, api.least, api.high - 1), api.high + 1):
             warm(api.name, version)
+            flat.warm(api.name, version)
             await asyncio.sleep(0)

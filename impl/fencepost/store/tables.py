@@ -91,11 +91,10 @@ class State(NamedTuple):
     compacted: int
 
 
-def encoded(records: Iterable[Record]) -> list[Row]:
+def encoded(records: Sequence[Record]) -> list[Row]:
     """The records in bytes. Raises ``Unwritable``."""
     rows = []
-    for record in records:
-        key, value = _CODEC.encode(record)
+    for record, (key, value) in zip(records, _CODEC.encoded_all(records), strict=True):
         producer = record.producer
         control = int(isinstance(record.key, ControlKey))
         if producer is None:

@@ -81,3 +81,22 @@ def test_a_key_that_comes_again_is_one_object() -> None:
     first, second = codec.loaded_all([codec.encode(record)] * 2)
     assert first == second == record
     assert first.key is second.key
+
+
+@pytest.mark.parametrize("release", LAYOUTS)
+def test_many_are_written_as_they_are_one_by_one(release: str) -> None:
+    rng, codec = Random(7), Codec(LAYOUTS[release])
+    records = [offset(rng) if rng.random() < 0.8 else draw.record(rng) for _ in range(ROWS // 4)]
+    assert codec.encoded_all(records) == [codec.encode(record) for record in records]
+
+
+def test_what_cannot_be_written_is_refused_among_many_too() -> None:
+    codec = Codec()
+    good = Record(OffsetCommitKey("g", "t", 1), OffsetCommitValue(1, commit_timestamp=1))
+    for bad in (
+        Record(OffsetCommitKey("g", "t", 2**31), OffsetCommitValue(1, commit_timestamp=1)),
+        Record(OffsetCommitKey("g", "t", 1), OffsetCommitValue(2**63, commit_timestamp=1)),
+        Record(OffsetCommitKey("g", "t", 1), OffsetCommitValue(1, commit_timestamp=1, topic_id=b"short")),
+    ):
+        with pytest.raises(CodecError):
+            codec.encoded_all([good, bad])

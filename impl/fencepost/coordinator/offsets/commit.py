@@ -10,7 +10,6 @@ from fencepost.protocol.offset_messages import (
     ZERO_ID,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
@@ -109,6 +108,7 @@ def taken(
     results, records = [], []
     for topic in admitted.topics:
         rows: Results = []
+        topic_id = id_to_store(step, topic.topic_id, expires, producer)
         for each in topic.partitions:
             metadata = each.committed_metadata
             if metadata is not None and _units(metadata) > step.settings.offset_metadata_max_bytes:
@@ -117,7 +117,7 @@ def taken(
             if older is not None:
                 older.check(topic.topic_id, each.partition_index)
             rows.append((each.partition_index, ErrorCode.NONE))
-            value = _value(step, topic, each, expires, producer)
+            value = _value(step, topic_id, each, expires)
             records.append(Record(OffsetCommitKey(group_id, topic.name, each.partition_index), value, producer))
         results.append(rows)
     return results, records
@@ -128,13 +128,7 @@ def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _value(
-    step: Step,
-    topic: OffsetCommitRequestTopic,
-    partition: OffsetCommitRequestPartition,
-    expires: int,
-    producer: Producer | None,
-) -> OffsetCommitValue:
+def _value(step: Step, topic_id: bytes, partition: OffsetCommitRequestPartition, expires: int) -> OffsetCommitValue:
     """O-COMMIT-14."""
     return OffsetCommitValue(
         partition.committed_offset,
@@ -142,7 +136,7 @@ def _value(
         metadata=partition.committed_metadata or "",
         commit_timestamp=step.at_ms,
         expire_timestamp=expires,
-        topic_id=id_to_store(step, topic.topic_id, expires, producer),
+        topic_id=topic_id,
     )
 
 

@@ -144,6 +144,11 @@ def to_request_class(api: str, version: int) -> type | None:
     return _APIS[api][0]
 
 
+def response_class(api: str) -> Any:
+    """The class of the project's answers of an API; None for one that is not of groups or offsets."""
+    return _APIS[api][1] if api in _APIS else None
+
+
 def to_request(api: str, entity: Any) -> messages.RequestBody:
     """kio's request entity, of any version, as the project's message. ``api`` is a key of GROUP_APIS or OFFSET_APIS."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 from kio.schema.errors import ErrorCode
 
-from .convert import plan, to_request_class
+from .convert import plan, response_class, to_request_class
 from .fill import absent, given
 from .frames import MalformedFrame, request_schema, response_schema
 from .read import uvarint
@@ -142,6 +142,14 @@ def body_writer(api: str, version: int, source: Any) -> WriteBody | None:
         return None
     found: WriteBody = text.made("write")
     return found
+
+
+def warm(api: str, version: int) -> None:
+    """Make what reads its requests and writes its answers; nothing for an API that is not of groups."""
+    answer = response_class(api)
+    if answer is not None:
+        body_reader(api, version)
+        body_writer(api, version, answer)
 
 
 # reading
