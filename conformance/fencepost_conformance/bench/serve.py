@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from ..compiled import build, is_of_these_sources, unavailable
 from ..console import CannotRun
+from ..repository import root
 from .golang import program
 from .measure import Row
 from .served import Server, fencepost, kafka, kfake
@@ -31,6 +33,8 @@ TESTS = (
     f"-tests rebalance -sizes {_SIZES} -modes prompt -reps 10 -reps-large 3 -budget 25s",
     f"-tests reconcile -sizes {_SIZES} -reps 10 -reps-large 3 -budget 25s",
 )
+#: Of these the ones that wait for the log; the server that does not flush is asked no others.
+_WAITING = TESTS[2:]
 _WARMING = "-tests ping,hb-classic,commit -hb-sizes 10 -dur 3s"
 #: 10,000 groups with 100 offsets each: a million.
 _FILL = "-tests fill -fill-groups 10000 -fill-rounds 1 -fill-mod 4"
@@ -46,19 +50,34 @@ def serve() -> list[Row]:
     generator = program("coordload")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-bench-")))
-        servers = [stack.enter_context(kafka()), stack.enter_context(fencepost(folder / "data"))]
+        theirs, ours = stack.enter_context(kafka()), stack.enter_context(fencepost(folder / "data"))
+        run(generator, theirs, _WARMING)  # Java compiles
+        found = {server.name: measured(generator, server) for server in (theirs, ours)}
         with suppress(CannotRun):  # then there is one figure less
-            servers.append(stack.enter_context(kfake()))
-        run(generator, servers[0], _WARMING)  # Java compiles
-        found = {server.name: measured(generator, server) for server in servers}
-    rows = [*_rows(found)]
+            other = stack.enter_context(kfake())
+            found[other.name] = measured(generator, other)
+        rows = [*_rows(found)]
+        for variant, tests in _variants(folder):
+            with variant as server:
+                beside = {theirs.name: found[theirs.name], server.name: measured(generator, server, tests)}
+            rows += _rows(beside)
     return [*rows, *_filled(generator)]
 
 
-def measured(generator: Path, server: Server) -> Figures:
-    """All figures of one server, by case."""
+def _variants(folder: Path) -> Iterator[tuple[AbstractContextManager[Server], Sequence[str]]]:
+    """Further ways to serve, and what is asked of each; without a C compiler there is one less."""
+    yield fencepost(folder / "kept", name="fencepost, not flushed", flush=False), _WAITING
+    if not unavailable():
+        core = root() / "out" / "compiled"
+        if not is_of_these_sources(core):
+            build(core)
+        yield fencepost(folder / "compiled", name="fencepost, compiled", core=core), TESTS
+
+
+def measured(generator: Path, server: Server, tests: Sequence[str] = ()) -> Figures:
+    """The figures of one server, by case; all of them, or those of some ``tests``."""
     figures: Figures = {}
-    for words in TESTS:
+    for words in tests or TESTS:
         for line in run(generator, server, words):
             figures[case(line)] = line
     return figures

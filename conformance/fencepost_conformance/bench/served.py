@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import socket
@@ -48,13 +49,18 @@ class Server:
 
 
 @contextmanager
-def fencepost(data: Path | None = None, *, name: str = "fencepost") -> Iterator[Server]:
-    """``fencepost serve``; ``data``: with a durable store in that folder."""
+def fencepost(
+    data: Path | None = None, *, name: str = "fencepost", flush: bool = True, core: Path | None = None
+) -> Iterator[Server]:
+    """``fencepost serve``; ``data``: with a store in that folder, durable if it is to ``flush``. ``core``: a folder
+    with the compiled core."""
     words = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--listen", "127.0.0.1:0"]
     words += ["--partitions", str(PARTITIONS), *_settings()]
     if data is not None:
-        words += ["--data", str(data)]
-    with _process(name, words, re.compile(r"listening on (\S+)")) as server:
+        words += ["--data", str(data), *["--no-flush"] * (not flush)]
+    path = os.pathsep.join(filter(None, [None if core is None else str(core), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | ({"PYTHONPATH": path} if path else {})
+    with _process(name, words, re.compile(r"listening on (\S+)"), environment) as server:
         yield server
 
 
@@ -80,10 +86,12 @@ def _settings() -> list[str]:
 
 
 @contextmanager
-def _process(name: str, words: list[str], says: re.Pattern[str]) -> Iterator[Server]:
+def _process(
+    name: str, words: list[str], says: re.Pattern[str], environment: dict[str, str] | None = None
+) -> Iterator[Server]:
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
         try:
             bootstrap = _address(process, says)
             if bootstrap is None:

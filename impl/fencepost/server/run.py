@@ -62,9 +62,11 @@ async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> Asyn
 class Setup:
     """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``data``: the
     folder in which everything is kept; None: in memory. ``status``: where numbers and a page are served, if any.
-    ``faults``: what is to go wrong, if anything."""
+    ``faults``: what is to go wrong, if anything. ``flush``: what is acknowledged is on the disk, not only with the
+    system."""
 
     data: Path | None = None
+    flush: bool = True
 
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
@@ -92,7 +94,7 @@ def opened(setup: Setup) -> SharedStore:
     if setup.data is None:
         return SharedMemoryStore(partitions)
     setup.data.mkdir(parents=True, exist_ok=True)
-    return SQLiteStore(setup.data / FILE, partitions)
+    return SQLiteStore(setup.data / FILE, partitions, flush=setup.flush)
 
 
 async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Event | None = None) -> None:

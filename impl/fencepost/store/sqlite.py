@@ -37,10 +37,12 @@ class NewerFormat(StoreError):
 
 
 class SqliteConnection:
-    """A file, which no other process may open meanwhile. In its log every commit is durable before it returns."""
+    """A file, which no other process may open meanwhile. In its log every commit is durable before it returns; without
+    ``flush`` it is the system's by then, which writes it to the disk in its own time."""
 
-    def __init__(self, path: Path, partitions: int | None) -> None:
+    def __init__(self, path: Path, partitions: int | None, *, flush: bool = True) -> None:
         self._path = path
+        self._flush = flush
         self._asked = partitions
         self._file: sqlite3.Connection | None = None
 
@@ -65,7 +67,7 @@ class SqliteConnection:
         ((mode,),) = self.rows("PRAGMA journal_mode = WAL")
         if mode != "wal":
             raise StoreError(f"{self._path}: SQLite cannot keep a write-ahead log there; use a file on a local disk")
-        self.run("PRAGMA synchronous = FULL")
+        self.run(f"PRAGMA synchronous = {'FULL' if self._flush else 'NORMAL'}")
         self.run("BEGIN EXCLUSIVE")
         if self._look():
             has = tables.count(self)
@@ -181,8 +183,9 @@ class SQLiteStore(SqlStore):
     """Logs of many partitions in one file, which one process may have open at a time. What is acknowledged is durable:
     it survives that the process is killed, and that the machine goes down if its disk keeps what it says it has.
 
-    ``partitions``: of a new file, 50 if not given; one that stands keeps its own number."""
+    ``partitions``: of a new file, 50 if not given; one that stands keeps its own number. Without ``flush`` it survives
+    the process, as with Kafka, and not the machine: nothing waits for the disk."""
 
-    def __init__(self, path: str | Path, partitions: int | None = None) -> None:
+    def __init__(self, path: str | Path, partitions: int | None = None, *, flush: bool = True) -> None:
         self.path = Path(path)
-        super().__init__(SqliteConnection(self.path, partitions), f"store {self.path.name}")
+        super().__init__(SqliteConnection(self.path, partitions, flush=flush), f"store {self.path.name}")

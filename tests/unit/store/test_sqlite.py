@@ -428,6 +428,29 @@ def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
     assert refused >= len(whole) // 4096 - 3  # some pages hold nothing
 
 
+def test_what_is_not_flushed_is_there_when_the_process_is_gone(tmp_path: Path) -> None:
+    """It is the system's before it is acknowledged; a copy of the files is all that a kill leaves."""
+    to = tmp_path / "copy"
+    to.mkdir()
+
+    async def scene(store: SQLiteStore) -> None:
+        assert store._connection.rows("PRAGMA synchronous") == [(1,)]  # type: ignore[attr-defined]
+        await store.append(0, [record(1)], leader_epoch=await store.lead(0))
+        for file in tmp_path.glob("a.db*"):
+            (to / file.name).write_bytes(file.read_bytes())
+
+    async def unflushed() -> None:
+        async with SQLiteStore(tmp_path / "a.db", 2, flush=False) as store:
+            await scene(store)
+
+    asyncio.run(unflushed())
+
+    async def again(store: SQLiteStore) -> None:
+        assert list(await store.load(0)) == [record(1)]
+
+    play(to / "a.db", again)
+
+
 def test_durable_means_that_the_log_is_synced_at_each_commit(tmp_path: Path) -> None:
     """A kill does not show it, for the system keeps what was written; so the setting itself is looked at."""
 

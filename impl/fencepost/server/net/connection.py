@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from ..options import Limits
 from ..wire.frames import MalformedFrame
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The peer is connected; it is told to go if there are too many."""
-        transport = cast("asyncio.Transport", transport)  # another loop than asyncio has transports of its own
+        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         name = transport.get_extra_info("peername") or ("", 0)
         local = transport.get_extra_info("sockname")
