@@ -34,7 +34,8 @@ def compiled() -> list[Extension]:
     except ImportError:
         sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
     core = Path("impl", "fencepost")
-    sources = [core / "quirks.py", *sorted(core.glob("coordinator/**/*.py")), *sorted(core.glob("codec/*.py"))]
+    alone = (core / "quirks.py", core / "protocol" / "logged.py")
+    sources = [*alone, *sorted(core.glob("coordinator/**/*.py")), *sorted(core.glob("codec/*.py"))]
     left = {
         core / "coordinator" / "__init__.py",
         core / "codec" / "__init__.py",

@@ -49,7 +49,7 @@ def main(name: str) -> None:
     for _ in sys.stdin:
         gc.collect()
         began = time.process_time()
-        records = tuple(codec.loaded_all(log))
+        records = codec.logged(log)
         between = time.process_time()
         state, _ = step(initial_state(Settings(), INTENDED), Load(0, leader_epoch=1, records=records), RandomChoices())
         ended = time.process_time()

@@ -69,7 +69,7 @@ class _Player:
             self._next += 1
             event = self._in_time(story, self._trace.events[index], ids)
             if isinstance(event, Load):
-                event = replace(event, records=self._found(story, event.records, index, places))
+                event = replace(event, records=self._found(story, tuple(event.records), index, places))
             wrote = bool(story.steps and story.last.seen.records)
             right = self._references.put_right(around, event, index, ids=ids, places=places, wrote=wrote)
             if right is not None:

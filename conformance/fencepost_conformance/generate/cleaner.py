@@ -50,7 +50,7 @@ class Log(NamedTuple):
             known = {id(record): batch for record, batch in zip(records, batches, strict=True)}
             found = [known.get(id(record)) for record in event.records]
             batches = tuple(number + place if batch is None else batch for place, batch in enumerate(found))
-            records, number = event.records, number + len(found)
+            records, number = tuple(event.records), number + len(found)
         elif isinstance(event, AppendFailed):
             keep = batches.index(batches[-1])
             records, batches = records[:keep], batches[:keep]

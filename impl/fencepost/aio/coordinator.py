@@ -39,6 +39,7 @@ from fencepost.protocol.events import (
     TopicsChanged,
     Unload,
 )
+from fencepost.protocol.logged import for_load
 from fencepost.protocol.misuse import expect_methods
 from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.profile import Profile
@@ -325,7 +326,7 @@ class GroupCoordinator(Calls):
                 records = self._feed(Appended(self._tick(), offset=self._log_end)).records
 
     async def _load(self) -> None:
-        records = tuple(await self._store.load())
+        records = for_load(await self._store.load())
         self._log_end = len(records)
         self._epoch += 1
         self._tasks.clear()

@@ -37,6 +37,7 @@ from fencepost.protocol.events import (
     TimerKey,
     Unload,
 )
+from fencepost.protocol.logged import for_load
 from fencepost.protocol.messages import ResponseBody
 from fencepost.store import AppendError, SharedStore, StoreError
 
@@ -96,7 +97,7 @@ class Engine:
         """Be elected, and load the partition. Raises what the store raises, and ``StoreError`` for records that make no
         sense."""
         led = Led(partition, await self._store.lead(partition))
-        records = tuple(await self._store.load(partition))
+        records = for_load(await self._store.load(partition))
         self.led[partition] = led
         self._at_once(lambda: self._own(led, Load(self.tick(), leader_epoch=led.epoch, records=records)))
         if self.state(partition).status is not Status.ACTIVE:
@@ -389,7 +390,7 @@ class Engine:
             await asyncio.wait(left)
         while True:
             try:
-                records = tuple(await self._store.load(led.partition))
+                records = for_load(await self._store.load(led.partition))
             except Exception:
                 _log.exception("partition %s cannot be loaded; trying again", led.partition)
                 event: Event = LoadFailed(self.tick(), leader_epoch=led.epoch)

@@ -1,7 +1,10 @@
-"""Many records at once, as a load reads and a commit writes them: the same as one by one, in a fraction of the time.
+"""Many records at once, as a load reads and a commit writes them: it comes to the same as one by one, in a fraction of
+the time.
 
-Nearly all of a log are offsets, their keys come again and again, and their values have one of two shapes. Those are
-taken in one look; whatever is otherwise goes the long way.
+Nearly all of a log are offsets; their keys come again and again, and their values have one of two shapes. A run of such
+rows makes no records. Of each partition it leaves one ``StoredOffset``, to which every later row of that partition only
+gives its value's bytes and its place. Groups and partitions are known by the bytes of their part of the key, which are
+taken apart where they are met first. Whatever is otherwise goes the long way, and ends the run.
 """
 
 from __future__ import annotations
@@ -10,79 +13,128 @@ from collections.abc import Callable, Iterable
 from struct import Struct, error
 from typing import Final
 
+from fencepost.protocol.logged import (
+    BARE,
+    NAMED,
+    NAMED_SIZE,
+    Commits,
+    Logged,
+    Partition,
+    Row,
+    StoredOffset,
+    is_packed,
+)
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 
 _EMPTY: Final = 1  #: the length of a text of no bytes, and one
-_BARE: Final = Struct(">hqiBqB")  #: version 4: offset, leader epoch, no metadata, time, no tags
-_NAMED: Final = Struct(">hqiBqBBB16s")  #: the same with the id of the topic
 _ID_TAG: Final = (1, 0, 16)  #: one tag, of number 0, and the length of an id
-_VERSION: Final = 4  #: of these values
-_OFFSET: Final = b"\x00\x01"
-_NAME: Final = Struct(">h")
+_VERSION: Final = 4  #: of the values that are packed
+_SIZE: Final = Struct(">h")
 _PARTITION: Final = Struct(">i")
 
-#: A row of a log, also one that no writer makes.
-Row = tuple[bytes | None, bytes | None]
 
+class Loading:
+    """Takes the records of a log in order. ``one`` reads a row of any kind, and raises what it raises; ``topic_ids``:
+    the release knows them."""
 
-def loaded(
-    rows: Iterable[Row], topic_ids: bool, one: Callable[[bytes | None, bytes | None], Record | None]
-) -> list[Record]:
-    """The records of these rows, without those that a load passes over. ``one`` reads a row of any kind, and raises
-    what it raises; ``topic_ids``: the release knows them."""
-    found: list[Record] = []
-    add = found.append
-    keys: dict[bytes, OffsetCommitKey] = {}
-    names: dict[bytes, tuple[str, str] | None] = {}
-    bare, named = _BARE.unpack, _NAMED.unpack
-    bare_size, named_size = _BARE.size, _NAMED.size if topic_ids else -1
-    make_key, make_value, make = OffsetCommitKey, OffsetCommitValue, Record
-    for key, value in rows:
-        if value is not None and key is not None:
-            size = len(value)
-            told = None
-            if size == bare_size:
-                version, offset, epoch, length, time, tags = bare(value)
-                if version == _VERSION and length == _EMPTY and tags == 0:
-                    told = make_value(offset, leader_epoch=epoch, commit_timestamp=time)
-            elif size == named_size:
-                version, offset, epoch, length, time, tags, tag, width, topic_id = named(value)
-                if version == _VERSION and length == _EMPTY and (tags, tag, width) == _ID_TAG:
-                    told = make_value(offset, leader_epoch=epoch, commit_timestamp=time, topic_id=topic_id)
-            if told is not None:
-                known = keys.get(key)
-                if known is None:
-                    begin = key[:-4]
+    __slots__ = ("_groups", "_length", "_names", "_one", "_partitions", "_parts", "_rows", "_topic_ids")
+
+    def __init__(self, topic_ids: bool, one: Callable[[bytes | None, bytes | None], Record | None]) -> None:
+        self._topic_ids = topic_ids
+        self._one = one
+        self._parts: list[Record | Commits] = []
+        self._length = 0
+        #: by the part of a key up to the group's name, and by the rest of it; None: not so that one is known by it
+        self._names: dict[bytes, str | None] = {}
+        self._partitions: dict[bytes, Partition | None] = {}
+        #: of the run that is under way
+        self._groups: dict[str, dict[Partition, StoredOffset]] = {}
+        self._rows: list[Row] = []
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Rows of which none is of a transaction. Raises what reading one raises."""
+        refused = 0 if self._topic_ids else NAMED_SIZE
+        names, partitions, run = self._names, self._partitions, self._rows
+        head, committed, place = b"", dict[Partition, StoredOffset](), self._length
+        for row in rows:
+            key, value = row
+            if key is not None and value is not None and is_packed(value) and len(value) != refused and len(key) > 4:
+                size = 4 + (key[2] << 8) + key[3]
+                begin = key[:size]
+                if begin != head:
                     if begin not in names:
-                        names[begin] = _names(key)
-                    both = names[begin]
-                    if both is not None:
-                        known = keys[key] = make_key(both[0], both[1], _PARTITION.unpack_from(key, len(begin))[0])
-                if known is not None:
-                    add(make(known, told))
-                    continue
-        record = one(key, value)
-        if record is not None:
-            add(record)
-    return found
+                        names[begin] = _name(begin)
+                    name = names[begin]
+                    if name is not None:
+                        head = begin
+                        found = self._groups.get(name)
+                        if found is None:
+                            found = self._groups[name] = {}
+                        committed = found
+                if begin == head:
+                    rest = key[size:]
+                    partition = partitions.get(rest)
+                    if partition is None and rest not in partitions:
+                        partition = partitions[rest] = _partition(rest)
+                    if partition is not None:
+                        known = committed.get(partition)
+                        if known is None:
+                            committed[partition] = StoredOffset(value, place)
+                        else:
+                            known.told = value
+                            known.place = place
+                        run.append(row)
+                        place += 1
+                        continue
+            self._length = place
+            record = self._one(key, value)
+            if record is not None:
+                self.add(record)
+                place += 1
+                run, head = self._rows, b""
+        self._length = place
+
+    def add(self, record: Record) -> None:
+        """A record that was read."""
+        self._end_run()
+        self._parts.append(record)
+        self._length += 1
+
+    def done(self) -> Logged:
+        """All that was taken."""
+        self._end_run()
+        return Logged(tuple(self._parts), self._length, self._each)
+
+    def _each(self, rows: list[Row]) -> list[Record]:
+        """Rows one by one, should somebody ask for them."""
+        read = [self._one(key, value) for key, value in rows]
+        return [record for record in read if record is not None]
+
+    def _end_run(self) -> None:
+        if self._rows:
+            self._parts.append(Commits({name: found for name, found in self._groups.items() if found}, self._rows))
+        self._groups, self._rows = {}, []
 
 
-def _names(key: bytes) -> tuple[str, str] | None:
-    """Group and topic of an offset's key that has nothing behind its partition; None for any other key."""
-    size = len(key)
-    if size < 10 or key[:2] != _OFFSET:
-        return None
-    (length,) = _NAME.unpack_from(key, 2)
-    middle = 4 + length
-    if length < 0 or middle + 6 > size:
-        return None
-    (width,) = _NAME.unpack_from(key, middle)
-    if width < 0 or middle + 2 + width + 4 != size:
+def _name(begin: bytes) -> str | None:
+    """The group of an offset's key that begins so; None for any other key, and for a name that is malformed."""
+    if begin[:2] != b"\x00\x01" or begin[2] > 127:
         return None
     try:
-        return key[4:middle].decode(), key[middle + 2 : size - 4].decode()
+        return begin[4:].decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _partition(rest: bytes) -> Partition | None:
+    """Topic and partition of an offset's key that ends so, with nothing behind the partition; None for any other."""
+    size = len(rest) - 6
+    if size < 0 or _SIZE.unpack_from(rest)[0] != size:
+        return None
+    try:
+        return rest[2:-4].decode(), _PARTITION.unpack_from(rest, size + 2)[0]
     except UnicodeDecodeError:
         return None
 
@@ -96,7 +148,7 @@ def written(
         return [one(record) for record in records]
     found = []
     names: dict[tuple[str, str], bytes] = {}
-    begin, bare, named = _PARTITION.pack, _BARE.pack, _NAMED.pack
+    begin, bare, named = _PARTITION.pack, BARE.pack, NAMED.pack
     for record in records:
         key, value = record.key, record.value
         if (

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from struct import Struct, error
 from typing import Final
 
+from fencepost.protocol.logged import Logged, Row
 from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
 from fencepost.protocol.records import Record
 
-from . import bulk
+from .bulk import Loading, written
 from .errors import TornRecord, UnknownType, UnknownVersion, Unwritable
 from .layout import NEWEST, Layout
 from .markers import read_marker, read_marker_key, write_marker, write_marker_key
@@ -111,15 +112,21 @@ class Codec:
             return None
         return None if isinstance(told, Opaque) else told
 
-    def loaded_all(self, rows: Iterable[bulk.Row]) -> list[Record]:
-        """What a load takes from the records of a log of which none is of a transaction, in order: as ``loaded`` one by
-        one, and faster where many are offsets. Equal keys are one object. Raises as ``loaded``."""
-        return bulk.loaded(rows, self.layout.topic_ids, self.loaded)
+    def loading(self) -> Loading:
+        """What takes the rows of a log, many at once: as ``loaded`` one by one, and much faster where many are offsets.
+        Raises as ``loaded``."""
+        return Loading(self.layout.topic_ids, self.loaded)
+
+    def logged(self, rows: Iterable[Row]) -> Logged:
+        """What a load takes from a log of which no record is of a transaction. Raises as ``loaded``."""
+        loading = self.loading()
+        loading.take(rows)
+        return loading.done()
 
     def encoded_all(self, records: Iterable[Record]) -> list[RecordBytes]:
         """The bytes of records in order: as ``encode`` one by one, and faster where many are offsets. Raises as
         ``encode``."""
-        return bulk.written(records, self.layout.offset_commit_version, self.layout.topic_ids, self.encode)
+        return written(records, self.layout.offset_commit_version, self.layout.topic_ids, self.encode)
 
     def decode_marker(self, key: bytes | None, value: bytes | None, producer: Producer | None = None) -> Record | None:
         """The end of a transaction, from a record of a control batch (F-REC-26); None for one of another kind, which a

@@ -10,6 +10,7 @@ from fencepost.protocol.events import (
     Load,
     Unload,
 )
+from fencepost.protocol.logged import Commits, Logged
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
@@ -28,7 +29,7 @@ from .kernel.step import Step
 from .kernel.stored_offsets import OffsetChange, OffsetStore
 from .kernel.timer_table import in_order
 from .offsets import expiry
-from .offsets.replay import apply_commits
+from .offsets.replay import apply_commits, apply_run
 from .replay import outcome, superseded
 
 
@@ -55,6 +56,8 @@ def loaded(step: Step, event: Load) -> None:
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
     log = event.records
+    if event.committed is not None and event.committed < len(log):
+        log = tuple(log)  # what is not replicated stands behind the rest, perhaps within a run of commits
     kept = len(log) if event.committed is None else event.committed
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
@@ -91,6 +94,9 @@ def loaded(step: Step, event: Load) -> None:
 
 def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int) -> None:
     """The records of a log from one place to below another."""
+    if isinstance(log, Logged):
+        _apply_parts(step, work, log.parts)
+        return
     skipped = superseded(step, log[first:end])
     place = apply_commits(work, log, first, end)
     while place < end:
@@ -98,6 +104,22 @@ def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int
             work.place = place
             take_up(step, work, log[place])
         place = apply_commits(work, log, place + 1, end)
+
+
+def _apply_parts(step: Step, work: Replay, parts: Sequence[Record | Commits]) -> None:
+    """All records of a log that was read for a load."""
+    others = [part for part in parts if isinstance(part, Record)]
+    skipped, number, place = superseded(step, others), 0, 0
+    for part in parts:
+        if isinstance(part, Commits):
+            apply_run(work, part)
+            place += len(part.rows)
+            continue
+        if number not in skipped:
+            work.place = place
+            take_up(step, work, part)
+        number += 1
+        place += 1
 
 
 def _await_replication(step: Step, kept: int, groups: Mapping[str, Group], stored: OffsetStore) -> None:

@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from .errors import ErrorCode
 from .frozen import quick
+from .logged import Logged
 from .messages import RequestBody, ResponseBody
 from .records import Record
 
@@ -200,13 +201,15 @@ class Load:
     """Loading ends with these records, in log order, up to the log's end (F-LOAD-01). The next record gets offset
     ``len(records)``.
 
+    Who reads them from bytes hands in what the codec has made (``Logged``): they take a tenth of the time then.
+
     ``committed``: how many of them are replicated; None: all. What the others say is seen by reads once ``Appended``
     tells that all of them are, and they are replicated together."""
 
     at_ms: int
     _: KW_ONLY
     leader_epoch: int
-    records: tuple[Record, ...]
+    records: tuple[Record, ...] | Logged
     committed: int | None = None
 
 

@@ -62,7 +62,9 @@ def _test(hint: Any, name: str, value: str, scope: dict[str, Any]) -> str:
     """The text of an expression that is true if ``value`` is what the annotation says."""
     if len(_parts(hint)) > 1:
         parts = [part for part in _parts(hint) if part is not NoneType]
-        if len(parts) > 1 and all(is_dataclass(part) for part in parts):
+        if len(parts) > 1 and any(get_origin(part) is not None for part in parts):
+            test = f"({' or '.join(_test(part, name, value, scope) for part in parts)})"
+        elif len(parts) > 1 and all(is_dataclass(part) for part in parts):
             tests = {part: _test_of(part) for part in parts}
             test = f"{_known(tests.get, scope)}(type({value}), {_known(_wrong, scope)})({value})"
         elif len(parts) > 1:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from fencepost.codec import Codec, CodecError
 from fencepost.log import FencedEpoch
+from fencepost.protocol.logged import Logged
 from fencepost.protocol.offset_records import ControlKey, Producer
 from fencepost.protocol.records import Record
 
@@ -197,21 +198,24 @@ def read(on: Statements, number: int) -> tuple[State, list[tuple[Any, ...]]]:
     return state(on, number), on.rows(_RECORDS, (number,))
 
 
-def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> list[Record]:
+def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logged:
     """The records of the rows of a partition. Raises ``DamagedStore`` for what is not as it was written."""
-    records = []
-    place = -1
+    loading, place = _CODEC.loading(), -1
     for place, producer_id, producer_epoch, control, key, value, checksum in rows:
         row = Row(producer_id, producer_epoch, control, bytes(key), None if value is None else bytes(value))
         if checksum != _checksum(number, place, row):
             raise DamagedStore(f"partition {number}, offset {place}: the record is not as it was written")
-        producer = None if producer_id is None else Producer(producer_id, producer_epoch)
         try:
+            if producer_id is None and not control:
+                loading.take(((row.key, row.value),))
+                continue
+            producer = None if producer_id is None else Producer(producer_id, producer_epoch)
             record = _CODEC.loaded(row.key, row.value, producer, control=bool(control))
         except CodecError as reason:
             raise DamagedStore(f"partition {number}, offset {place}: {reason}") from None
         if record is not None:
-            records.append(record)
+            loading.add(record)
+    records = loading.done()
     if place >= known.next_offset:
         raise DamagedStore(f"partition {number} ends at {known.next_offset}, and has a record at {place}")
     if len(records) != known.row_count:

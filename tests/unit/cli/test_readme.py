@@ -77,6 +77,11 @@ def test_the_program_of_the_page_on_the_log_runs_as_it_is(tmp_path: Path) -> Non
     assert run(program, tmp_path) == "2500 records were written, 501 are left\n"
 
 
+def test_the_program_of_the_page_on_the_codec_runs_as_it_is(tmp_path: Path) -> None:
+    *_, program = PROGRAM.findall((ROOT / "docs" / "codec.md").read_text(encoding="utf-8"))
+    assert run(program, tmp_path) == "5 2\n"
+
+
 def test_the_page_on_hosting_shows_parts_of_its_example() -> None:
     parts = PROGRAM.findall((ROOT / "docs" / "hosting.md").read_text(encoding="utf-8"))
     example = (ROOT / "examples" / "host.py").read_text(encoding="utf-8")

@@ -1,19 +1,66 @@
-"""A load applies many plain commits at once, and comes to what ``replay`` comes to, which applies one by one."""
+"""A load applies many plain commits at once, as records and as bytes, and comes to what ``replay`` comes to, which
+applies one by one."""
 
 from __future__ import annotations
 
+import pickle
+from random import Random, SystemRandom
+
 import pytest
 
+from fencepost.codec import Codec, RecordBytes
 from fencepost.coordinator import initial_state, offsets_view, replay, step
 from fencepost.coordinator.kernel.errors import InternalError
-from fencepost.coordinator.kernel.state import Status
+from fencepost.coordinator.kernel.state import CoordinatorState, Status
 from fencepost.protocol.events import Load
+from fencepost.protocol.logged import Logged
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue, Producer
 from fencepost.protocol.profile import Profile
-from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_4
+from fencepost.protocol.records import Record
+from fencepost.protocol.settings import Settings
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
 
 from .scene import FirstOf
+
+MARKER = (b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x05")
+CODEC = Codec()
+
+
+def in_bytes(rows: list[tuple[RecordBytes, Producer | None, bool]]) -> tuple[Logged, tuple[Record, ...]]:
+    """The log of these rows, each with who wrote it in a transaction, and whether it ends one; and its records."""
+    loading, records = CODEC.loading(), []
+    plain: list[RecordBytes] = []
+    for (key, value), producer, control in rows:
+        record = CODEC.loaded(key, value, producer, control=control)
+        if producer is None:
+            plain.append((key, value))
+        else:
+            loading.take(plain)
+            plain = []
+            assert record is not None
+            loading.add(record)
+        if record is not None:
+            records.append(record)
+    loading.take(plain)
+    return loading.done(), tuple(records)
+
+
+def same(profile: Profile, log: Logged, records: tuple[Record, ...], committed: int | None = None) -> CoordinatorState:
+    """What the log gives, which is what its records give."""
+    empty = initial_state(Settings(), profile)
+    found = [
+        step(empty, Load(0, leader_epoch=1, records=each, committed=committed), FirstOf()) for each in (log, records)
+    ]
+    (state, outcome), (other, _) = found
+    assert found[0] == found[1]
+    assert list(state.groups) == list(other.groups)
+    assert list(state.offsets.groups) == list(other.offsets.groups)
+    for name, group in state.offsets.groups.items():
+        assert list(group.committed.items()) == list(other.offsets.groups[name].committed.items())
+    assert hash(outcome) == hash(found[1][1])
+    return state
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda profile: profile.name)
@@ -39,3 +86,65 @@ def test_a_load_comes_to_what_its_records_come_to_one_by_one(profile: Profile, p
         committed, pending = committed + len(view.committed), pending + len(view.pending)
     assert committed
     assert pending
+
+
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda profile: profile.name)
+@pytest.mark.parametrize("protocol", list(GroupProtocol))
+def test_a_log_in_bytes_comes_to_what_its_records_come_to(profile: Profile, protocol: GroupProtocol) -> None:
+    """F-REPLAY-01 to F-REPLAY-05, F-LOAD-02: logs of groups, members, commits and transactions."""
+    for seed in range(6):
+        trace = generate(seed, profile, 120, protocol, offsets=0.7)
+        written = [record for seen in trace.observations for record in seen.records]
+        rows = [(CODEC.encode(each), each.producer, isinstance(each.key, ControlKey)) for each in written]
+        log, records = in_bytes(rows)
+        assert len(log) == len(records) == len(written)
+        assert log == records
+        same(profile, log, records)
+
+
+def row(rng: Random) -> tuple[RecordBytes, Producer | None, bool]:
+    """A commit of few groups more often than not; a tombstone, a commit or the end of a transaction, an odd one."""
+    group, topic, partition = rng.choice(("g", "gruppe-ä", "h" * 300)), rng.choice("tu"), rng.randrange(3)
+    value = OffsetCommitValue(
+        rng.randrange(2**40),
+        leader_epoch=rng.randrange(-1, 5),
+        commit_timestamp=rng.randrange(2**41),
+        metadata=rng.choice(("",) * 9 + ("m",)),
+        topic_id=rng.choice((bytes(16), b"0123456789abcdef")),
+    )
+    key, packed = CODEC.encode(Record(OffsetCommitKey(group, topic, partition), value))
+    producer, kind = Producer(rng.randrange(2), 0), rng.random()
+    if kind < 0.8:
+        return (key, packed), None, False
+    if kind < 0.86:
+        return (key, None), None, False
+    if kind < 0.92:
+        return (key, packed), producer, False
+    if kind < 0.95:
+        return (MARKER[0][:3] + bytes((rng.randrange(2),)), MARKER[1]), producer, True
+    if kind < 0.97:
+        return (b"\x00\x63", packed), None, False  # of a type that nobody knows
+    if kind < 0.98:
+        legacy = CODEC.encode(Record(OffsetCommitKey(group, topic, partition), value), 0)[1]
+        return (b"\x00\x00" + key[2:], legacy), None, False
+    return (key + b"\x00", packed), None, False  # with something behind it
+
+
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_4], ids=lambda profile: profile.name)
+def test_any_log_in_bytes_comes_to_what_its_records_come_to(profile: Profile) -> None:
+    """Runs of commits between all that may stand between them; also a tail that is not replicated (F-LOAD-01)."""
+    first, pending, tails = SystemRandom().randrange(10**12), 0, 0
+    for seed in range(first, first + 60):
+        rng = Random(seed)
+        log, records = in_bytes([row(rng) for _ in range(rng.choice((1, 5, 40, 160)))])
+        committed = rng.choice((None, None, rng.randint(0, len(records))))
+        state = same(profile, log, records, committed)
+        assert log == records, f"seed {seed}"
+        assert pickle.loads(pickle.dumps(state)) == state
+        again, _ = step(initial_state(Settings(), profile), Load(0, leader_epoch=1, records=log), FirstOf())
+        whole, _ = step(initial_state(Settings(), profile), Load(0, leader_epoch=1, records=records), FirstOf())
+        assert again == whole, "a log that was loaded is another"
+        pending += len(offsets_view(state).pending)
+        tails += committed is not None
+    assert pending
+    assert tails

@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "list-of-records": (
         lambda: f.step(NEW, f.Load(0, leader_epoch=1, records=[]), CHOICES),  # type: ignore[arg-type]
         f.IllegalEvent,
-        "Load.records must be tuple, not list",
+        "Load.records must be tuple or Logged, not list",
     ),
     "profile-name": (lambda: f.PROFILES["kafka-3.9"], f.NoSuchProfile, "no profile 'kafka-3.9'; there are kafka-4.0,"),
     "profile-text": (lambda: f.initial_state(f.Settings(), "intended"), f.WrongType, "profile must be .*INTENDED"),  # type: ignore[arg-type]

@@ -155,7 +155,7 @@ class Both:
 
     def _keep_log(self, event: Event, seen: Observation) -> None:
         if isinstance(event, Load):
-            self.log, self.replicated, self.owned = event.records, len(event.records), True
+            self.log, self.replicated, self.owned = tuple(event.records), len(event.records), True
         elif isinstance(event, Unload):
             self.owned = False
         elif isinstance(event, Appended):

@@ -7,27 +7,13 @@ append goes back to (F-RT-08) are kept whole, in ``OffsetChange``. Records chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Set
-from functools import partial
+from collections.abc import Iterator, Mapping, MutableMapping, Set
 from typing import Final, NamedTuple, TypeAlias
 
-from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.logged import Partition, StoredOffset
+from fencepost.protocol.offset_records import OffsetCommitKey
 
 from .persistent import edit, frozen, frozen_set, owned, with_element, without_element
-
-#: A topic by its name, and the number of a partition of it.
-Partition: TypeAlias = tuple[str, int]
-
-
-class StoredOffset(NamedTuple):
-    """What the record of an offset says, and the place of that record in the log (O-TXN-08)."""
-
-    value: OffsetCommitValue
-    place: int
-
-
-#: Makes one of what the record says and its place; a million times in a load, and at half the cost of the class.
-stored: Final[Callable[[tuple[object, int]], StoredOffset]] = partial(tuple.__new__, StoredOffset)
 
 #: Offsets by partition.
 ByPartition: TypeAlias = Mapping[Partition, StoredOffset]
@@ -173,6 +159,11 @@ class OffsetDraft:
         if committed is None:
             committed = self._committed[group_id] = self._group(group_id).own_committed()
         return committed
+
+    def put_all(self, group_id: str, offsets: Mapping[Partition, StoredOffset]) -> None:
+        """These offsets are committed, in this order."""
+        committed = self.committed(group_id)
+        committed.update(offsets)
 
     def put_pending(self, producer: int, group_id: str, partition: Partition, offset: StoredOffset) -> None:
         """The offset is pending in a transaction; an earlier one of the same producer goes (F-REPLAY-03, O-TXN-09)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fencepost.protocol.logged import Partition
 from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel.step import Step
-from ..kernel.stored_offsets import OffsetDraft, Partition
+from ..kernel.stored_offsets import OffsetDraft
 from . import replay
 
 

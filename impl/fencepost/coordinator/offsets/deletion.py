@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, Topic
+from fencepost.protocol.logged import Partition
 from fencepost.protocol.offset_messages import (
     ZERO_ID,
     OffsetCommitResponsePartition,
@@ -22,7 +23,7 @@ from fencepost.quirks import varies
 from ..classic.group import ClassicGroup
 from ..kernel import availability, operations
 from ..kernel.step import Step
-from ..kernel.stored_offsets import ByPartition, GroupOffsets, Partition
+from ..kernel.stored_offsets import ByPartition, GroupOffsets
 from ..kernel.topics import TopicImage
 from . import access
 from .admission import Results, merged

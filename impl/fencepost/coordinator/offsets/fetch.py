@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
+from fencepost.protocol.logged import StoredOffset
 from fencepost.protocol.offset_messages import (
     ZERO_ID,
     OffsetFetchRequest,
@@ -25,7 +26,7 @@ from ..kernel.errors import Refused, operation_error
 from ..kernel.offset_replies import fetch_refusal
 from ..kernel.state import Operation
 from ..kernel.step import Step
-from ..kernel.stored_offsets import NONE, GroupOffsets, StoredOffset
+from ..kernel.stored_offsets import NONE, GroupOffsets
 from . import validation
 from .admission import resolved
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey
+from fencepost.protocol.logged import Commits, StoredOffset
+from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..classic.group import ClassicGroup
 from ..kernel.replay import Replay
-from ..kernel.stored_offsets import OffsetDraft, OffsetStore, stored
+from ..kernel.stored_offsets import OffsetDraft, OffsetStore
 
 #: The keys of these records.
 KEYS: Final[tuple[type, ...]] = (OffsetCommitKey, ControlKey)
@@ -34,7 +35,7 @@ def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -
     while place < end:
         record = log[place]
         key, value = record.key, record.value
-        if type(key) is not OffsetCommitKey or value is None or record.producer is not None:
+        if type(key) is not OffsetCommitKey or record.producer is not None or not isinstance(value, OffsetCommitValue):
             break
         if committed is None or key.group != name:
             name = key.group
@@ -43,9 +44,17 @@ def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -
                 met.add(name)
                 if name not in replay.known and name not in replay.drafts:
                     meet_ownerless(replay, name)
-        committed[key.topic, key.partition] = stored((value, place))
+        committed[key.topic, key.partition] = StoredOffset(value, place)
         place += 1
     return place
+
+
+def apply_run(replay: Replay, run: Commits) -> None:
+    """Plain commits that stand one behind the other, of which those that count are known already."""
+    for name, committed in run.groups.items():
+        if name not in replay.known and name not in replay.drafts:
+            meet_ownerless(replay, name)
+        replay.offsets.put_all(name, committed)
 
 
 def change(offsets: OffsetDraft, record: Record, place: int) -> None:
@@ -53,12 +62,13 @@ def change(offsets: OffsetDraft, record: Record, place: int) -> None:
     transaction ends (F-REPLAY-05)."""
     key, value, producer = record.key, record.value, record.producer
     if type(key) is OffsetCommitKey:
-        if value is None:
+        if not isinstance(value, OffsetCommitValue):
             offsets.remove(key)
         elif producer is None:
-            offsets.put(key.group, (key.topic, key.partition), stored((value, place)))
+            offsets.put(key.group, (key.topic, key.partition), StoredOffset(value, place))
         else:
-            offsets.put_pending(producer.producer_id, key.group, (key.topic, key.partition), stored((value, place)))
+            offset = StoredOffset(value, place)
+            offsets.put_pending(producer.producer_id, key.group, (key.topic, key.partition), offset)
     elif type(key) is ControlKey and producer is not None:
         offsets.end(producer.producer_id, committed=key.committed)
 

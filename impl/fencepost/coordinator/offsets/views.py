@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import itemgetter
 
+from fencepost.protocol.logged import Partition, StoredOffset
 from fencepost.protocol.offset_view import OffsetsView, OffsetView
 
-from ..kernel.stored_offsets import GroupOffsets, OffsetStore, Partition, StoredOffset
+from ..kernel.stored_offsets import GroupOffsets, OffsetStore
 
 
 def view(store: OffsetStore, group_id: str | None = None) -> OffsetsView:

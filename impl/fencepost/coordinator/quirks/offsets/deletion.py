@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fencepost.protocol.events import Topic
+from fencepost.protocol.logged import Partition
 from fencepost.quirks import quirk
 
 from ...kernel.step import Step
-from ...kernel.stored_offsets import GroupOffsets, Partition
+from ...kernel.stored_offsets import GroupOffsets
 from ...offsets import deletion
 
 

@@ -1,0 +1,147 @@
+"""The records of a log as a load takes them: where plain commits stand one behind the other, what they come to.
+
+Nearly all of a log are offsets, most of them superseded by later ones, and of those that are left few are asked for
+soon. So who reads a log from bytes (``fencepost.codec``) makes no record of each: of a run of commits it keeps the last
+of each partition, and that as the bytes of its value, which are taken apart when somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
+from typing import Any, Final, TypeAlias, overload
+
+from .offset_messages import ZERO_ID
+from .offset_records import OffsetCommitValue
+from .records import Record
+
+#: A topic by its name, and the number of a partition of it.
+Partition: TypeAlias = tuple[str, int]
+#: Key and value of a record of a log, also of one that no writer makes.
+Row: TypeAlias = tuple[bytes | None, bytes | None]
+
+BARE: Final = Struct(">hqiBqB")  #: version 4: offset, leader epoch, no metadata, time, no tags
+NAMED: Final = Struct(">hqiBqBBB16s")  #: the same with the id of the topic as its one tag
+BARE_SIZE: Final = 24
+NAMED_SIZE: Final = 42
+
+
+def is_packed(value: bytes) -> bool:
+    """Whether these bytes are the value of an offset in one of the two usual shapes: version 4 without metadata, and
+    without a tag or with the topic's id (F-REC-11)."""
+    size = len(value)
+    if size == NAMED_SIZE:
+        return (
+            value[1] == 4 and value[0] == 0 and value[14] == 1 and value[23] == 1 and value[24] == 0 and value[25] == 16
+        )
+    return size == BARE_SIZE and value[1] == 4 and value[0] == 0 and value[14] == 1 and value[23] == 0
+
+
+def unpacked(value: bytes) -> OffsetCommitValue:
+    """What these bytes say; ``is_packed`` holds for them."""
+    if len(value) == BARE_SIZE:
+        _, offset, epoch, _, time, _ = BARE.unpack(value)
+        return OffsetCommitValue(offset, leader_epoch=epoch, commit_timestamp=time, topic_id=ZERO_ID)
+    _, offset, epoch, _, time, _, _, _, topic_id = NAMED.unpack(value)
+    return OffsetCommitValue(offset, leader_epoch=epoch, commit_timestamp=time, topic_id=topic_id)
+
+
+class StoredOffset:
+    """What the record of an offset says, and the place of that record in the log (O-TXN-08). Equal to another that says
+    the same; it is not changed once it is in a state or a ``Commits``."""
+
+    __slots__ = ("place", "told")
+
+    def __init__(self, told: OffsetCommitValue | bytes, place: int) -> None:
+        self.told = told
+        self.place = place
+
+    @property
+    def value(self) -> OffsetCommitValue:
+        """What the record says; from bytes it is read once."""
+        told = self.told
+        if isinstance(told, bytes):
+            told = self.told = unpacked(told)
+        return told
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StoredOffset):
+            return NotImplemented
+        return self.place == other.place and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.place))
+
+    def __repr__(self) -> str:
+        return f"StoredOffset(value={self.value!r}, place={self.place})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredOffset, (self.value, self.place)
+
+
+def for_load(records: Sequence[Record]) -> tuple[Record, ...] | Logged:
+    """The records as ``Load`` takes them."""
+    return records if isinstance(records, Logged) else tuple(records)
+
+
+class Commits:
+    """Plain commits that stand one behind the other in a log. ``groups``: the last of each partition, by group; groups
+    and partitions in the order of their first. ``rows``: all of them as they were."""
+
+    __slots__ = ("groups", "rows")
+
+    def __init__(self, groups: dict[str, dict[Partition, StoredOffset]], rows: list[Row]) -> None:
+        self.groups = groups
+        self.rows = rows
+
+
+class Logged(Sequence[Record]):
+    """The records of a log, read from bytes: a sequence of records like any other, of which ``Load`` asks for ``parts``
+    alone. It must not be changed."""
+
+    __slots__ = ("_decode", "_length", "_records", "parts")
+
+    def __init__(
+        self, parts: tuple[Record | Commits, ...], length: int, decode: Callable[[list[Row]], list[Record]]
+    ) -> None:
+        self.parts = parts
+        self._length = length
+        self._decode = decode
+        self._records: tuple[Record, ...] | None = None
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Every one of them, in log order; made when it is asked for first."""
+        if self._records is None:
+            found: list[Record] = []
+            for part in self.parts:
+                if isinstance(part, Commits):
+                    found += self._decode(part.rows)
+                else:
+                    found.append(part)
+            self._records = tuple(found)
+        return self._records
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Record, ...]: ...
+    def __getitem__(self, place: Any) -> Any:
+        return self.records[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self.records == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of any mutable sequence: it is made bit by bit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self.records,)
+
+    def __repr__(self) -> str:
+        return f"Logged({list(self.records)})"
