@@ -6,7 +6,7 @@ The groups are few and of every kind, so that commits meet members, rebalances, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,13 +18,13 @@ from fencepost import coordinator
 from fencepost.aio.choices import RandomChoices
 from fencepost.coordinator import CoordinatorState
 from fencepost.coordinator.kernel.stored_offsets import OffsetStore
+from fencepost.log import left
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import events as ev
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.embedded import Subscription, encode_subscription
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.offset_records import ControlKey
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_4
 from fencepost.protocol.records import Record
@@ -246,37 +246,6 @@ def sound(state: CoordinatorState) -> None:
     assert {producer: set(groups) for producer, groups in store.producers.items()} == holders
 
 
-def compacted(log: Iterable[Record]) -> list[Record]:
-    """What Kafka's cleaner leaves of a log, at the most: of each key the last record, and all that belongs to a
-    transaction that is open, or comes after one began."""
-    rows = list(log)
-    ends = {row.producer.producer_id: place for place, row in enumerate(rows) if row.producer and ends_one(row)}
-    opened = [
-        place
-        for place, row in enumerate(rows)
-        if row.producer and not ends_one(row) and ends.get(row.producer.producer_id, -1) < place
-    ]
-    clean = min(opened, default=len(rows))
-    kept: dict[object, int] = {}
-    for place, row in enumerate(rows[:clean]):
-        if not ends_one(row) and not aborted(rows, place):
-            kept[row.key] = place
-    places = [place for place, row in enumerate(rows) if place >= clean or ends_one(row) or kept.get(row.key) == place]
-    return [rows[place] for place in places]
-
-
-def ends_one(row: Record) -> bool:
-    return isinstance(row.key, ControlKey)
-
-
-def aborted(rows: list[Record], place: int) -> bool:
-    """Whether the record is of a transaction that was aborted."""
-    producer = rows[place].producer
-    later = (row for row in rows[place:] if producer and ends_one(row) and row.producer == producer)
-    end = next(later, None)
-    return end is not None and isinstance(end.key, ControlKey) and not end.key.committed
-
-
 def values(store: OffsetStore) -> object:
     """What is stored, without where in the log it is."""
     return {
@@ -316,7 +285,7 @@ def one(play: Play, data: st.DataObject) -> None:
         play.images += 1
         play.feed(ev.TopicsChanged(play.now, data.draw(IMAGES), version=play.images))
     elif what == "load":
-        log = compacted(play.log) if data.draw(st.booleans()) else play.log
+        log = left(play.log) if data.draw(st.booleans()) else play.log
         play.feed(ev.Unload(play.now, leader_epoch=None))
         play.log = list(log)
         play.feed(ev.Load(play.now, leader_epoch=2, records=tuple(play.log)))
@@ -345,7 +314,7 @@ def play(data: st.DataObject, profile: Profile, length: int = 40) -> None:
         one(stage, data)
     live, whole = stage.state, stage.reloaded()
     assert whole.offsets == live.offsets
-    again = coordinator.replay(coordinator.initial_state(SETTINGS, profile), compacted(stage.log))
+    again = coordinator.replay(coordinator.initial_state(SETTINGS, profile), left(stage.log))
     assert values(again.offsets) == values(live.offsets)
     for state in (live, whole, again) if profile is INTENDED else (whole, again):  # C-JOIN-15
         assert not unowned(state)

@@ -20,6 +20,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.records import Record
 
+from ..generate.cleaner import compacted
 from ..told_generations import with_generations
 from .side import Side
 
@@ -127,12 +128,6 @@ class Translation:
             return self._other.log[: self._place(len(records))] if log else records
         for end in range(len(log), len(records) - 1, -1):
             for tombstones in (True, False):
-                if compacted(log[:end], tombstones=tombstones) == records:
-                    return compacted(self._other.log[: self._place(end)], tombstones=tombstones)
+                if list(compacted(log[:end], tombstones=tombstones)) == records:
+                    return list(compacted(self._other.log[: self._place(end)], tombstones=tombstones))
         return records
-
-
-def compacted(log: list[Record], *, tombstones: bool) -> list[Record]:
-    """Of each key the last record; ``tombstones``: those that say that there is none any more as well."""
-    last = {record.key: at for at, record in enumerate(log)}
-    return [record for at, record in enumerate(log) if last[record.key] == at and (tombstones or record.value)]

@@ -20,6 +20,7 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
+from fencepost.log import outlived
 from fencepost.protocol.events import AppendFailed, Event, Load
 from fencepost.protocol.records import Record
 
@@ -99,15 +100,13 @@ def _cleaned(
     records: Sequence[Record], first: int, end: int, head: int, *, tombstones: bool = True
 ) -> tuple[Record, ...]:
     """The records with those from ``first`` to ``end`` rewritten by a cleaner that knows the ``head``."""
-    last = {record.key: place for place, record in enumerate(records[:head]) if not of_transaction(record)}
-    held = {record.key for record in records if of_transaction(record)}
-    return tuple(
-        record
-        for place, record in enumerate(records)
-        if not first <= place < end
-        or of_transaction(record)
-        or (last[record.key] == place and (tombstones or record.value is not None or record.key in held))
-    )
+    plain = [place for place, record in enumerate(records[:head]) if not of_transaction(record)]
+    found = outlived([records[place] for place in plain])
+    gone = {plain[at] for at in found.superseded}
+    if not tombstones:
+        held = {record.key for record in records if of_transaction(record)}
+        gone.update(plain[at] for at in found.ending if records[plain[at]].key not in held)
+    return tuple(record for place, record in enumerate(records) if place not in gone or not first <= place < end)
 
 
 def of_transaction(record: Record) -> bool:

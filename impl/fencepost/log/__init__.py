@@ -5,7 +5,7 @@ what a compaction leaves, and where two copies part.
 (``fencepost.store``); nothing here waits, reads a clock or touches a disk.
 """
 
-from .compaction import Entry, Outlived, compact, due, outlived, worth
+from .compaction import Entry, Outlived, compact, due, left, outlived, worth
 from .partition import (
     Batch,
     BehindLog,
@@ -39,6 +39,7 @@ __all__ = [
     "due",
     "high_watermark",
     "lead",
+    "left",
     "of_records",
     "outlived",
     "parting",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from fencepost.protocol.offset_records import ControlKey, Producer
 
@@ -46,6 +46,9 @@ class Entry(Protocol):
     def value(self) -> object: ...
     @property
     def producer(self) -> Producer | None: ...
+
+
+Kept = TypeVar("Kept", bound=Entry)
 
 
 class Outlived(NamedTuple):
@@ -86,6 +89,14 @@ def outlived(records: Sequence[Entry]) -> Outlived:
     ending = {place for place in last.values() if records[place].value is None}
     ending.update(place for place, of in marked.items() if place < head and superseded.issuperset(of))
     return Outlived(frozenset(superseded), frozenset(ending), head)
+
+
+def left(records: Sequence[Kept], *, tombstones: bool = True) -> list[Kept]:
+    """What a compaction of a whole log leaves of it at the most, with or without ``tombstones`` and the marks of
+    transactions of which nothing is left."""
+    found = outlived(records)
+    gone = found.superseded if tombstones else found.superseded | found.ending
+    return [record for place, record in enumerate(records) if place not in gone]
 
 
 def compact(

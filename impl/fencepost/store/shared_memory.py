@@ -6,7 +6,7 @@ import asyncio
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-from fencepost.log import FencedEpoch, outlived, worth
+from fencepost.log import FencedEpoch, left, worth
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
@@ -83,12 +83,9 @@ class SharedMemoryStore:
         """Looks through a copy in a thread of its own; what is appended meanwhile stays behind it."""
         log = self._log(partition)
         seen = list(log.records)
-        found = await asyncio.to_thread(outlived, seen)
-        gone = found.superseded | found.ending
-        left = [record for place, record in enumerate(seen) if place not in gone]
-        log.records[: len(seen)] = left
-        log.left = len(left)
-        return len(gone)
+        log.records[: len(seen)] = kept = await asyncio.to_thread(left, seen, tombstones=False)
+        log.left = len(kept)
+        return len(seen) - len(kept)
 
     async def write(self, changes: Sequence[Change]) -> None:
         if not self._open:

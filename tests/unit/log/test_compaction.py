@@ -139,6 +139,14 @@ def test_a_reader_that_is_overtaken_finds_the_same(steps: list[list[Record]], da
     assert stored(tuple(found)) == stored(whole)
 
 
+def test_what_is_left_of_a_whole_log_with_its_tombstones_or_without() -> None:
+    """F-REPLAY-14: tombstones, and the mark of a transaction of which nothing is left."""
+    writer = Producer(7, 0)
+    log = [offset(1, 1), offset(2, 2), offset(1, None), offset(2, 3, writer), end(writer, committed=False)]
+    assert lg.left(log) == [log[1], log[2], log[4]]
+    assert lg.left(log, tombstones=False) == [log[1]]
+
+
 def test_a_compaction_is_due_when_half_of_the_log_is_new() -> None:
     log = log_of(*(offset(each, 1) for each in range(20)))
     assert not lg.due(log, 21)

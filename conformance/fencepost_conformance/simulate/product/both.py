@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fencepost.functions import KafkaFunctions
+from fencepost.log import left
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
@@ -184,7 +185,7 @@ class Both:
         if not self.owned:
             kept = self.log[: self.replicated]
             yield Happening("", "loads", Load(self.now, leader_epoch=1 + len(self.log), records=kept))
-            if (less := _compacted(kept)) != kept:
+            if (less := tuple(left(kept))) != kept:
                 yield Happening(
                     "", "loads what a cleaner left", Load(self.now, leader_epoch=1 + len(self.log), records=less)
                 )
@@ -213,9 +214,3 @@ class Both:
         if self.image + 1 < len(self.bounds.images):
             yield Happening("", "topics change", self._topics(self.image + 1))
         yield Happening("", "moves", Unload(self.now, leader_epoch=None))
-
-
-def _compacted(log: tuple[Record, ...]) -> tuple[Record, ...]:
-    """What a cleaner leaves: the last record of each key, where it stood."""
-    last = {record.key: place for place, record in enumerate(log)}
-    return tuple(log[place] for place in sorted(last.values()))
