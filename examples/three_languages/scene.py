@@ -47,16 +47,16 @@ class Stuck(Exception):
 
 
 class Server:
-    """``fencepost serve`` on a folder; the port stays over a restart."""
+    """``fencepost serve`` on a folder, or as a node on a database; the port stays over a restart."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, *options: str) -> None:
         self.at = "127.0.0.1:0"
-        self._folder = folder
+        self._options = options
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Returns when it listens."""
-        words = ["--json", "--data", str(self._folder), "--topic", f"{TOPIC}:{PARTITIONS}", "--listen", self.at]
+        words = ["--json", *self._options, "--topic", f"{TOPIC}:{PARTITIONS}", "--listen", self.at]
         words += [word for each in SETTINGS for word in ("--setting", each)]
         command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", *words]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -72,6 +72,40 @@ class Server:
             self._process.kill()
             self._process.communicate()
             self._process = None
+
+    end = kill
+
+
+class Nodes:
+    """Two nodes on one database. The one that leads is killed, and the other follows."""
+
+    def __init__(self, database: str) -> None:
+        self._nodes = [
+            Server("--data", database, "--node-id", str(number), "--lease-seconds", "2") for number in (1, 2)
+        ]
+        self._killed: Server | None = None
+
+    @property
+    def at(self) -> str:
+        return ",".join(each.at for each in self._nodes)
+
+    def start(self) -> None:
+        """Both; later the one that was killed, which stands by from now on."""
+        for each in self._nodes if self._killed is None else [self._killed]:
+            each.start()
+        self._killed = None
+
+    def kill(self) -> None:
+        """The one that leads."""
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+        leader = AdminClient({"bootstrap.servers": self.at, "log_level": 0}).list_topics(timeout=20).controller_id
+        self._killed = self._nodes[leader - 1]
+        self._killed.kill()
+
+    def end(self) -> None:
+        for each in self._nodes:
+            each.kill()
 
 
 class Worker:
@@ -144,9 +178,9 @@ class Worker:
 class Scene:
     """One run. ``say`` is told what happens."""
 
-    def __init__(self, names: list[str], folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, names: list[str], folder: Path, database: str | None, say: Callable[[str], None]) -> None:
         self._names, self._folder, self._say = names, folder, say
-        self.server = Server(folder / "data")
+        self.server = Nodes(database) if database else Server("--data", str(folder / "data"))
         self.workers: list[Worker] = []
 
     def run(self, kills: int, seed: int) -> tuple[list[str], dict[str, int]]:
@@ -174,7 +208,7 @@ class Scene:
         finally:
             for worker in self.workers:
                 worker.kill()
-            self.server.kill()
+            self.server.end()
 
     def _end(self) -> tuple[list[str], dict[str, int]]:
         for worker in self.workers:
@@ -260,6 +294,7 @@ def main() -> None:
     words.add_argument("workers", nargs="*", choices=[*WORKERS, []], help="python, java and go if none is named")
     words.add_argument("--kills", type=int, default=2)
     words.add_argument("--seed", type=int, default=1, help="of the moments")
+    words.add_argument("--database", metavar="postgresql://…", help="two nodes on it; the one that leads is killed")
     words.add_argument("--lines", type=Path, metavar="FILE", help="write what the workers told to it")
     words.add_argument("--json", action="store_true")
     given = words.parse_args()
@@ -269,7 +304,7 @@ def main() -> None:
         print(f"{time.monotonic() - began:6.1f} s  {text}", file=sys.stderr if given.json else sys.stdout, flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        scene = Scene(given.workers or ["python", "java", "go"], Path(folder), say)
+        scene = Scene(given.workers or ["python", "java", "go"], Path(folder), given.database, say)
         try:
             found, counts = scene.run(given.kills, given.seed)
         except CannotRun as reason:

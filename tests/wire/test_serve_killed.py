@@ -6,9 +6,10 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,23 @@ def test_two_clients_of_python_go_on_when_the_server_is_killed() -> None:
     for client in ("confluent_kafka", "aiokafka"):
         pytest.importorskip(client, reason=f"needs {client}: pip install -e '.[clients]'")
     holds("python", "aiokafka", "--kills", "1", least=lambda counts: counts["acknowledged"] > 150)
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """A PostgreSQL of one's own; the test is skipped where there is none."""
+    server = runpy.run_path(str(PLACE.parents[1] / "tests" / "unit" / "store" / "postgres.py"))["Postgres"]()
+    yield f"postgresql://postgres@/postgres?host={server.folder}"
+    server.close()
+
+
+@pytest.mark.all
+@pytest.mark.jvm
+@pytest.mark.clients
+def test_clients_of_three_languages_go_on_when_one_of_two_nodes_is_killed(database: str) -> None:
+    """Each time the one that leads, and the other follows."""
+    pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
+    holds("--kills", "4", "--database", database, least=lambda counts: counts["acknowledged"] > 600)
 
 
 @pytest.mark.all

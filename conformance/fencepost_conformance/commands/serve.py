@@ -49,11 +49,20 @@ def serve(  # noqa: PLR0917
         str | None, typer.Option(metavar="HOST:PORT", help="where clients are sent, if not where they came in")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="folder in which all is kept, to survive a crash; without it: in memory")
+        str | None,
+        typer.Option(
+            metavar="DIR or postgresql://…",
+            help="folder, or database of several nodes, where all is kept, to survive a crash; else in memory",
+        ),
     ] = None,
     flush: Annotated[
         bool, typer.Option(help="what is acknowledged outlives the machine; else, as with Kafka, only the process")
     ] = True,
+    node_id: Annotated[int, typer.Option(min=0, help="this node's number among those on one database")] = 1,
+    lease_seconds: Annotated[
+        float,
+        typer.Option(min=0.5, help="a node that is not heard of for so long is followed by another on its database"),
+    ] = 6.0,
     partitions: Annotated[
         int | None,
         typer.Option(min=1, help="of the offsets topic, a coordinator for each; 50, or as the folder has it"),
@@ -106,15 +115,21 @@ def serve(  # noqa: PLR0917
         raise CannotRun("--superuser needs --acl: without it everybody may do everything")
     if tls_cert is None and (tls_key or tls_client_ca):
         raise CannotRun("--tls-key and --tls-client-ca need --tls-cert")
-    if data is None and not flush:
-        raise CannotRun("--no-flush needs --data: in memory there is nothing to be flushed")
+    database = data is not None and data.startswith(("postgresql://", "postgres://"))
+    if not flush and (data is None or database):
+        raise CannotRun(
+            "--no-flush needs --data with a folder: in memory nothing is flushed, and a database is its own"
+        )
     gc.set_threshold(*_COLLECTED)
+    if database and faults is not None:
+        raise CannotRun("--faults is for one server in memory or in a folder, not for nodes on a database")
     known = None if users is None else _users(users, sasl)
     setup = Setup(
         options=Options(
             listen=_address(listen, "--listen"),
             advertised=None if advertise is None else _address(advertise, "--advertise"),
             auto_create=auto_create,
+            node_id=node_id,
             offsets_partitions=partitions,
             limits=Limits(
                 connections=max_connections,
@@ -124,7 +139,9 @@ def serve(  # noqa: PLR0917
                 idle_s=idle_seconds,
             ),
         ),
-        data=data,
+        data=Path(data) if data and not database else None,
+        database=data if database else None,
+        lease_s=lease_seconds,
         flush=flush,
         settings=settings,
         profile=PROFILES[profile],

@@ -52,7 +52,7 @@ func must(err error) {
 // Numbered values, to one partition after the other.
 func produce(at, topic, name string, partitions int) {
 	client, err := kgo.NewClient(
-		kgo.SeedBrokers(at), kgo.ProducerLinger(5*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		kgo.SeedBrokers(strings.Split(at, ",")...), kgo.ProducerLinger(5*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	must(err)
 	defer client.Close()
 	for number := 0; ; number++ {
@@ -103,7 +103,7 @@ func consume(at, topic, group, protocol string) {
 		}
 	}
 	options := []kgo.Opt{
-		kgo.SeedBrokers(at), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+		kgo.SeedBrokers(strings.Split(at, ",")...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(moved("assigned")), kgo.OnPartitionsRevoked(moved("revoked")),
 		kgo.OnPartitionsLost(moved("lost")),

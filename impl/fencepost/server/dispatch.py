@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
+from fencepost.log import FencedEpoch
 from fencepost.protocol.errors import ErrorCode, MisuseError
 from fencepost.store import AppendError, StoreError
 
 from .apis.call import Call
+from .apis.elsewhere import anywhere, elsewhere
 from .apis.groups import Answered, in_version
 from .apis.login import bare_message
 from .apis.refusal import refusal
@@ -48,10 +50,11 @@ _HEAD: Final = Struct(">hhih")
 
 
 class Dispatch:
-    """Answers frames for a node. ``observe`` is told of each request: its API, version, seconds and error."""
+    """Answers frames for a node, which may become another. ``observe`` is told of each request: its API, version,
+    seconds and error."""
 
     def __init__(self, node: Node, observe: Callable[[str, int, float], None] = lambda *_: None) -> None:
-        self._node = node
+        self.node = node
         self._observe = observe
 
     async def __call__(self, connection: Connection, frame: bytes) -> bytes | None:
@@ -66,23 +69,23 @@ class Dispatch:
         api = TABLE.get(header.api_key)
         if api is None:
             raise MalformedFrame(f"there is no API {header.api_key} ({header.api}) here")
-        if self._node.users is not None and not session.logged_in and api.name not in _BEFORE_LOGIN:
+        if self.node.users is not None and not session.logged_in and api.name not in _BEFORE_LOGIN:
             raise MalformedFrame(f"{api.name} before a log-in")
         if not max(api.low, api.least) <= header.api_version <= api.high:
             return _unsupported(api, header)
         began = time.perf_counter()
         request = read_request(header, frame)
-        values = await self._handled(api, Call(self._node, header, session), request)
+        values = await self._handled(api, Call(self.node, header, session), request)
         self._observe(api.name, header.api_version, time.perf_counter() - began)
         return None if values is None else _written(api.name, header.api_version, header.correlation_id, values)
 
     def begin(self, connection: Connection, frame: bytes) -> bytes | Begun | None:
         """As a call, for the requests that come most and need nobody but the coordinator: they are handled before this
         returns. None: nothing was done, and the call does it; it also sees to all that is unusual."""
-        node, session = self._node, connection.session
+        node, session = self.node, connection.session
         if type(session) is not Session or session.bare or session.refused or not node.acl.open:
             return None
-        if node.users is not None and not session.logged_in:
+        if (node.users is not None and not session.logged_in) or not node.leads:
             return None
         try:
             key, version, correlation_id, length = _HEAD.unpack_from(frame)
@@ -126,12 +129,14 @@ class Dispatch:
         session = connection.session
         assert isinstance(session, Session)
         header = read_request_header(frame)
-        call = Call(self._node, header, session)
+        call = Call(self.node, header, session)
         values = refusal(call, read_request(header, frame), Code(int(code)))
         return _written(header.api, header.api_version, header.correlation_id, values)
 
     async def _handled(self, api: Api, call: Call, request: Any) -> Any:
         try:
+            if not self.node.leads and not anywhere(api.name, request):
+                return elsewhere(call, request)
             return await api.handler(call, request)
         except Answered as answered:
             return answered.values
@@ -156,6 +161,9 @@ def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
     if isinstance(failure, AppendError | StoreError):
         _log.error("%s of %s is refused: %s", api.name, call.header.client_id, failure)
         return refusal(call, request, Code.kafka_storage_error)
+    if isinstance(failure, FencedEpoch):
+        _log.error("%s of %s is refused: %s", api.name, call.header.client_id, failure)
+        return elsewhere(call, request)
     if isinstance(failure, MisuseError):
         _log.warning("%s of %s is refused: %s", api.name, call.header.client_id, failure)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fencepost.aio.coordinator import wall_clock_ms
@@ -49,6 +49,7 @@ class Node:
         *,
         acl: Acl | None = None,
         users: Users | None = None,
+        leader_epoch: int = 0,
     ) -> None:
         self.options = options
         self.settings = settings
@@ -62,10 +63,18 @@ class Node:
         self.group_configs: dict[str, dict[str, str]] = {}
         self.announced: list[dict[str, int]] = []
         self.address: Address = options.listen
+        #: whether this node leads; which one does, None: nobody; in which epoch; and other nodes that live
+        self.leads = True
+        self.leader_id: int | None = options.node_id
+        self.leader_epoch = leader_epoch
+        self.peers: tuple[Endpoint, ...] = ()
         self.data_bytes = 0
 
     def _log(self, topic_id: bytes, index: int) -> PartitionLog:
-        return PartitionLog(index, lambda offset, most: self.store.batches(topic_id, index, offset, most), self._budget)
+        def source(offset: int, most: int) -> Awaitable[Sequence[bytes]]:
+            return self.store.batches(topic_id, index, offset, most)
+
+        return PartitionLog(index, source, self._budget, self.leader_epoch)
 
     def serve_topics(self) -> None:
         """From now on the groups know of every change of the topics."""
@@ -79,6 +88,14 @@ class Node:
         """Where a client finds this node: where it was told to be, else where the client came in."""
         at = self.options.advertised or session.local or self.address
         return Endpoint(self.options.node_id, at.host, at.port or self.address.port)
+
+    def brokers(self, session: Session) -> list[Endpoint]:
+        """All nodes that live, by number."""
+        return sorted([self.endpoint(session), *self.peers], key=lambda each: each.node_id)
+
+    def leader(self, session: Session) -> Endpoint | None:
+        """The node that leads, if one does."""
+        return next((each for each in self.brokers(session) if each.node_id == self.leader_id), None)
 
     # topics
 

@@ -19,12 +19,15 @@ from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
-from fencepost.store import SharedMemoryStore, SharedStore, SQLiteStore
+from fencepost.store import PostgresLease, PostgresStore, SharedMemoryStore, SharedStore, SQLiteStore
 
 from .choices import KafkaChoices
+from .cluster.away import Away
+from .cluster.member import Member, look
 from .dispatch import Dispatch
 from .faults import Hostile, Plan
 from .faults.hostile import FailingStore
+from .groups import Groups
 from .net.connection import Answer
 from .node import Node
 from .observe.http import StatusPort
@@ -61,13 +64,15 @@ async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> Asyn
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``data``: the
-    folder in which everything is kept; None: in memory. ``status``: where numbers and a page are served, if any.
-    ``faults``: what is to go wrong, if anything. ``flush``: what is acknowledged is on the disk, not only with the
-    system."""
+    folder in which everything is kept; or ``database``, the URL of a PostgreSQL that several nodes share, each with a
+    number of its own in ``options``, of which one that is not heard of for ``lease_s`` is followed by another; neither:
+    in memory. ``status``: where numbers and a page are served, if any. ``faults``: what is to go wrong, if anything.
+    ``flush``: what is acknowledged is on the disk, not only with the system."""
 
     data: Path | None = None
     flush: bool = True
-
+    database: str | None = None
+    lease_s: float = 6.0
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
     profile: Profile = INTENDED
@@ -91,6 +96,8 @@ class Ready:
 def opened(setup: Setup) -> SharedStore:
     """Where everything is kept. Raises ``OSError`` for a folder that cannot be made."""
     partitions = setup.options.offsets_partitions
+    if setup.database is not None:
+        return PostgresStore(setup.database, partitions)
     if setup.data is None:
         return SharedMemoryStore(partitions)
     setup.data.mkdir(parents=True, exist_ok=True)
@@ -109,30 +116,96 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
     rebalances = Rebalances(wall_clock_ms, _tell)
     async with AsyncExitStack() as stack:
         store = opened(setup)
-        await store.open()
+        partitions = await store.open()
         stack.push_async_callback(store.close)
-        written = store if setup.faults is None else FailingStore(store, setup.faults)
-        groups = await stack.enter_async_context(hosted(setup, written, KafkaFunctions()))
-        node = Node(
-            setup.options,
-            setup.settings,
-            Watched(groups, rebalances),
-            store,
-            acl=setup.acl,
-            users=setup.users,
-        )
+        run = Run(setup, store, partitions, stack, metrics, rebalances, ready)
+        await (run.alone(stop) if setup.database is None else run.shared(setup.database, stop))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a server, on a store that is open."""
+
+    setup: Setup
+    store: SharedStore
+    partitions: int
+    stack: AsyncExitStack
+    metrics: Metrics
+    rebalances: Rebalances
+    ready: Callable[[Ready], None]
+
+    async def alone(self, stop: asyncio.Event) -> None:
+        """The only node."""
+        plan = self.setup.faults
+        groups = await self._hosted(self.store if plan is None else FailingStore(self.store, plan))
+        node = self._node(Watched(groups, self.rebalances))
         await restore(node)
-        server = Server(node, tls=setup.tls, observe=metrics.observe, between=hostile(setup.faults, stack, groups))
-        address = await server.start(setup.topics)
-        stack.push_async_callback(server.stop)
-        status = None
-        if setup.status is not None:
-            port = StatusPort(pages(server, metrics, rebalances, setup.profile.name))
-            status = await port.start(setup.status)
-            stack.push_async_callback(port.stop)
-        ready(Ready(address, status, node))
+        between = hostile(plan, self.stack, groups)
+        server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, between=between)
+        address = await server.start(self.setup.topics)
+        self.stack.push_async_callback(server.stop)
+        await self._tell_ready(server, address)
         await stop.wait()
         _log.info("ending: %s connections are open", len(server.listener.connections))
+
+    async def shared(self, database: str, stop: asyncio.Event) -> None:
+        """One of several nodes on a database: stands by, and leads when nobody does. Raises ``LeaseLost``."""
+        lease = PostgresLease(database, self.setup.options.node_id, self.setup.lease_s)
+        self.stack.push_async_callback(lease.close)
+        node = self._node(Away(self.partitions))
+        node.leads, node.leader_id = False, None
+        node.transactions.ids = lease.producer_id
+        server = Server(node, tls=self.setup.tls, observe=self.metrics.observe)
+        await lease.open()
+        await look(node, lease)  # a topic that was not known yet would seem to be none
+        address = await server.listen()
+        self.stack.push_async_callback(server.stop)
+        at = self.setup.options.advertised or address
+        await lease.join(at.host, at.port or address.port)
+
+        async def lead(epoch: int, fenced: asyncio.Event) -> Node:
+            groups = await self._hosted(self.store)
+            fencing = asyncio.ensure_future(_when(groups.fenced, fenced))
+            self.stack.callback(fencing.cancel)
+            leading = self._node(Watched(groups, self.rebalances), epoch)
+            await restore(leading)
+            return leading
+
+        member = Member(server, lease, lead, self.setup.topics)
+        self.stack.push_async_callback(member.leave)
+        await self._tell_ready(server, address)
+        try:
+            await member.run(stop)
+        finally:
+            await server.stop()
+
+    async def _hosted(self, store: SharedStore) -> GroupBroker:
+        return await self.stack.enter_async_context(hosted(self.setup, store, KafkaFunctions()))
+
+    def _node(self, groups: Groups, leader_epoch: int = 0) -> Node:
+        setup = self.setup
+        return Node(
+            setup.options,
+            setup.settings,
+            groups,
+            self.store,
+            acl=setup.acl,
+            users=setup.users,
+            leader_epoch=leader_epoch,
+        )
+
+    async def _tell_ready(self, server: Server, address: Address) -> None:
+        status = None
+        if self.setup.status is not None:
+            port = StatusPort(pages(server, self.metrics, self.rebalances, self.setup.profile.name))
+            status = await port.start(self.setup.status)
+            self.stack.push_async_callback(port.stop)
+        self.ready(Ready(address, status, server.node))
+
+
+async def _when(one: asyncio.Event, other: asyncio.Event) -> None:
+    await one.wait()
+    other.set()
 
 
 def hostile(plan: Plan | None, stack: AsyncExitStack, groups: GroupBroker) -> Callable[[Dispatch], Answer]:

@@ -35,7 +35,7 @@ class Server:
         self.node = node
         self._tls = tls
         node.announced = ANNOUNCED
-        dispatch = Dispatch(node, observe)
+        dispatch = self._core = Dispatch(node, observe)
         self._dispatch = between(dispatch)
         begin = dispatch.begin if self._dispatch is dispatch else None  # what stands between sees every frame
         self.listener = Listener(self._answer, node.options.limits, self._overdue, begin)
@@ -44,16 +44,22 @@ class Server:
     async def start(self, topics: Mapping[str, int] | None = None) -> Address:
         """Make the topics that are not there, and listen; returns the address. Raises ``OSError`` if it cannot be
         had, ``Refused`` for a topic that cannot be."""
-        node = self.node
-        node.serve_topics()
-        for name, partitions in (topics or {}).items():
-            if name not in node.topics.by_name:
-                await node.create_topic(name, partitions)
-        await node.transactions.finish_endings()
-        node.address = await self.listener.start(node.options.listen, self._tls)
-        loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(node.transactions.abort_late()), loop.create_task(_warm())]
-        return node.address
+        await _begin(self.node, topics or {})
+        self._tasks.append(asyncio.ensure_future(self.node.transactions.abort_late()))
+        return await self.listen()
+
+    async def listen(self) -> Address:
+        """Listen only: the node has no work of its own yet."""
+        self.node.address = await self.listener.start(self.node.options.listen, self._tls)
+        self._tasks.append(asyncio.ensure_future(_warm()))
+        return self.node.address
+
+    async def become(self, node: Node, topics: Mapping[str, int] | None = None) -> None:
+        """Serve that node from now on, on the same port."""
+        node.announced, node.address = ANNOUNCED, self.node.address
+        await _begin(node, topics or {})
+        self._tasks.append(asyncio.ensure_future(node.transactions.abort_late()))
+        self.node = self._core.node = node
 
     async def stop(self) -> None:
         """Answer what is under way, then close everything."""
@@ -79,6 +85,15 @@ class Server:
             return ""
         waited = now - connection.opened_at
         return f"nobody has logged in for {waited:.0f} s" if waited > self.node.options.limits.login_s else ""
+
+
+async def _begin(node: Node, topics: Mapping[str, int]) -> None:
+    """Make the topics that are not there, and finish what was decided."""
+    node.serve_topics()
+    for name, partitions in topics.items():
+        if name not in node.topics.by_name:
+            await node.create_topic(name, partitions)
+    await node.transactions.finish_endings()
 
 
 async def _warm() -> None:

@@ -4,6 +4,7 @@ of a broker, and what the broker keeps beside them."""
 from .base import AppendError, Store
 from .checking import Checked, check_file
 from .kept import Change, DropBatches, Kept, Put, PutBatch
+from .lease import NodeInUse, Peer, PostgresLease, Seen
 from .memory import MemoryStore
 from .postgres import PostgresStore
 from .shared import PARTITIONS, ClosedStore, OnePartition, OtherPartitions, SharedStore, StoreError
@@ -26,12 +27,16 @@ __all__ = [
     "LockedStore",
     "MemoryStore",
     "NewerFormat",
+    "NodeInUse",
     "OnePartition",
     "OtherPartitions",
+    "Peer",
+    "PostgresLease",
     "PostgresStore",
     "Put",
     "PutBatch",
     "SQLiteStore",
+    "Seen",
     "SharedMemoryStore",
     "SharedStore",
     "Store",

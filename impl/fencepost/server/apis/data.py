@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
+from fencepost.log import FencedEpoch
 from fencepost.store import AppendError, Change, PutBatch, StoreError
 
 from ..data import search
 from ..data.batches import Batch, CorruptBatch, OldBatch, batches
-from ..data.partition import LEADER_EPOCH, Fetched, PartitionLog, durably, wait_for_any
+from ..data.partition import Fetched, PartitionLog, durably, wait_for_any
 from ..data.producers import Refused
 from ..data.topics import Topic
 from ..security.acl import Operation, Resource
@@ -89,13 +90,15 @@ async def produce(call: Call, request: Any) -> Any:
     try:
         if changes:
             await call.node.store.write(changes)
-    except (AppendError, StoreError) as reason:
+    except (AppendError, StoreError, FencedEpoch) as reason:
         _log.error("batches of %s are refused: %s", call.header.client_id, reason)
+        fenced = isinstance(reason, FencedEpoch)
         call.node.retract([log for log, _ in written])
         for topic_row in answers:
             for answer in topic_row["partition_responses"]:
                 if "error_code" not in answer:
-                    answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
+                    code = Code.not_leader_or_follower if fenced else Code.kafka_storage_error
+                    answer.update(error_code=code, base_offset=-1)
     else:
         for log, end in written:
             log.durable(end)
@@ -263,8 +266,9 @@ async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[
     log = call.node.topics.partition(name, int(each.partition_index))
     if log is None:
         return {**answer, "error_code": Code.unknown_topic_or_partition}
-    if int(getattr(each, "current_leader_epoch", -1)) > LEADER_EPOCH:
-        return {**answer, "error_code": Code.unknown_leader_epoch}
+    wrong = log.check_epoch(int(getattr(each, "current_leader_epoch", -1)))
+    if wrong is not Code.none:
+        return {**answer, "error_code": wrong}
     limit = log.stable if committed else log.high
     found: tuple[int, int] | None
     if wanted == LATEST:
@@ -279,11 +283,11 @@ async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[
         found = None  # nothing is kept elsewhere
     if found is None:
         return {**answer, "leader_epoch": -1}
-    return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": LEADER_EPOCH}
+    return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": log.epoch_of(found[1])}
 
 
 async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
-    """Where an epoch ended: there is one, and it has not ended."""
+    """Where an epoch ended."""
     answers = []
     for row in request.topics:
         partitions = []
@@ -294,10 +298,10 @@ async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
                 answer["error_code"] = Code.topic_authorization_failed
             elif log is None:
                 answer["error_code"] = Code.unknown_topic_or_partition
-            elif int(getattr(each, "current_leader_epoch", -1)) > LEADER_EPOCH:
-                answer["error_code"] = Code.unknown_leader_epoch
-            elif int(each.leader_epoch) == LEADER_EPOCH:
-                answer.update(leader_epoch=LEADER_EPOCH, end_offset=log.high)
+            else:
+                wrong = log.check_epoch(int(getattr(each, "current_leader_epoch", -1)))
+                epoch, end = log.end_of(int(each.leader_epoch))
+                answer.update({"error_code": wrong} if wrong else {"leader_epoch": epoch, "end_offset": end})
             partitions.append(answer)
         answers.append({"topic": row.topic, "partitions": partitions})
     return {"topics": answers}

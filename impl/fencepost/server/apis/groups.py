@@ -174,14 +174,14 @@ def _topics(body: m.RequestBody) -> Iterable[str]:
 
 
 async def find_coordinator(call: Call, request: Any) -> Any:
-    """It is this node, for groups and for transactions (F-FIND-01 to 06)."""
+    """It is the node that leads, for groups and for transactions (F-FIND-01 to 06)."""
     node, version = call.node, call.version
     batched = version >= lookup.BATCHED
     keys = tuple(request.coordinator_keys) if batched else (request.key,)
     kind = int(getattr(request, "key_type", lookup.KeyType.GROUP))
-    here = node.endpoint(call.session)
+    leader = node.leader(call.session)
     if kind == lookup.KeyType.GROUP:
-        leaders = dict.fromkeys(range(node.groups.partitions), here)
+        leaders = {} if leader is None else dict.fromkeys(range(node.groups.partitions), leader)
         asked = lookup.FindCoordinatorRequest(tuple(map(str, keys)))
         denied = call.denied(Operation.DESCRIBE, Resource.GROUP, keys)
         found = lookup.find_coordinator(asked, version, leaders, node.groups.partitions, denied).coordinators
@@ -191,7 +191,9 @@ async def find_coordinator(call: Call, request: Any) -> Any:
         answers = [
             _nobody(key, Code.transactional_id_authorization_failed)
             if key in denied
-            else {"key": key, "node_id": here.node_id, "host": here.host, "port": here.port}
+            else _nobody(key, Code.coordinator_not_available)
+            if leader is None
+            else {"key": key, "node_id": leader.node_id, "host": leader.host, "port": leader.port}
             for key in keys
         ]
     else:

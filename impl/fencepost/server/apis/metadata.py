@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
-from ..data.partition import LEADER_EPOCH
 from ..data.producers import Refused
 from ..data.topics import Topic, name_fault
 from ..security.acl import CLUSTER_NAME, Operation, Resource
@@ -19,6 +18,7 @@ _NODE_SINCE: Final = 5
 #: v0 has no null: an empty list asks for all
 _NULL_SINCE: Final = 1
 _NO_ID: Final = bytes(16)
+_NOBODY: Final = -1
 
 #: What Kafka 4.4 says of itself, as far as it holds here: KIP-848 is served, and transactions of version 2.
 FEATURES: Final = (("group.version", 1), ("transaction.version", 2), ("metadata.version", 33))
@@ -53,7 +53,6 @@ async def api_versions(call: Call, request: Any) -> Any:
 async def metadata(call: Call, request: Any) -> Any:
     """This node, and the topics that were asked for."""
     node = call.node
-    here = node.endpoint(call.session)
     asked = request.topics
     rows: list[dict[str, Any]] = []
     rights = getattr(request, "include_topic_authorized_operations", False)
@@ -66,9 +65,11 @@ async def metadata(call: Call, request: Any) -> Any:
             name, topic_id = getattr(each, "name", None), uuid_bytes(getattr(each, "topic_id", None))
             rows.append(await _asked(call, name, topic_id, may_create=may_create, rights=rights))
     return {
-        "brokers": [{"node_id": here.node_id, "host": here.host, "port": here.port}],
+        "brokers": [
+            {"node_id": each.node_id, "host": each.host, "port": each.port} for each in node.brokers(call.session)
+        ],
         "cluster_id": node.options.cluster_id,
-        "controller_id": here.node_id,
+        "controller_id": _NOBODY if node.leader_id is None else node.leader_id,
         "topics": rows,
         "cluster_authorized_operations": call.rights(
             Resource.CLUSTER, CLUSTER_NAME, asked=getattr(request, "include_cluster_authorized_operations", False)
@@ -90,7 +91,7 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
         return _topic(call, topic, rights=rights)
     if name_fault(name):
         return {"name": name, "error_code": Code.invalid_topic_exception}
-    if may_create and node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):
+    if may_create and node.leads and node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):
         try:
             return _topic(call, await node.create_topic(name, node.options.auto_create), rights=rights)
         except Refused as refused:
@@ -99,15 +100,19 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
 
 
 def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
-    node_id = call.node.options.node_id
+    """While nobody leads, who asks tries again."""
+    node = call.node
+    node_id = _NOBODY if node.leader_id is None else node.leader_id
+    code = Code.leader_not_available if node.leader_id is None else Code.none
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
         "partitions": [
             {
+                "error_code": code,
                 "partition_index": log.index,
                 "leader_id": node_id,
-                "leader_epoch": LEADER_EPOCH,
+                "leader_epoch": node.leader_epoch,
                 "replica_nodes": (node_id,),
                 "isr_nodes": (node_id,),
                 "eligible_leader_replicas": (),
@@ -120,17 +125,18 @@ def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
 
 
 async def describe_cluster(call: Call, request: Any) -> Any:
-    """This node alone."""
+    """This node, and others that stand by."""
     node = call.node
-    here = node.endpoint(call.session)
     endpoint = int(getattr(request, "endpoint_type", 1))
     if endpoint != 1:
         return {"error_code": Code.mismatched_endpoint_type, "error_message": "this is a broker", "endpoint_type": 1}
     return {
         "endpoint_type": endpoint,
         "cluster_id": node.options.cluster_id,
-        "controller_id": here.node_id,
-        "brokers": [{"broker_id": here.node_id, "host": here.host, "port": here.port}],
+        "controller_id": _NOBODY if node.leader_id is None else node.leader_id,
+        "brokers": [
+            {"broker_id": each.node_id, "host": each.host, "port": each.port} for each in node.brokers(call.session)
+        ],
         "cluster_authorized_operations": call.rights(
             Resource.CLUSTER, CLUSTER_NAME, asked=getattr(request, "include_cluster_authorized_operations", False)
         ),

@@ -101,6 +101,12 @@ def read_header(data: bytes) -> Batch:
     return Batch(data, base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
 
 
+def leader_epoch_of(batch: Batch) -> int:
+    """The leader epoch in which it was written."""
+    (epoch,) = _EPOCH.unpack_from(batch.data, _BEFORE_LENGTH)
+    return int(epoch)
+
+
 def placed(batch: Batch, base: int, leader_epoch: int) -> Batch:
     """The batch where it stands in a log; its checksum covers neither its offset nor the epoch."""
     data = _PLACE.pack(base, len(batch.data) - _BEFORE_LENGTH) + _EPOCH.pack(leader_epoch) + batch.data[16:]

@@ -5,6 +5,7 @@ The batches are in the store; the last of them also in memory, as far as a budge
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,11 @@ from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
-from .batches import Batch, placed, read_header
+from .batches import Batch, leader_epoch_of, placed, read_header
 from .index import Index
 from .known import Aborted, Known
 from .tail import Budget, Tail
 
-#: This server is the only leader that there ever was.
-LEADER_EPOCH: Final = 0
 #: a write that takes longer is told as failed
 _LONGEST_WRITE_S: Final = 30.0
 #: as many bytes are read at once by who looks through a log
@@ -37,10 +36,14 @@ class Fetched:
 
 class PartitionLog:
     """Offsets: ``start`` the first that is kept, ``end`` the next to be given, ``high`` up to which all is durable.
-    ``size``: the bytes of all its batches. Without a ``source`` and a ``budget`` all of them stay in memory."""
+    ``size``: the bytes of all its batches. ``leader_epoch``: the one that batches are written in. Without a ``source``
+    and a ``budget`` all of them stay in memory."""
 
-    def __init__(self, index: int, source: Source | None = None, budget: Budget | None = None) -> None:
+    def __init__(
+        self, index: int, source: Source | None = None, budget: Budget | None = None, leader_epoch: int = 0
+    ) -> None:
         self.index = index
+        self.leader_epoch = leader_epoch
         self.start = 0
         self.end = 0
         self.high = 0
@@ -49,6 +52,7 @@ class PartitionLog:
         self._budget = budget
         self._tail = Tail()
         self._blocks = Index()
+        self._epochs: list[tuple[int, int]] = []  #: leader epochs, and where each began
         self._now = Known()
         self._durable = Known()  #: as a restart would find it
         self._pending: deque[tuple[Batch, bool | None]] = deque()
@@ -69,14 +73,14 @@ class PartitionLog:
         """Puts the batch at the end: the batch at its place, and whether it is new. Raises ``Refused``."""
         known = None if batch.control else self._now.producers.again(batch)
         if known is not None:
-            return placed(batch, known, LEADER_EPOCH), False
-        put = placed(batch, self.end, LEADER_EPOCH)
+            return placed(batch, known, self.leader_epoch), False
+        put = placed(batch, self.end, self.leader_epoch)
         self._put(put, committed=None)
         return put, True
 
     def end_transaction(self, marker: Batch, *, committed: bool) -> Batch:
         """Writes the marker that ends a transaction."""
-        put = placed(marker, self.end, LEADER_EPOCH)
+        put = placed(marker, self.end, self.leader_epoch)
         self._put(put, committed=committed)
         return put
 
@@ -91,7 +95,7 @@ class PartitionLog:
         """Takes over a batch that is in the store, as when a log is read again. ``committed`` of a marker."""
         self.size += len(put.data)
         self.end = put.last + 1
-        self._blocks.add(put)
+        self._wrote(put)
         self._now.wrote(put, committed=committed)
         self._durable.wrote(put, committed=committed)
 
@@ -112,7 +116,7 @@ class PartitionLog:
             return
         while self._pending and self._pending[0][0].last < end:
             batch, committed = self._pending.popleft()
-            self._blocks.add(batch)
+            self._wrote(batch)
             self._durable.wrote(batch, committed=committed)
             if self._budget is not None:
                 self._budget.took(self._tail, batch)
@@ -132,10 +136,41 @@ class PartitionLog:
         """The opposite."""
         self._watchers.discard(watcher)
 
+    def check_epoch(self, epoch: int) -> Code:
+        """Whether that is the leader's epoch (-1: nobody says)."""
+        if epoch > self.leader_epoch:
+            return Code.unknown_leader_epoch
+        return Code.fenced_leader_epoch if -1 < epoch < self.leader_epoch else Code.none
+
+    def epoch_of(self, offset: int) -> int:
+        """The leader epoch in which the record at that offset was written; the present one behind the end."""
+        if offset >= self.high:
+            return self.leader_epoch
+        at = bisect_right(self._epochs, offset, key=lambda row: row[1])
+        return self._epochs[at - 1][0] if at else -1
+
+    def end_of(self, epoch: int) -> tuple[int, int]:
+        """The greatest epoch up to that one in which something was written, and the offset behind it; -1 twice if there
+        is none."""
+        if epoch == self.leader_epoch:
+            return epoch, self.high
+        at = bisect_right(self._epochs, epoch, key=lambda row: row[0])
+        if epoch > self.leader_epoch or not at:
+            return -1, -1
+        return self._epochs[at - 1][0], self._epochs[at][1] if at < len(self._epochs) else self.high
+
+    def _wrote(self, put: Batch) -> None:
+        """It is durable."""
+        self._blocks.add(put)
+        epoch = leader_epoch_of(put)
+        if not self._epochs or epoch > self._epochs[-1][0]:
+            self._epochs.append((epoch, put.base))
+
     def check(self, offset: int, epoch: int) -> Code:
         """Whether a reader may read there that believes in that leader's epoch (-1: in none)."""
-        if epoch > LEADER_EPOCH:
-            return Code.unknown_leader_epoch
+        wrong = self.check_epoch(epoch)
+        if wrong is not Code.none:
+            return wrong
         return Code.none if self.start <= offset <= self.high else Code.offset_out_of_range
 
     async def read(self, offset: int, most: int, *, committed: bool, one_at_least: bool) -> Fetched:

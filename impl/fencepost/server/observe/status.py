@@ -70,6 +70,6 @@ def _state(server: Server, metrics: Metrics, rebalances: Rebalances, profile: st
 
 def _health(server: Server) -> Callable[[], Awaitable[object]]:
     async def values() -> dict[str, Any]:
-        return {"serving": True, "listen": str(server.node.address)}
+        return {"serving": True, "leads": server.node.leads, "listen": str(server.node.address)}
 
     return values

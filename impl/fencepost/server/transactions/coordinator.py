@@ -46,6 +46,8 @@ class Transactions:
         self._store = store
         self._mark = mark
         self._now = now
+        #: where ids come from that nobody had, if not from here
+        self.ids: Callable[[], Awaitable[int]] | None = None
         self._next_id = 0
         self._set_aside = 0
         self._endings: dict[str, asyncio.Task[None]] = {}
@@ -54,6 +56,8 @@ class Transactions:
 
     async def new_producer_id(self) -> int:
         """An id that nobody had."""
+        if self.ids is not None:
+            return await self.ids()
         made = self._next_id
         self._next_id += 1
         if made >= self._set_aside:
