@@ -19,6 +19,7 @@ from fencepost import Settings
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profiles import INTENDED
 from fencepost.server.dispatch import Dispatch
+from fencepost.server.net.connection import Begun
 from fencepost.server.node import Node
 from fencepost.server.options import Address, Limits, Options
 from fencepost.server.run import Setup, hosted
@@ -45,6 +46,17 @@ async def node(**options: Any) -> AsyncIterator[Node]:
         yield made
 
 
+async def answered(dispatch: Dispatch, connection: Any, frame: bytes) -> bytes | None:
+    """As a connection has it: what can be begun on the spot is."""
+    begun = dispatch.begin(connection, frame)
+    if begun is None:
+        return await dispatch(connection, frame)
+    if not isinstance(begun, Begun):
+        return begun
+    await asyncio.wait([begun.done])
+    return begun.answer()
+
+
 async def played(frames: Iterable[bytes]) -> Counter[str]:
     """What has become of each frame: answered, closed, silent (it has no answer) or parked. Raises what a frame makes
     the server raise."""
@@ -54,7 +66,7 @@ async def played(frames: Iterable[bytes]) -> Counter[str]:
         dispatch = Dispatch(served)
         for frame in frames:
             connection: Any = SimpleNamespace(session=Session("127.0.0.1", 0.0))
-            task = asyncio.ensure_future(dispatch(connection, frame))
+            task = asyncio.ensure_future(answered(dispatch, connection, frame))
             for _ in range(6):
                 await asyncio.sleep(0)
                 if task.done():

@@ -125,6 +125,13 @@ def test_who_stands_by_tells_who_leads_and_does_nothing_itself(nodes: list[Serve
                 assert [(int(row.node_id), int(row.port)) for row in found.coordinators] == [(1, ports[1])]
         assert (await produce(two, 0)).error_code == Code.not_leader_or_follower
         assert (await fetch(two)).error_code == Code.not_leader_or_follower
+        for api, version, row in (
+            ("list_offsets", 9, {"name": "t", "partitions": [{"partition_index": 0, "timestamp": -1}]}),
+            ("offset_for_leader_epoch", 4, {"topic": "t", "partitions": [{"partition": 0}]}),
+            ("delete_records", 2, {"name": "t", "partitions": [{"partition_index": 0, "offset": 0}]}),
+        ):
+            refused = await two.ask(api, version, topics=[row])
+            assert refused.topics[0].partitions[0].error_code == Code.not_leader_or_follower, api
         assert await commit(two, 1) is Code.not_coordinator
         asked = {"name": "new", "num_partitions": 1, "replication_factor": 1}
         assert (await two.ask("create_topics", 7, topics=[asked])).topics[0].error_code == Code.not_controller

@@ -53,6 +53,21 @@ def _produced(request: Any, code: Code) -> dict[str, Any]:
     }
 
 
+def _offsets(named: str, number: str) -> Any:
+    def refused(request: Any, code: Code) -> dict[str, Any]:
+        return {
+            "topics": [
+                {
+                    named: getattr(topic, named),
+                    "partitions": [{number: getattr(each, number), "error_code": code} for each in topic.partitions],
+                }
+                for topic in request.topics
+            ]
+        }
+
+    return refused
+
+
 def _named(field: str, key: str, rows: str) -> Any:
     def refused(request: Any, code: Code) -> dict[str, Any]:
         return {rows: [{key: getattr(each, key, each), "error_code": code} for each in getattr(request, field, ())]}
@@ -64,6 +79,9 @@ _ROWS: Final[dict[str, Callable[[Any, Code], dict[str, Any]]]] = {
     "offset_commit": _offset_topics,
     "txn_offset_commit": _offset_topics,
     "produce": _produced,
+    "list_offsets": _offsets("name", "partition_index"),
+    "offset_for_leader_epoch": _offsets("topic", "partition"),
+    "delete_records": _offsets("name", "partition_index"),
     "describe_groups": _named("groups", "group_id", "groups"),
     "consumer_group_describe": _named("group_ids", "group_id", "groups"),
     "delete_groups": _named("groups_names", "group_id", "results"),
