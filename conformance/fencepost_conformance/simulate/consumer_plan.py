@@ -9,7 +9,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 
-from .plan import HostPlan, NetworkPlan, Plan, draw_disruption
+from .plan import HostPlan, Plan, draw_disruption, draw_network
 
 SESSION_MS = 6_000
 
@@ -17,15 +17,7 @@ SESSION_MS = 6_000
 def draw_consumer_plan(seed: int, profile: Profile = INTENDED) -> Plan:
     """The plan of a seed, the same on every machine."""
     rng = Random(f"consumer plan {seed}")
-    calm = rng.random() < 0.2
-    network = NetworkPlan(
-        lose=0.0 if calm else rng.choice([0.0, 0.02, 0.1]),
-        duplicate=0.0 if calm else rng.choice([0.0, 0.05, 0.2]),
-        delay_ms=rng.choice([1, 30, 400]),
-        append_fails=0.0 if calm else rng.choice([0.0, 0.03, 0.15]),
-        append_waits=rng.choice([0.0, 0.3]),
-        append_slow=0.0 if calm else rng.choice([0.0, 0.0, 0.05]),
-    )
+    network = draw_network(rng)
     settings = Settings(
         group_consumer_session_timeout_ms=SESSION_MS,
         group_consumer_min_session_timeout_ms=SESSION_MS,

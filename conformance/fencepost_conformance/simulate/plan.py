@@ -105,11 +105,10 @@ class Plan:
     chaos_ms: int  #: afterwards the environment is quiet
 
 
-def draw_plan(seed: int, profile: Profile = INTENDED) -> Plan:
-    """The plan of a seed, the same on every machine."""
-    rng = Random(f"plan {seed}")
+def draw_network(rng: Random) -> NetworkPlan:
+    """How bad the network and the log are; for one seed in five they are not."""
     calm = rng.random() < 0.2
-    network = NetworkPlan(
+    return NetworkPlan(
         lose=0.0 if calm else rng.choice([0.0, 0.02, 0.1]),
         duplicate=0.0 if calm else rng.choice([0.0, 0.05, 0.2]),
         delay_ms=rng.choice([1, 30, 400]),
@@ -117,6 +116,12 @@ def draw_plan(seed: int, profile: Profile = INTENDED) -> Plan:
         append_waits=rng.choice([0.0, 0.3]),
         append_slow=0.0 if calm else rng.choice([0.0, 0.0, 0.05]),
     )
+
+
+def draw_plan(seed: int, profile: Profile = INTENDED) -> Plan:
+    """The plan of a seed, the same on every machine."""
+    rng = Random(f"plan {seed}")
+    network = draw_network(rng)
     settings = Settings(
         group_min_session_timeout_ms=1_000,
         group_initial_rebalance_delay_ms=rng.choice([0, 200, 3_000]),

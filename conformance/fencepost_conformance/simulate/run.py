@@ -28,11 +28,10 @@ from .host import AnyHost, Host
 from .liveness import Settling
 from .network import Network
 from .owners import check_owners
-from .plan import HostPlan, NetworkPlan, Plan
+from .plan import HostPlan, Plan
+from .programs import Programs
 from .report import Report, told
 from .session import WatchedSession
-
-QUIET = NetworkPlan(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 
 
 def simulate(plan: Plan) -> Report:
@@ -40,7 +39,7 @@ def simulate(plan: Plan) -> Report:
     return Simulation(plan).run()
 
 
-class Simulation(Clockwork[TimerKey]):
+class Simulation(Programs, Clockwork[TimerKey]):
     """One run."""
 
     def __init__(self, plan: Plan) -> None:
@@ -92,29 +91,13 @@ class Simulation(Clockwork[TimerKey]):
     def _calm_down(self) -> None:
         """From now on nothing goes wrong any more; what is under way comes to its end."""
         self.note("-- the environment is quiet")
-        self.network.plan = QUIET
-        for host in self.hosts:
-            host.listener_fails = False
-            host.listener_delay_ms = host.plan.listener_ms
-            host.processing_ms = 0
+        self._quieten()
         self.broker.replicate_all()
 
     # --- programs ---
 
     def host(self, plan: HostPlan) -> AnyHost:
         return ConsumerHost(plan, self) if plan.is_consumer else Host(plan, self)
-
-    def _start(self, host: AnyHost) -> None:
-        if host in self.hosts:  # it may have come with the other protocol already
-            host.start()
-
-    def rival(self, host: AnyHost) -> bool:
-        """Does another process run under the host's instance id?"""
-        instance = host.plan.settings.group_instance_id
-        return instance is not None and any(
-            each.running and each is not host and each.plan.settings.group_instance_id == instance
-            for each in self.hosts
-        )
 
     def adopted(self, host: AnyHost) -> None:
         """A member has taken up partitions."""

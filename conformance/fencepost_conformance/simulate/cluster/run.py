@@ -34,13 +34,13 @@ from ..host import AnyHost, Host
 from ..liveness import Settling
 from ..network import Network
 from ..plan import HostPlan, NetworkPlan, Plan
+from ..programs import Programs
 from .brokers import Cluster
 from .clerks import Auditor, Clerk, Producer, Then
 from .node import Node, Timer
 from .plan import ClusterPlan
 from .promises import Promises
 
-_QUIET: Final = NetworkPlan(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 _PATIENCE_MS: Final = 6_000
 _LOOKUP_VERSION: Final = 6
 #: How long everybody goes on once all has settled, in ms.
@@ -125,8 +125,10 @@ class Asked:
     legitimate: bool
 
 
-class ClusterSimulation(Clockwork[Timer]):
+class ClusterSimulation(Programs, Clockwork[Timer]):
     """One run. ``target``: the broker that the next request of a member's goes to."""
+
+    network: ClusterNetwork
 
     def __init__(self, plan: ClusterPlan) -> None:
         super().__init__(f"cluster run {plan.seed}")
@@ -198,11 +200,7 @@ class ClusterSimulation(Clockwork[Timer]):
     def _calm_down(self) -> None:
         self.note("-- the environment is quiet")
         self.quiet = True
-        self.network.plan = _QUIET
-        for each in self.hosts:
-            each.listener_fails = False
-            each.listener_delay_ms = each.plan.listener_ms
-            each.processing_ms = 0
+        self._quieten()
         self.cluster.calm_down()
 
     def _at_rest(self, producers: Sequence[Producer]) -> None:
@@ -220,18 +218,6 @@ class ClusterSimulation(Clockwork[Timer]):
         made: AnyHost = ConsumerHost(plan, self) if plan.is_consumer else Host(plan, self)
         self.clerks.append(Clerk(self, made))
         return made
-
-    def _start(self, host: AnyHost) -> None:
-        if host in self.hosts:  # it may have come with the other protocol already
-            host.start()
-
-    def rival(self, host: AnyHost) -> bool:
-        """Does another process run under the host's instance id?"""
-        instance = host.plan.settings.group_instance_id
-        return instance is not None and any(
-            each.running and each is not host and each.plan.settings.group_instance_id == instance
-            for each in self.hosts
-        )
 
     def adopted(self, host: AnyHost) -> None:
         """Two who believe to coordinate may each have members that believe to own; commits tell them apart."""
