@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
@@ -64,6 +69,22 @@ def while_loading(answer: Answer) -> bool:
     return answer == _BEAT_WHILE_LOADING or getattr(answer, "error_code", None) in NOT_HERE
 
 
+#: What a description may say of a group in which nobody speaks the consumer protocol.
+_NOT_DESCRIBED: Final = frozenset(
+    {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, *NOT_HERE}
+)
+
+
+def _no_consumer_group(body: ConsumerGroupDescribeRequest, answer: Answer | None) -> Answer:
+    """Administrators ask so of every group, to find out which kind it is of."""
+    if isinstance(answer, ConsumerGroupDescribeResponse) and all(
+        row.error_code in _NOT_DESCRIBED and not row.members for row in answer.groups
+    ):
+        return answer
+    rows = (DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id=group_id) for group_id in body.group_ids)
+    return ConsumerGroupDescribeResponse(tuple(rows))
+
+
 def at_the_door(
     settings: Settings, group: Group | None, version: int, body: RequestBody, answer: Answer | None, *, loading: bool
 ) -> tuple[Answer, str] | None:
@@ -80,5 +101,7 @@ def at_the_door(
         return answer, "F-RT-02"
     if loading and group is None and isinstance(body, HeartbeatRequest) and answer == _BEAT_WHILE_LOADING:
         return answer, "C-HB-03"
+    if isinstance(body, ConsumerGroupDescribeRequest):
+        return _no_consumer_group(body, answer), "M-DESC-01"
     invalid = _invalid(settings, version, body)
     return None if invalid is None else (seen(version, invalid[0]), invalid[1])

@@ -9,9 +9,9 @@ from typing import Any, Final
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost.protocol.messages import VERSIONS, LeaveGroupRequest, RequestBody, ResponseBody
+from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
-from fencepost.server.wire.convert import api_of, to_response
+from fencepost.server.wire.convert import api_of, to_response, values_of
 from fencepost.work.link import NoCoordinator, Unsupported
 
 from .connection import Connection
@@ -21,9 +21,6 @@ Address = tuple[str, int]
 
 #: The newest versions that name topics by their names.
 _BY_NAME: Final = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}
-#: From which version LeaveGroup has several members, and OffsetFetch several groups (G-WIRE-06, G-WIRE-23).
-_SEVERAL_MEMBERS: Final = 3
-_SEVERAL_GROUPS: Final = 8
 _FOR_GROUPS: Final = 0
 _LOOKS: Final = "cluster"
 #: How long a broker may take to say who coordinates a group, and what topics there are.
@@ -73,7 +70,7 @@ class Cluster:
                 return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
             raise
         try:
-            return to_response(api, await connection.ask(api, version, _values(body, version)))
+            return to_response(api, await connection.ask(api, version, values_of(body, version)))
         except OSError:
             self._coordinators.pop(group_id, None)
             raise
@@ -159,17 +156,6 @@ def _version(connection: Connection, api: str, body: RequestBody) -> int:
     if isinstance(body, ConsumerGroupHeartbeatRequest) and body.subscribed_topic_regex is not None:
         lowest = 1  # N-HB-02
     return connection.newest(api, lowest, _BY_NAME.get(kind, highest))
-
-
-def _values(body: RequestBody, version: int) -> Any:
-    """What is filled into the request: a worker speaks of one group, and leaves alone."""
-    if isinstance(body, OffsetFetchRequest) and version < _SEVERAL_GROUPS:
-        (group,) = body.groups
-        return {"group_id": group.group_id, "topics": group.topics, "require_stable": body.require_stable}
-    if isinstance(body, LeaveGroupRequest) and version < _SEVERAL_MEMBERS:
-        (leaver,) = body.members
-        return {"group_id": body.group_id, "member_id": leaver.member_id}
-    return body
 
 
 def _id_of(topic: Any) -> bytes:

@@ -11,11 +11,18 @@ from dataclasses import replace
 import pytest
 
 from fencepost.protocol import messages as m
-from fencepost.server.wire.convert import to_request
-from fencepost.server.wire.frames import RequestHeader, read_request, read_request_header, write_request
+from fencepost.server.wire.convert import api_of, to_request, values_of
+from fencepost.server.wire.fill import fill
+from fencepost.server.wire.frames import (
+    API_KEYS,
+    RequestHeader,
+    read_request,
+    read_request_header,
+    request_schema,
+    write_request,
+)
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.pipeline.encode import api_key, to_entity
 from fencepost_conformance.targets.registry import TargetName, parse_target
 
 REQUESTS = (
@@ -50,8 +57,8 @@ REQUESTS = (
 def test_every_version_of_a_request_is_written_and_read(body: m.RequestBody) -> None:
     first, last = m.VERSIONS[type(body)]
     for version in range(first, last + 1):
-        header = RequestHeader(api_key(body), version, 3, "c")
-        frame = write_request(header, to_entity(body, version))
+        header = RequestHeader(API_KEYS[api_of(body)], version, 3, "c")
+        frame = _frame(body, version)
         assert read_request_header(frame) == header
         back = to_request(header.api, read_request(header, frame))
         assert type(back) is type(body)
@@ -63,7 +70,9 @@ def test_every_version_of_a_request_is_written_and_read(body: m.RequestBody) -> 
 
 
 def _frame(body: m.RequestBody, version: int) -> bytes:
-    return write_request(RequestHeader(api_key(body), version, 3, "c"), to_entity(body, version))
+    api = api_of(body)
+    entity = fill(request_schema(api, version), values_of(body, version))
+    return write_request(RequestHeader(API_KEYS[api], version, 3, "c"), entity)
 
 
 def test_names_of_targets() -> None:

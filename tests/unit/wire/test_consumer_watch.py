@@ -9,12 +9,23 @@ from uuid import UUID
 import pytest
 
 from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
     TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode as E
-from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost.protocol.messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    RequestBody,
+    ResponseBody,
+)
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.checker.verdict import Refusal, Verdict
@@ -42,6 +53,7 @@ class Wire:
     lines: list[Any] = field(default_factory=list)
     asked: int = 0
     settings: Settings = SETTINGS
+    profile: Profile = KAFKA_4_3
 
     def __post_init__(self) -> None:
         self.lines.append(ConnectedLine(at_ms=0, connection=1))
@@ -89,8 +101,16 @@ class Wire:
         """Send, and be answered 5 ms later."""
         self.tell(at + 5, self.ask(at, member, asked, **fields), epoch, held, error)
 
+    def exchange(  # noqa: PLR0917
+        self, at: int, connection: int, key: int, version: int, asked: RequestBody, told: ResponseBody
+    ) -> None:
+        """Any request with its answer, 5 ms later."""
+        self.asked += 1
+        self._line(SentLine, at, connection, key, version, wire_body(asked))
+        self._line(ReceivedLine, at + 5, connection, key, version, wire_body(told))
+
     def verdict(self) -> Verdict:
-        return check_trace(WireTrace(self.settings, KAFKA_4_3, tuple(self.lines)))
+        return check_trace(WireTrace(self.settings, self.profile, tuple(self.lines)))
 
     def refusal(self) -> Refusal:
         verdict = self.verdict()
@@ -274,3 +294,118 @@ def test_a_group_that_was_alive_before_is_not_judged() -> None:
     wire = Wire()
     wire.beat(1_000, "a", 5, 5)
     assert wire.verdict().outcome == "undecided"
+
+
+def test_a_member_whose_id_the_coordinator_made_is_known_by_it() -> None:
+    """ConsumerGroupHeartbeat v0, of Kafka 3.7 to 3.9, may come without an id (M-VAL-09)."""
+    wire = Wire()
+    joins = ConsumerGroupHeartbeatRequest(
+        "g",
+        member_id="",
+        member_epoch=0,
+        rebalance_timeout_ms=5_000,
+        subscribed_topic_names=("t",),
+        topic_partitions=(),
+    )
+    told = ConsumerGroupHeartbeatResponse(
+        E.NONE, member_id="made", member_epoch=2, heartbeat_interval_ms=500, assignment=parts(0, 1, 2, 3)
+    )
+    wire.exchange(1_000, ord("e"), 68, 0, joins, told)
+    wire.beat(1_500, "made", 2, 2)
+    assert wire.accepted()
+    wire.beat(2_000, "made", 2, 0, error=E.UNKNOWN_MEMBER_ID)
+    assert "M-FENCE-01" in wire.refusal().rules
+
+
+def test_who_is_asked_about_a_group_that_is_none_of_the_protocol_says_so() -> None:
+    """As administrators ask of every group, to find out of which kind it is (M-DESC-01)."""
+    wire = Wire()
+    asks = ConsumerGroupDescribeRequest(("g",))
+    unknown = DescribedConsumerGroup(E.GROUP_ID_NOT_FOUND, group_id="g", error_message="Group g not found.")
+    wire.exchange(1_000, 1, 69, 1, asks, ConsumerGroupDescribeResponse((unknown,)))
+    assert wire.accepted()
+    known = DescribedConsumerGroup(E.NONE, group_id="g", group_state="Empty", group_epoch=1, assignment_epoch=1)
+    wire.exchange(1_100, 1, 69, 1, asks, ConsumerGroupDescribeResponse((known,)))
+    refusal = wire.refusal()
+    assert refusal.rules == ("M-DESC-01",)
+    assert "GROUP_ID_NOT_FOUND" in refusal.allowed[0]
+
+
+def test_a_group_may_be_deleted_while_somebody_waits_for_an_answer() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    leaves = wire.ask(2_000, "a", -1)
+    gone = DeleteGroupsResponse((DeletedGroup("g", E.NONE),))
+    wire.exchange(2_001, 1, 42, 2, DeleteGroupsRequest(("g",)), gone)
+    wire.tell(2_010, leaves, -1)
+    assert wire.accepted()
+
+
+def late_join(profile: Profile) -> Wire:
+    """Member a is to give up 2 and 3; a join under its id is answered as if nothing had been said."""
+    wire = shared()
+    wire.profile = profile
+    wire.beat(3_600, "a", 0, 2, parts(0, 1))
+    return wire
+
+
+def test_a_join_of_who_is_there_is_believed_by_kafka_alone() -> None:
+    """It says that it owns nothing, and may be a late copy (M-FENCE-07)."""
+    assert late_join(INTENDED).accepted()
+    assert "M-REC-22" in late_join(KAFKA_4_3).refusal().rules
+
+
+@pytest.mark.parametrize(("profile", "taken"), [(INTENDED, True), (KAFKA_4_3, False)])
+def test_a_static_member_that_comes_back_under_its_own_id(profile: Profile, taken: bool) -> None:
+    """Kafka has it wait for itself (M-STATIC-02)."""
+    wire = Wire(profile=profile)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    wire.beat(2_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    if taken:
+        assert wire.accepted()
+    else:
+        assert "M-STATIC-02" in wire.refusal().rules
+
+
+@pytest.mark.parametrize(("profile", "bumps"), [(KAFKA_4_4, True), (KAFKA_4_3, False)])
+def test_votes_for_assignors_may_raise_the_epoch(profile: Profile, bumps: bool) -> None:
+    """Since 4.4, and with equally many votes at every heartbeat (M-HB-14, M-HB-15)."""
+    wire = Wire(profile=profile)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), server_assignor="range")
+    for epoch in range(2, 12):
+        wire.beat(1_000 * epoch, "a", epoch, epoch + 1)
+    verdict = wire.verdict()
+    assert verdict.outcome == ("accepted" if bumps else "refused")
+    assert bumps or "M-EPOCH-01" in verdict.refusals[0].rules
+
+
+def test_a_member_that_left_may_have_come_back_at_the_same_time() -> None:
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    leaves = wire.ask(2_000, "a", -1)
+    comes = wire.ask(2_001, "a", 0)
+    wire.tell(2_010, comes, 2, parts(0, 1, 2, 3))
+    wire.tell(2_011, leaves, -1)
+    wire.beat(2_500, "a", 2, 2)
+    assert wire.accepted()
+
+
+def test_a_member_that_gets_an_instance_id_keeps_its_epochs() -> None:
+    """M-STATIC-01, and M-FENCE-05 for its last one."""
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 1, (), subscribed_topic_names=())
+    wire.beat(2_000, "a", 0, 2, parts(0, 1), instance_id="i")
+    wire.beat(2_500, "a", 1, 2, topic_partitions=())
+    assert wire.accepted()
+
+
+def test_a_heartbeat_may_be_overtaken_by_the_join_of_its_member() -> None:
+    wire = Wire()
+    wire.beat(500, "c", 0, 2, parts(0, 1, 2, 3))
+    forged = wire.ask(1_000, "a", 7)
+    comes = wire.ask(1_001, "a", 0)
+    wire.tell(1_010, forged, 0, error=E.FENCED_MEMBER_EPOCH)
+    wire.tell(1_011, comes, 2, ())
+    assert wire.accepted()
+    wire.beat(1_500, "b", 7, 0, error=E.FENCED_MEMBER_EPOCH)
+    assert "M-FENCE-01" in wire.refusal().rules

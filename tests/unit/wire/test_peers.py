@@ -18,7 +18,8 @@ from fencepost.server.wire.frames import NoAnswer, close, framed, read_frame, re
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.coverage.wire import reasons, visible
-from fencepost_conformance.pipeline import over_wire
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.pipeline import asking, over_wire
 from fencepost_conformance.pipeline.connection import Connection, Notes
 from fencepost_conformance.pipeline.job import Job, Verdict
 from fencepost_conformance.pipeline.summary import Summary
@@ -72,7 +73,7 @@ def listening(serve: Serve) -> Iterator[int]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long."""
-    for module in ("record.upstream", "pipeline.over_wire"):
+    for module in ("record.upstream", "pipeline.asking"):
         monkeypatch.setattr(f"fencepost_conformance.{module}.ASK_S", 0.3)
     monkeypatch.setattr(frames, "CONNECT_S", 0.3)
 
@@ -137,11 +138,11 @@ def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pyt
             raise ConnectionRefusedError(111, "Connection refused")
         return trace, ""
 
-    async def ranges(_: object) -> dict[int, tuple[int, int]]:
-        return {over_wire._KEY_OF[kind]: bounds for kind, bounds in VERSIONS.items() if kind in over_wire._KEY_OF}
+    async def ranges(_: object, protocol: GroupProtocol) -> dict[int, tuple[int, int]]:
+        return {key: VERSIONS[kind] for key, kind in asking.REQUESTS[protocol].items()}
 
     monkeypatch.setattr(over_wire, "play", play)
-    monkeypatch.setattr(over_wire, "_versions", ranges)
+    monkeypatch.setattr(over_wire, "versions", ranges)
     from fencepost_conformance.pipeline.plan import Plan  # noqa: PLC0415
     from fencepost_conformance.targets.registry import parse_target  # noqa: PLC0415
 

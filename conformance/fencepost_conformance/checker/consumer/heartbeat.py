@@ -72,7 +72,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
     elif error is E.FENCED_MEMBER_EPOCH:
         if epoch <= JOIN_EPOCH:
             raise Wrong(op, "NONE", "M-FENCE-07")
-        if before.newcomer:
+        if before.newcomer and before.alone:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01")
         if member is not None and inside and member.exact and before.alone and epoch == member.epoch:
             raise Wrong(op, "NONE", "M-FENCE-06")
@@ -105,20 +105,21 @@ def _left(
     known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
 ) -> None:
     before = known.before[op.id]
-    if before.newcomer:
+    if before.newcomer and before.alone:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-LEAVE-02")
     if answer.member_epoch != body.member_epoch or answer.assignment is not None or answer.heartbeat_interval_ms:
         raise Wrong(op, f"NONE, epoch {body.member_epoch}, no interval, no assignment", "M-RSP-04")
     if answer.member_id != body.member_id:
         raise Wrong(op, f"NONE, member id {body.member_id!r}", "M-RSP-04")
-    member = known.members[body.member_id]
+    member = known.members.setdefault(body.member_id, Member(body.member_id, presence=Presence.OUT))
     if body.member_epoch == LEAVE_EPOCH:
         others = any(
             not each.classic and each is not member and known.surely_in(each) for each in known.members.values()
         )
         if others and known.surely_consumer(op):  # no downgrade (X-DOWN-01)
             known.epochs.bumped(before.seen, known.now)  # M-EPOCH-04
-        member.presence, member.exact = Presence.OUT, False
+        # it may have come back by a request that was under way at the same time
+        member.presence, member.exact = Presence.OUT if before.alone else Presence.PERHAPS, False
     else:
         assert body.member_epoch == STATIC_LEAVE_EPOCH
         member.away = True
@@ -146,7 +147,7 @@ def _accepted(
     interval = known.settings.group_consumer_heartbeat_interval_ms
     if answer.heartbeat_interval_ms != interval:
         raise Wrong(op, f"heartbeat interval {interval}", "M-HB-10", "G-CFG-11")
-    if before.newcomer and asked > JOIN_EPOCH:
+    if before.newcomer and before.alone and asked > JOIN_EPOCH:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01", "M-TMR-01")
     if before.newcomer and before.least >= known.settings.group_consumer_max_size:
         raise Wrong(op, "GROUP_MAX_SIZE_REACHED", "M-VAL-25")
@@ -156,10 +157,11 @@ def _accepted(
         raise Wrong(op, f"an epoch up to {known.epochs.ceiling}", "M-EPOCH-01", "INV-KIP-03")
     if full(body) and answer.assignment is None:
         raise Wrong(op, "an assignment", "M-RSP-01")
-    member = known.members.get(answer.member_id or "")
+    member_id = answer.member_id or body.member_id  # in v0 the coordinator's, if it has none (M-VAL-09)
+    member = known.members.get(member_id)
     if asked == JOIN_EPOCH:
-        member = _joined(known, op, body, member, before)
-        if epoch < before.floor:
+        member = _joined(known, op, body, member or Member(member_id, presence=Presence.OUT), before)
+        if epoch < before.floor and _believed(known, before):
             raise Wrong(op, f"an epoch from {before.floor} on", "M-REC-22", "M-TGT-01")
     elif member is None:
         return
@@ -185,24 +187,30 @@ def full(body: ConsumerGroupHeartbeatRequest) -> bool:
     return body.member_epoch == JOIN_EPOCH or (timed and subscription and body.topic_partitions is not None)
 
 
-def _joined(
-    known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, member: Member | None, before: Before
-) -> Member:
+def _joined(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, member: Member, before: Before) -> Member:
     """The member as it is before it is reconciled."""
     instance = body.instance_id
     holders = list(known.holders(instance)) if instance is not None else []
+    returns = not known.profile.fault_static_rejoin_unreleased  # a static member under its own id (L-06)
     for holder in holders:
         steady = not holder.classic and not holder.away and holder.until_line < op.line
-        if steady and known.surely_in(holder) and not [each for each in holder.open if each is not op]:
+        if (
+            steady
+            and not (holder is member and returns)
+            and known.surely_in(holder)
+            and not [each for each in holder.open if each is not op]
+        ):
             raise Wrong(op, "UNRELEASED_INSTANCE_ID", "M-STATIC-02")
     if body.subscribed_topic_names and before.newcomer and instance is None:
         known.epochs.bumped(before.seen, known.now)  # M-EPOCH-01
-    if member is not None and not before.newcomer and instance is None:
+    if not before.newcomer and not holders and instance is not None:  # it gets the instance id (M-STATIC-01)
+        member.instance, member.exact = instance, False
+    if not before.newcomer and (not holders or (returns and holders == [member] and not member.away)):
+        known.members[member.member_id] = member
         return member
-    fresh = Member(body.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
+    fresh = Member(member.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
     fresh.names, fresh.regex = frozenset(), None
-    fresh.open = member.open if member is not None else []
-    fresh.removers = member.removers if member is not None else 0
+    fresh.open, fresh.removers = member.open, member.removers
     fresh.exact = instance is None and before.newcomer
     predecessor = holders[0] if len(holders) == 1 else None
     if instance is not None and not holders and before.newcomer:
@@ -274,7 +282,7 @@ def _reconciled(  # noqa: PLR0917
     if given == had and not full(body):
         raise Wrong(op, "no assignment: it did not change", "M-RSP-01")
     if asked == JOIN_EPOCH:
-        owned = frozenset()
+        owned = frozenset() if _believed(known, before) else None
     drop, gain = had - has, has - had
     confirmed = owned is not None and owned.isdisjoint(member.revoking)
     waiting = bool(member.revoking) and not confirmed
@@ -304,6 +312,12 @@ def _reconciled(  # noqa: PLR0917
     else:
         member.deadline_ms = member.latest_ms = NEVER
     member.epoch, member.revoking, member.pruned = epoch, revoking, pruned
+
+
+def _believed(known: Knowledge, before: Before) -> bool:
+    """A join says that its member owns nothing, and is believed; but of a member that is there it may be a late copy,
+    and then Kafka alone believes it (M-FENCE-07)."""
+    return before.newcomer or known.profile.fault_rejoin_confirms_revocation
 
 
 def _previous(member: Member, epoch: int, revoking: frozenset[Partition]) -> frozenset[int]:

@@ -84,6 +84,7 @@ class _Watch:
         self._topics = topics
         self._coverage = Coverage()
         self._removed: dict[int, list[Member]] = {}
+        self._voted = False  #: somebody has named an assignor
 
     def take(self, event: Event) -> None:
         known = self.known
@@ -158,7 +159,11 @@ class _Watch:
                 return 1
             told = names is not None and (member is None or member.names is None or frozenset(names) != member.names)
             told = told or (names is not None and body.member_epoch == JOIN_EPOCH)
-            return int(told) + 2 * (regex is not None and (member is None or (regex or None) != member.regex))
+            self._voted = self._voted or body.server_assignor is not None
+            voted = self._voted and not self.known.profile.old_vote_keeps_epoch  # M-HB-14; M-HB-15 needs no new vote
+            return (
+                int(told) + int(voted) + 2 * (regex is not None and (member is None or (regex or None) != member.regex))
+            )
         return int(isinstance(body, JoinGroupRequest | LeaveGroupRequest))
 
     def _may_remove(self, op: Op) -> list[Member]:
@@ -185,9 +190,9 @@ class _Watch:
         for member in self._removed.pop(op.id, ()):
             member.removers -= 1
         for name in _members_of(op):
-            member = known.members[name]
-            if op in member.open:
-                member.open.remove(op)
+            there = known.members.get(name)  # none if the group was deleted meanwhile
+            if there is not None and op in there.open:
+                there.open.remove(op)
         self._judge(op)
 
     def _judge(self, op: Op) -> None:

@@ -49,6 +49,10 @@ _APIS: Final = {**GROUP_APIS, **OFFSET_APIS}
 
 _NAMES: Final = {request: api for api, (request, _) in _APIS.items()}
 
+#: From which version LeaveGroup has several members, and OffsetFetch several groups.
+_SEVERAL_MEMBERS: Final = 3
+_SEVERAL_GROUPS: Final = 8
+
 #: What kio reads as the zero topic id.
 _NO_TOPIC: Final = bytes(16)
 
@@ -139,7 +143,7 @@ def to_request_class(api: str, version: int) -> type | None:
     over their fields."""
     if api not in _APIS or api == "offset_delete":
         return None
-    if (api == "leave_group" and version <= 2) or (api == "offset_fetch" and version <= 7):  # G-WIRE-23, G-WIRE-06
+    if version < {"leave_group": _SEVERAL_MEMBERS, "offset_fetch": _SEVERAL_GROUPS}.get(api, 0):
         return None
     return _APIS[api][0]
 
@@ -147,6 +151,17 @@ def to_request_class(api: str, version: int) -> type | None:
 def response_class(api: str) -> Any:
     """The class of the project's answers of an API; None for one that is not of groups or offsets."""
     return _APIS[api][1] if api in _APIS else None
+
+
+def values_of(body: messages.RequestBody, version: int) -> Any:
+    """What ``fill`` makes a request of that version of: old ones have one group, and one member that leaves (G-WIRE-06,
+    G-WIRE-23)."""
+    if isinstance(body, offset_messages.OffsetFetchRequest) and version < _SEVERAL_GROUPS:
+        (group,) = body.groups
+        return {"group_id": group.group_id, "topics": group.topics, "require_stable": body.require_stable}
+    if isinstance(body, messages.LeaveGroupRequest) and version < _SEVERAL_MEMBERS:
+        return {"group_id": body.group_id, "member_id": body.members[0].member_id}
+    return body
 
 
 def to_request(api: str, entity: Any) -> messages.RequestBody:

@@ -1,0 +1,128 @@
+"""Clients of the consumer protocol (KIP-848) over the wire, who forges their requests, and the topics they share.
+
+Clients are those of random traces, and say ``orders`` where the broker is told of a topic of this trace alone: names
+and regular expressions get the trace's prefix on their way. Topics are made before anybody joins, one comes later, and
+one grows, so that the checker knows of each (``checker.consumer.topics``); in the end they are deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol.messages import RequestBody, ResponseBody
+
+from ..console import CannotRun
+from ..generate import consumer_hostile, hostile
+from ..generate.consumer_clients import ConsumerClient
+from ..generate.consumer_plan import REGEXES, TOPICS, draw_consumer_plan
+from ..generate.plan import Plan
+from .asking import Ranges
+from .cast import Around, AskPlain
+
+_HEARTBEAT: Final = 68
+_REBALANCE_TIMEOUTS: Final = (500, 2_000, 5_000, 60_000)
+#: versions that every broker with KIP-848 has
+_CREATE, _GROW, _DELETE = 5, 2, 5
+_NEW: Final = 4  #: how many topics there are at first; one more comes
+_WITHIN_MS: Final = 10_000
+
+
+class ConsumerCast:
+    """Drawn from ``rng``; groups and topics are named after ``prefix``."""
+
+    def __init__(self, rng: Random, prefix: str, ranges: Ranges) -> None:
+        self._prefix = prefix
+        self.plan = _for_the_wire(draw_consumer_plan(rng, mixed=False), rng, prefix, ranges)
+        self.clients = [ConsumerClient(client) for client in self.plan.consumers]
+        self._partitions = {name: rng.choice((1, 2, 3, 5)) for name in TOPICS[: _NEW + 1]}
+        self._around = Around(self.plan, self.clients)
+
+    @property
+    def groups(self) -> Sequence[str]:
+        return self.plan.groups
+
+    @property
+    def restart(self) -> float:
+        return self.plan.mood.restart
+
+    @property
+    def longest_s(self) -> float:
+        """Heartbeats are answered at once."""
+        return 0.0
+
+    async def set_up(self, ask: AskPlain) -> None:
+        """Topics. Raises ``CannotRun`` if the broker refuses them: without any, nothing can be assigned."""
+        await self._create(ask, TOPICS[:_NEW])
+
+    async def meanwhile(self, ask: AskPlain, rng: Random) -> None:
+        """A topic comes, one grows."""
+        await asyncio.sleep(rng.uniform(0.2, 3.0))
+        if rng.random() < 0.5:
+            await self._create(ask, TOPICS[_NEW : _NEW + 1])
+        if rng.random() < 0.5:
+            name = rng.choice(TOPICS[:2])
+            row = {"name": self._named(name), "count": self._partitions[name] + rng.choice((1, 2)), "assignments": None}
+            await ask("create_partitions", _GROW, {"topics": [row], "timeout": _WITHIN_MS})
+
+    async def clear_away(self, ask: AskPlain) -> None:
+        """The topics go."""
+        names = [self._named(name) for name in self._partitions]
+        await ask("delete_topics", _DELETE, {"topic_names": names, "timeout": _WITHIN_MS})
+
+    async def _create(self, ask: AskPlain, names: Sequence[str]) -> None:
+        rows = [
+            {"name": self._named(name), "num_partitions": self._partitions[name], "replication_factor": 1}
+            for name in names
+        ]
+        answer = await ask("create_topics", _CREATE, {"topics": rows, "timeout": _WITHIN_MS})
+        for row in answer.topics:
+            if row.error_code.value:
+                said = row.error_message or row.error_code.name
+                raise CannotRun(f"the broker does not make topic {row.name}, which clients of groups need: {said}")
+
+    def _named(self, topic: str) -> str:
+        return f"{self._prefix}-{topic}"
+
+    def as_sent(self, body: RequestBody) -> RequestBody:
+        """With topics of this trace. What is no regular expression, or has no end in sight, stays as it is."""
+        if not isinstance(body, c.ConsumerGroupHeartbeatRequest):
+            return body
+        names, regex = body.subscribed_topic_names, body.subscribed_topic_regex
+        return replace(
+            body,
+            subscribed_topic_names=None if names is None else tuple(map(self._named, names)),
+            subscribed_topic_regex=self._named(regex) if regex in REGEXES else regex,
+        )
+
+    def forged(self, rng: Random) -> tuple[int, RequestBody]:
+        client, draw = rng.choice(self.clients), rng.random()
+        if draw < 0.5:
+            return consumer_hostile.heartbeat(rng, self._around, client)
+        if draw < 0.8:
+            return consumer_hostile.consumer_describe(rng, self._around)
+        return hostile.describe(rng, self._around) if draw < 0.9 else consumer_hostile.delete(rng, self._around)
+
+    def heard(self, body: ResponseBody) -> None:
+        if isinstance(body, c.ConsumerGroupHeartbeatResponse) and body.member_id:
+            self._around.known_ids.append(body.member_id)
+
+
+def _for_the_wire(plan: Plan, rng: Random, prefix: str, ranges: Ranges) -> Plan:
+    """The plan with groups of its own, timeouts that a run can wait for, and versions that the broker has."""
+    names = {name: f"{prefix}-{number}" for number, name in enumerate(plan.groups)}
+    low, high = ranges[_HEARTBEAT]
+    consumers = tuple(
+        replace(
+            client,
+            group_id=names[client.group_id],
+            rebalance_timeout_ms=rng.choice(_REBALANCE_TIMEOUTS),
+            version=min(max(client.version, low), high),
+        )
+        for client in plan.consumers
+    )
+    return replace(plan, groups=tuple(names.values()), consumers=consumers)
