@@ -96,6 +96,12 @@ class Cluster:
         leader = self.leader[partition]
         return self.nodes[leader] if leader is not None and self.nodes[leader].leads(partition) else None
 
+    def knows_all(self, node: Node, partition: int) -> bool:
+        """Whether a leader knows all that he has loaded to be replicated."""
+        led = node.led.get(partition)
+        loaded = None if led is None else led.length
+        return loaded is not None and node.broker.coordinators[partition].committed >= loaded
+
     def fail_over(self, gap_ms: int) -> None:
         """Elect another leader for some partition."""
         self.elect(self._place.rng.randrange(self.plan.partitions))

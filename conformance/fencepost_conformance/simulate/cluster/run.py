@@ -317,6 +317,9 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
 
     def _answer(self, asked: Asked, body: ResponseBody) -> None:
         elected = asked.elected and all(self.cluster.leading(each) is asked.node for each in asked.partitions)
+        if isinstance(asked.body, o.OffsetFetchRequest) and not asked.body.require_stable:
+            # who was elected has all that was replicated, and may not know yet how much of it was (F-LOAD-01, F-RT-11)
+            elected = elected and all(self.cluster.knows_all(asked.node, each) for each in asked.partitions)
         if isinstance(body, o.OffsetCommitResponse):
             accepted = [row for topic in body.topics for row in topic.partitions if row.error_code is ErrorCode.NONE]
             text = f"broker {asked.node.number} has taken a commit of who is fenced: {asked.body}"
