@@ -37,6 +37,11 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
     }
 
 
+def test_of_several_rounds_the_median_is_told() -> None:
+    rounds = [{"a": {"test": "hb", "ops_per_s": rate}} for rate in (5.0, 90.0, 7.0)]
+    assert serve.medians(rounds) == {"a": {"test": "hb", "ops_per_s": 7.0}}
+
+
 def test_without_go_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golang.shutil, "which", lambda name: None)
     with pytest.raises(CannotRun, match="Go is not installed"):
