@@ -146,12 +146,16 @@ class Dispatch:
             return _refused(api, call, request, failure)
 
 
-@cache
 def _known(key: int, version: int) -> tuple[Api, ReadBody, bool] | None:
     """What is begun on the spot: how it is read, and whether its header has tagged fields."""
     api = TABLE.get(key)
     if api is None or api.name not in _AT_ONCE or not max(api.low, api.least) <= version <= api.high:
-        return None
+        return None  # and nothing is kept of it: peers may say any number
+    return _begun(api, version)
+
+
+@cache
+def _begun(api: Api, version: int) -> tuple[Api, ReadBody, bool] | None:
     read = body_reader(api.name, version)
     return None if read is None else (api, read, request_schema(api.name, version).__flexible__)
 

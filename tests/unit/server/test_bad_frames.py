@@ -18,6 +18,7 @@ import pytest
 from fencepost import Settings
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profiles import INTENDED
+from fencepost.server import dispatch as dispatch_module
 from fencepost.server.dispatch import Dispatch
 from fencepost.server.net.connection import Begun
 from fencepost.server.node import Node
@@ -96,6 +97,12 @@ def used_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def kept_of_versions() -> int:
+    """How many APIs and versions are kept that frames have named."""
+    caches = [each for each in vars(dispatch_module).values() if hasattr(each, "cache_info")]
+    return max(each.cache_info().currsize for each in caches)
+
+
 def assert_survives(frames: int, caplog: pytest.LogCaptureFixture) -> None:
     """The frames are all played; memory does not grow by more than groups and topics that they make."""
     with caplog.at_level(logging.ERROR):
@@ -107,6 +114,7 @@ def assert_survives(frames: int, caplog: pytest.LogCaptureFixture) -> None:
     assert used_mib() - before < 30
     assert min(seen["answered"], seen["closed"]) > frames // 5, seen
     assert seen["silent"], seen
+    assert kept_of_versions() < 200, "peers may say any API and version"
 
 
 def test_frames_that_no_client_sends(caplog: pytest.LogCaptureFixture) -> None:
