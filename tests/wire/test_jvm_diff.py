@@ -38,7 +38,7 @@ def test_event_by_event_kafka_does_what_it_does_in_one_go(protocol: GroupProtoco
     failed = 0
     with KafkaJvm(NEW) as kafka, KafkaJvm(NEW) as stepped:
         for seed in range(12):
-            trace = generate(seed, NEWEST_KAFKA, 60, protocol, offsets=None)
+            trace = generate(seed, NEWEST_KAFKA, 60, protocol, offsets=None, fails_within=False)
             whole = kafka.run(trace.settings, trace.profile, trace.events)
             live = stepped.live(trace.settings)
             for at, (event, seen) in enumerate(zip(trace.events, whole, strict=True)):

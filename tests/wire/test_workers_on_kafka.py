@@ -71,7 +71,18 @@ def broker() -> Iterator[str]:
         )
         for done in client.alter_user_scram_credentials([bob]).values():
             done.result(30)
+        asyncio.run(known(running.bootstrap))
         yield running.bootstrap
+
+
+async def known(bootstrap: str) -> None:
+    """Wait until the broker has heard of bob from its controller."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(Refused):
+                async with Groups(bootstrap, sasl=BOB):
+                    return
+            await asyncio.sleep(0.1)
 
 
 class Crew:

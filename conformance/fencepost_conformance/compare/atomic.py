@@ -12,20 +12,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.events import AppendFailed, Event, Request, TimerKey
-from fencepost.protocol.offset_messages import TxnOffsetCommitRequest, WriteTxnMarkerRequest
+from fencepost.protocol.events import AppendFailed, Event, TimerKey
 from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.view import GroupView
 
+from ..generate.world import appends_within
 from ..targets.base import Observation
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-
-
-def appends_within(event: Event) -> bool:
-    """Whether what the event writes is appended within its own step."""
-    return isinstance(event, Request) and isinstance(event.body, TxnOffsetCommitRequest | WriteTxnMarkerRequest)
 
 
 def fails_within(events: Sequence[Event], index: int) -> bool:

@@ -94,7 +94,7 @@ def side_by_side(
     def between(world: World) -> None:
         made[0].bring_together(world)
 
-    trace = generate(seed, profile, steps, protocol, session=session, between=between, offsets=None)
+    trace = generate(seed, profile, steps, protocol, session=session, between=between, offsets=None, fails_within=False)
     if trace.failure is not None:
         for fault in (NoStart, ProcessFault):
             if trace.failure.startswith(fault.__name__):

@@ -63,12 +63,15 @@ def generate(
     session: Callable[[Settings, Profile], Session] = core_session,
     between: Callable[[World], None] | None = None,
     offsets: float | None = 0.0,
+    fails_within: bool = True,
 ) -> Generated:
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
     ``session`` makes the coordinator that the trace is played against; ``between`` is called before each step that is
     drawn, and may feed events of its own. ``offsets``: how likely a step is followed by a request about offsets; None:
-    drawn (``offset_moves``), and half of the traces have none. Without any, nobody looks for old ones either."""
+    drawn (``offset_moves``), and half of the traces have none. Without any, nobody looks for old ones either.
+    ``fails_within``: appends that are part of their step may fail too, which takes two steps to tell
+    (``compare.atomic``)."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
@@ -85,6 +88,7 @@ def generate(
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
     world.expires = moves is not None
+    world.fails_within = fails_within
     failure = None
     called = [each for each in (moves, between) if each is not None]
 

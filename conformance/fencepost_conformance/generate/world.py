@@ -11,6 +11,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DeleteGroupsRequest, JoinGroupResponse, RequestBody, ResponseBody
+from fencepost.protocol.offset_messages import TxnOffsetCommitRequest, WriteTxnMarkerRequest
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
@@ -64,6 +65,11 @@ class Program(Protocol):
         """An answer arrives."""
 
 
+def appends_within(event: ev.Event) -> bool:
+    """Whether what the event writes is of a transaction, and appended within its own step (F-RT-05)."""
+    return isinstance(event, ev.Request) and isinstance(event.body, TxnOffsetCommitRequest | WriteTxnMarkerRequest)
+
+
 class World:
     """Feeds events to a core, keeps what came of them, and lets the clients see their answers."""
 
@@ -87,6 +93,8 @@ class World:
         #: the newest leader epoch that there was, which the coordinator need not know
         self.epoch = 0
         self._leading = Leading()
+        #: what is appended within its own step may fail to be (``compare.atomic``)
+        self.fails_within = True
         #: every member id that an answer named, oldest first
         self.known_ids: list[str] = []
         #: work beside that has not ended
@@ -206,7 +214,10 @@ class World:
             self.known_ids.append(member_id)
 
     def _written_as_one(self, event: ev.Event) -> bool:
-        """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all."""
+        """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all. So may be
+        what a transaction writes within its own step (F-RT-05)."""
+        if not self.fails_within and appends_within(event):
+            return False
         if not isinstance(event, ev.Appended):
             return True
         answered = {reply.request_id for seen in self.observations[:-1] for reply in seen.replies}

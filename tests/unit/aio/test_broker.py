@@ -422,7 +422,9 @@ def test_a_log_is_compacted_while_it_is_written() -> None:
         for number in range(3_000):
             assert await committed(groups, "g", number) is ErrorCode.NONE
             await asyncio.sleep(0)
-        assert groups.counts.compacted > 1_000
+        async with asyncio.timeout(10):  # the last one may be under way
+            while groups.counts.compacted <= 1_000:
+                await asyncio.sleep(0.01)
         assert len(store.records(0)) < 2_100
 
     play(scene, store)

@@ -31,6 +31,7 @@ import pytest
 
 from fencepost.codec import Codec
 from fencepost.coordinator import consumer_views, initial_state, offsets_view, replay, views
+from fencepost.coordinator.kernel.errors import InternalError
 from fencepost.protocol.offset_records import OffsetCommitKey, Producer
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
@@ -115,7 +116,10 @@ class Account:
         asked = [each for each in self.asked[partition].values() if each.landed is not False]
         sure = max((place + 1 for place, each in enumerate(asked) if each.landed), default=0)
         log = [*self.logs[partition], *(record for each in asked[:sure] for record in each.records)]
-        found = outcome(loaded)
+        try:
+            found = outcome(loaded)
+        except InternalError:
+            raise Lost(f"partition {partition} holds what no coordinator has written") from None
         for each in [*asked[sure:], None]:
             if outcome(log) == found:
                 self._model(log, loaded)
