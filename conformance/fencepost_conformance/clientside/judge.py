@@ -14,7 +14,15 @@ from fencepost.protocol.profile import Profile
 from ..jvm import clients
 from ..jvm.builds import Build
 from ..jvm.process import LineProcess, ProcessFault
-from . import consumer_outcomes, consumer_schedule, outcomes, reading_outcomes, reading_schedule, schedule
+from . import (
+    consumer_outcomes,
+    consumer_schedule,
+    outcomes,
+    reading_in_group,
+    reading_outcomes,
+    reading_schedule,
+    schedule,
+)
 from .outcomes import Outcome
 from .schedule import Schedule
 
@@ -27,22 +35,26 @@ class MemberProtocol(StrEnum):
 
 
 class Half(StrEnum):
-    """Which half of a client is compared: membership, or positions, records and commits with it."""
+    """Which half of a client is compared: membership; positions, records and commits of what is assigned by hand; or
+    of what a group gives."""
 
     MEMBER = "member"
     READER = "reader"
+    GROUP_READER = "group-reader"
 
 
 _SCHEDULES: dict[tuple[Half, MemberProtocol], Callable[[int, int, Profile], Schedule]] = {
     (Half.MEMBER, MemberProtocol.CLASSIC): schedule.schedule,
     (Half.MEMBER, MemberProtocol.CONSUMER): consumer_schedule.schedule,
     (Half.READER, MemberProtocol.CLASSIC): reading_schedule.schedule,
+    (Half.GROUP_READER, MemberProtocol.CLASSIC): reading_in_group.schedule,
     (Half.READER, MemberProtocol.CONSUMER): reading_schedule.consumer_schedule,
 }
 _OF_KAFKA: dict[tuple[Half, MemberProtocol], Callable[[Outcome], Outcome]] = {
     (Half.MEMBER, MemberProtocol.CLASSIC): outcomes.of_kafka,
     (Half.MEMBER, MemberProtocol.CONSUMER): consumer_outcomes.of_kafka,
     (Half.READER, MemberProtocol.CLASSIC): reading_outcomes.of_kafka,
+    (Half.GROUP_READER, MemberProtocol.CLASSIC): reading_outcomes.of_kafka,
     (Half.READER, MemberProtocol.CONSUMER): lambda told: reading_outcomes.loosely(reading_outcomes.of_kafka(told)),
 }
 

@@ -41,7 +41,7 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
             for each in commands
             if isinstance(each, Listener)
         ],
-        "thrown": next((_thrown(each.failure) for each in returned if each.failure is not None), None),
+        "thrown": next((thrown_of(each.failure) for each in returned if each.failure is not None), None),
         "state": _STATES[member.state.value],
         "generation": member.generation.generation_id,
         "member": member.generation.member_id,
@@ -51,7 +51,14 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
     }
 
 
-def _thrown(failure: Failure) -> str:
+def in_generation(member: Member) -> list[Any]:
+    """Where it stands: its state, generation and id."""
+    generation = member.generation
+    return [_STATES[member.state.value], generation.generation_id, generation.member_id]
+
+
+def thrown_of(failure: Failure) -> str:
+    """What a call throws for it, by Kafka's name."""
     if failure.kind is FailureKind.ANSWER and failure.error is not None:
         return exception_name(failure.error)
     return {FailureKind.LISTENER: "listener", FailureKind.UNEXPECTED: "KafkaException"}.get(
@@ -117,11 +124,16 @@ def _assignment(data: bytes) -> list[str]:
 
 def of_kafka(told: Outcome) -> Outcome:
     """The same of what the JVM told: embedded bytes decoded."""
-    for send in told["sends"]:
+    decoded(told["sends"])
+    return told
+
+
+def decoded(sends: list[Outcome]) -> None:
+    """Embedded bytes of what was sent, decoded where they stand."""
+    for send in sends:
         if send["kind"] == "join":
             send["protocols"] = [[name, _subscription(base64.b64decode(data))] for name, data in send["protocols"]]
         elif send["kind"] == "sync":
             send["assignments"] = sorted(
                 [name, _assignment(base64.b64decode(data))] for name, data in send["assignments"]
             )
-    return told

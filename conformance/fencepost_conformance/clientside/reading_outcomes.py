@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from fencepost.member.answers import exception_name
-from fencepost.member.events import FindCoordinator, Listener, Send
+from fencepost.member.events import Failure, FindCoordinator, Listener, Returned, Send
+from fencepost.member.state import Member
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.reader.broker import FetchRequest, LeaderRequest, ListOffsetsRequest
-from fencepost.reader.consumer import Consumer, ConsumerCommand
+from fencepost.reader.consumer import Consumer, ConsumerCommand, Stage
 from fencepost.reader.events import (
     CallReturned,
     CommitCallback,
@@ -22,7 +23,7 @@ from fencepost.reader.events import (
 )
 from fencepost.reader.state import Reader, Sent, SentCommit, SentFetch, SentLookup, SentValidation
 
-from .outcomes import Outcome
+from .outcomes import Outcome, decoded, in_generation, thrown_of
 from .outcomes import told as told_of_member
 
 
@@ -35,11 +36,15 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
         match each:
             case PollReturned(problem=Problem() as problem) | CallReturned(problem=Problem() as problem):
                 thrown = _thrown(problem)
+            case Returned(failure=Failure() as failure):
+                thrown = thrown_of(failure)
             case PollReturned(records=records):
                 returned = {_name(partition): [record.offset for record in several] for partition, several in records}
             case CallReturned(value=value):
                 returned = _value(value)
-    return {
+    member = consumer.member
+    classic = {"member": in_generation(member)} if isinstance(member, Member) else {}
+    return classic | {
         "event": first,
         "sends": ordered([sent for each in commands if (sent := _told(each)) is not None]),
         "calls": [call for each in commands if (call := _called(each)) is not None],
@@ -47,7 +52,9 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
         "calling": reader.waiting is not None or consumer.stage is not None,
         "returned": returned,
         "known": consumer.reader.coordinator.node is not None,
-        "partitions": None if reader.closed else _partitions(reader),
+        "partitions": None
+        if reader.closed or consumer.stage in (Stage.CLOSE, Stage.UNSUBSCRIBE)
+        else _partitions(reader),
     }
 
 
@@ -212,6 +219,7 @@ def of_kafka(told: Outcome) -> Outcome:
     """The same of what the JVM told: what has no order in one that is the same for both; times are the clock's."""
     if "fault" in told:
         return told
+    decoded(told["sends"])
     for send in told["sends"]:
         if send["kind"] == "list":
             send["rows"] = sorted([name, _end(time)] for name, time, _ in send["rows"])

@@ -11,7 +11,6 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.consumer import ConsumerMember, ConsumerSettings
 from fencepost.member.events import (
     Answered,
@@ -79,8 +78,10 @@ from fencepost.reader.settings import Client, ReaderSettings, Reset, reset_polic
 from fencepost.reader.state import Mode, Reader, SentEnd
 
 from .reading_outcomes import kind, loosely, outcome
-from .schedule import Schedule
+from .schedule import ASSIGNORS, Schedule
 
+#: no schedule lasts as long
+HOURS_MS = 100_000_000
 #: name to number and partitions
 TOPICS = {"a": (1, 2), "b": (2, 2)}
 PARTITIONS = tuple(TopicPartition(name, index) for name, (_, count) in TOPICS.items() for index in range(count))
@@ -92,7 +93,7 @@ _COMMIT = (
     _E.FENCED_INSTANCE_ID, _E.OFFSET_METADATA_TOO_LARGE, _E.INVALID_COMMIT_OFFSET_SIZE, _E.GROUP_AUTHORIZATION_FAILED,
     _E.TOPIC_AUTHORIZATION_FAILED, _E.GROUP_ID_NOT_FOUND, _E.STALE_MEMBER_EPOCH, _E.UNKNOWN_SERVER_ERROR,
 )  # fmt: skip
-_ELSEWHERE = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
+ELSEWHERE = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
 _GROUP = (
     _E.COORDINATOR_LOAD_IN_PROGRESS, _E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.GROUP_AUTHORIZATION_FAILED,
     _E.UNKNOWN_MEMBER_ID, _E.STALE_MEMBER_EPOCH, _E.REQUEST_TIMED_OUT, _E.UNKNOWN_SERVER_ERROR,
@@ -121,20 +122,25 @@ def in_hash_order(partitions: Iterable[TopicPartition]) -> tuple[TopicPartition,
     return tuple(sorted(partitions, key=lambda each: (31 * (31 + each.partition) + ord(each.topic)) % 16))
 
 
-class _Maker:
-    def __init__(self, seed: int, profile: Profile, client: Client) -> None:
-        self.dice = dice = random.Random(f"reading {seed}")
+class Maker:
+    """Makes a schedule; ``in_group``: for a consumer whose partitions come from its group."""
+
+    def __init__(self, seed: int, profile: Profile, client: Client, *, in_group: bool = False) -> None:
+        self.dice = dice = random.Random(f"reading {'in a group ' * in_group}{seed}")
         self.old = client is Client.CLASSIC
         group: dict[str, Any] = {
             "group_id": "g",
             "group_instance_id": dice.choice((None, None, "i")),
-            "max_poll_interval_ms": 300_000,
+            "max_poll_interval_ms": HOURS_MS if in_group else 300_000,
             "request_timeout_ms": dice.choice((2_000, 30_000)),
             "retry_backoff_ms": 100,
             "retry_backoff_max_ms": 1_000,
             "auto_commit": dice.random() < 0.5,
         }
         member: dict[str, Any] = {"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000}
+        if in_group:
+            member = {"session_timeout_ms": HOURS_MS, "heartbeat_interval_ms": HOURS_MS // 2}
+        assignor = dice.choice(("range", "cooperative-sticky")) if in_group else "range"
         reading: dict[str, Any] = {
             "max_poll_records": dice.choice((1, 3, 500)),
             "auto_commit_interval_ms": dice.choice((500, 5_000)),
@@ -148,7 +154,7 @@ class _Maker:
             each: (dice.randrange(2), dice.randrange(1, 4) if epochs else -1) for each in PARTITIONS
         }  # of each partition the broker and its epoch; -1: none
         told = {
-            **group, **member, **reading, "reading": True, "reset": reset, "assignor": "range",
+            **group, **member, **reading, "reading": True, "reset": reset, "assignor": assignor,
             "isolation": "read_committed" if stable else "read_uncommitted", "leaders": self._led(),
         }  # fmt: skip
         self.made = Schedule(told, TOPICS)
@@ -157,7 +163,7 @@ class _Maker:
         )
         if self.old:
             half: Member | ConsumerMember = Member(
-                MemberSettings(**group, **member, assignors=(RangeAssignor(),), profile=profile)
+                MemberSettings(**group, **member, assignors=(ASSIGNORS[assignor](),), profile=profile)
             )
         else:
             half = ConsumerMember(ConsumerSettings(**group, profile=profile), "m")
@@ -195,14 +201,27 @@ class _Maker:
             self.consumer, commands = step(self.consumer, event)
         except Refused as refusal:
             refused = refusal.exception
+        for then in self._after(event, commands):
+            self.consumer, more = step(self.consumer, then)
+            self._after(then, more)
+            commands += more
         if self.reader.partitions.keys() != before and not self.reader.closed:  # new metadata come at once
-            self.consumer, more = step(self.consumer, LeadersChanged(self.now, _known(self.leaders), self._ids()))
+            self.consumer, more = step(self.consumer, self._news())
             commands += more
         for each in commands:
             if isinstance(each, Send | SendToLeader):
                 self.bodies[each.request_id] = each.body
         told_of = outcome(first, self.consumer, commands, refused)
         self.made.outcomes.append(told_of if self.old else loosely(told_of))
+
+    def _news(self) -> LeadersChanged:
+        """Metadata as they are."""
+        return LeadersChanged(self.now, known(self.leaders), self._ids())
+
+    def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
+        """What comes of a step within the same event."""
+        del event, commands
+        return ()
 
     # --- what happens ---
 
@@ -261,7 +280,7 @@ class _Maker:
                 told[each] = node, epoch
         shown = {name(each): list(leader) for each, leader in told.items()}
         self._do(
-            LeadersChanged(self.now, _known(told), self._ids()),
+            LeadersChanged(self.now, known(told), self._ids()),
             {"kind": "metadata", "leaders": shown, "truth": self._led()},
         )
 
@@ -382,15 +401,24 @@ class _Maker:
         lost = dice.random() < 0.05
         if lost and kind(reader.sent[number])[1] is None:  # with all that went to the coordinator, the oldest first
             number = min(each for each, sent in reader.sent.items() if kind(sent)[1] is None)
-        what = kind(reader.sent[number])
-        place = [each for each, sent in reader.sent.items() if kind(sent) == what].index(number)
-        told: dict[str, Any] = {"of": [what[0], str(what[1]).replace("None", "null"), place]}
         request_id = 2 * number + 1
         if lost:
-            self._do(NeverArrived(self.now, request_id=request_id), {"kind": "lost", **told})
-            return
+            self._do(NeverArrived(self.now, request_id=request_id), {"kind": "lost", "of": self._placed(number)})
+        else:
+            self._answer(number)
+
+    def _placed(self, number: int) -> list[Any]:
+        """Which request it is: its kind, its broker, and the place among those that wait."""
+        sent = self.reader.sent
+        what = kind(sent[number])
+        place = [each for each, other in sent.items() if kind(other) == what].index(number)
+        return [what[0], str(what[1]).replace("None", "null"), place]
+
+    def _answer(self, number: int) -> None:
+        reader = self.reader
+        request_id = 2 * number + 1
         asked = self.bodies[request_id]
-        told["kind"] = "answer"
+        told: dict[str, Any] = {"of": self._placed(number), "kind": "answer"}
         body: Any
         match asked:
             case OffsetCommitRequest():
@@ -420,7 +448,7 @@ class _Maker:
             parts = []
             for each in topic.partitions:
                 error = self._error(0.6 if bad else 0, _COMMIT)
-                if self._drains() and error in _ELSEWHERE:
+                if self._drains() and error in ELSEWHERE:
                     error = _E.NONE
                 parts.append(OffsetCommitResponsePartition(each.partition_index, error_code=error))
                 shown = topic.name or f"#{topic.topic_id[0]}"
@@ -540,7 +568,8 @@ class _Maker:
         return batches
 
 
-def _known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicPartition, Leader], ...]:
+def known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicPartition, Leader], ...]:
+    """Leaders as metadata tell them."""
     return tuple(
         (each, Leader(None if node < 0 else node, None if epoch < 0 else epoch))
         for each, (node, epoch) in leaders.items()
@@ -549,9 +578,9 @@ def _known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicP
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
     """The schedule of a classic consumer of that seed, about ``length`` events, with what the core made of it."""
-    return _Maker(seed, profile, Client.CLASSIC).make(length)
+    return Maker(seed, profile, Client.CLASSIC).make(length)
 
 
 def consumer_schedule(seed: int, length: int, profile: Profile) -> Schedule:
     """One of a consumer of KIP-848."""
-    return _Maker(seed, profile, Client.CONSUMER).make(length)
+    return Maker(seed, profile, Client.CONSUMER).make(length)

@@ -7,14 +7,12 @@ consumer sleeps through it inside of ``poll``.
 
 from __future__ import annotations
 
-import base64
 import random
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.assignors.sticky import CooperativeStickyAssignor
-from fencepost.member.consumer_protocol import Assignment, encode_assignment
 from fencepost.member.events import (
     Answered,
     Command,
@@ -34,35 +32,21 @@ from fencepost.member.events import (
     Subscribe,
     Unsubscribe,
 )
-from fencepost.member.partitions import TopicPartition
 from fencepost.member.settings import MemberSettings
 from fencepost.member.state import Member, SentKind
 from fencepost.member.step import step
 from fencepost.member.turn import armed
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost.protocol.messages import (
-    HeartbeatResponse,
-    JoinGroupMember,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    ResponseBody,
-    SyncGroupResponse,
-)
+from fencepost.protocol.messages import HeartbeatResponse, LeaveGroupResponse, ResponseBody
 from fencepost.protocol.profile import Profile
 
+from .group_answers import GROUP_ERRORS, in_words, joined, synced
 from .outcomes import Outcome, outcome
 
 TOPICS = {"a": 3, "b": 2}
 _CLUSTER = tuple(Topic(name, bytes([index + 1] * 16), count) for index, (name, count) in enumerate(TOPICS.items()))
-_ASSIGNORS = {"range": RangeAssignor, "cooperative-sticky": CooperativeStickyAssignor}
-_GROUP = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
-    ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS,
-    ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-    ErrorCode.INVALID_SESSION_TIMEOUT, ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNKNOWN_SERVER_ERROR,
-)  # fmt: skip
+ASSIGNORS = {"range": RangeAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 _LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 
@@ -94,7 +78,7 @@ class _Maker:
             "retry_backoff_max_ms": 1_000,
         }
         self.made = Schedule({**told, "assignors": names}, TOPICS)
-        settings = MemberSettings(**told, assignors=tuple(_ASSIGNORS[name]() for name in names), profile=profile)
+        settings = MemberSettings(**told, assignors=tuple(ASSIGNORS[name]() for name in names), profile=profile)
         self.now = 1_000_000
         self.member = Member(settings)
         self.numbers: dict[int, int] = {}  # request ids, to the order in which they left
@@ -187,64 +171,20 @@ class _Maker:
         if dice.random() < 0.05:
             self._do(RequestLost(self.now, request_id=request_id), {"kind": "lost"})
             return
-        error = ErrorCode.NONE if dice.random() < 0.75 else dice.choice(_GROUP)
+        error = ErrorCode.NONE if dice.random() < 0.75 else dice.choice(GROUP_ERRORS)
         told: dict[str, Any] = {"kind": "answer", "request": self.numbers[request_id], "error": int(error.value)}
         body: ResponseBody
         match sent.kind:
             case SentKind.JOIN:
-                body = self._joined(self.bodies[request_id], error)
-                told |= {
-                    "error": int(body.error_code.value), "generation": body.generation_id,
-                    "protocol_type": body.protocol_type, "protocol": body.protocol_name,
-                    "leader": body.leader, "member": body.member_id,
-                    "members": [[each.member_id, _text(each.metadata)] for each in body.members],
-                }  # fmt: skip
+                body = joined(dice, self.bodies[request_id], error)
             case SentKind.SYNC:
-                body = self._synced(error)
-                told |= {"protocol_type": body.protocol_type, "protocol": body.protocol_name}
-                told["assignment"] = _text(body.assignment)
+                protocol = self.member.generation.protocol_name
+                body = synced(dice, self.member.subscription.topics, TOPICS, protocol, error)
             case SentKind.HEARTBEAT:
                 body = HeartbeatResponse(error)
             case SentKind.LEAVE:
                 body = LeaveGroupResponse(error)
-        self._do(Answered(self.now, request_id=request_id, body=body), told)
-
-    def _joined(self, asked: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
-        dice = self.dice
-        member_id = asked.member_id or f"m-{dice.randrange(100)}"
-        if not asked.member_id and asked.group_instance_id is None and dice.random() < 0.5:
-            return JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
-        if error is not ErrorCode.NONE:
-            return JoinGroupResponse(error)
-        chosen = dice.choice(asked.protocols)
-        leads = dice.random() < 0.4
-        rows = (JoinGroupMember(member_id, group_instance_id=asked.group_instance_id, metadata=chosen.metadata),)
-        return JoinGroupResponse(
-            ErrorCode.NONE,
-            generation_id=dice.randrange(1, 9),
-            protocol_type="consumer",
-            protocol_name=chosen.name,
-            leader=member_id if leads else "other",
-            member_id=member_id,
-            members=rows if leads else (),
-        )
-
-    def _synced(self, error: ErrorCode) -> SyncGroupResponse:
-        if error is not ErrorCode.NONE:
-            return SyncGroupResponse(error)
-        topics = sorted(self.member.subscription.topics) or ["a"]
-        every = [TopicPartition(name, index) for name in topics for index in range(TOPICS[name])]
-        given = tuple(each for each in every if self.dice.random() < 0.6)
-        return SyncGroupResponse(
-            error,
-            protocol_type="consumer",
-            protocol_name=self.member.generation.protocol_name,
-            assignment=encode_assignment(Assignment(given)),
-        )
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+        self._do(Answered(self.now, request_id=request_id, body=body), told | in_words(body))
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:

@@ -52,7 +52,8 @@ def conform(  # noqa: PLR0917 — options of a command line
         ),
     ] = None,
     side: Annotated[
-        str, typer.Option(help="coordinator; member or reader: step functions of clients against Kafka's own client")
+        str,
+        typer.Option(help="coordinator; member, reader or group-reader: step functions of clients against Kafka's own"),
     ] = "coordinator",
     traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
     steps_per_trace: Annotated[

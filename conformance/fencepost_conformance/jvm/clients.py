@@ -14,6 +14,7 @@ _PROGRAMS = {
     ("member", "consumer"): "ConsumerClient",
     ("reader", "classic"): "ClassicReader",
     ("reader", "consumer"): "ConsumerClient",
+    ("group-reader", "classic"): "ClassicReader",
 }
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 import fencepost
 from fencepost.protocol.profiles import KAFKA_4_4
@@ -40,10 +40,13 @@ LENGTH = 60
 _FOLDERS = ("member", "reader")
 #: What schedules of readers do not show, since they have no group and no kafka-python: it does not count for them,
 #: though functions that run there cite it.
-_UNSHOWN = (
-    *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-"),
-    *("N-CMT-02", "N-CMT-05", "N-REC-", "N-POLL-", "N-CLOSE-", "N-TR-"),
-)
+_UNSHOWN: Final[dict[Half, tuple[str, ...]]] = {
+    Half.READER: (
+        *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-"),
+        *("N-CMT-02", "N-CMT-05", "N-REC-", "N-POLL-", "N-CLOSE-", "N-TR-"),
+    ),
+    Half.GROUP_READER: ("K-PY-", "N-"),
+}
 _HOME = Path(fencepost.__file__).parent
 
 
@@ -112,7 +115,7 @@ def observe(schedules: int) -> dict[str, Any]:
                     steps += judged.steps
                     differing += judged.difference is not None
                     if judged.difference is None:
-                        count(ran, _UNSHOWN if half is Half.READER else ())
+                        count(ran, _UNSHOWN.get(half, ()))
                     meter.advance(1)
         with closing(KafkaPositions(RELEASE)) as kafka:
             for seed in range(schedules):

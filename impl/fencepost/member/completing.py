@@ -80,12 +80,14 @@ def _commit_over(turn: Turn) -> bool:
     if member.prepare_commit is PrepareCommit.OPEN:
         return False
     owned = member.subscription.owned
-    if not member.settings.auto_commit or not owned or member.state is not MemberState.STABLE:
-        return True  # outside STABLE a commit is refused without a request, and that is not retriable (K-OFF-02)
-    if member.prepare_deadline_ms is None:
-        turn.member = turn.member._replace(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
+    if not member.settings.auto_commit or not owned:
+        return True
     if member.settings.protocol is RebalanceProtocol.EAGER:
         turn.member = turn.member._replace(subscription=member.subscription.mark_all())
+    if member.state is not MemberState.STABLE:
+        return True  # a commit is refused without a request, and that is not retriable (K-OFF-02)
+    if member.prepare_deadline_ms is None:
+        turn.member = turn.member._replace(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
     commit_id = member.next_request_id
     turn.member = turn.member._replace(
         prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1

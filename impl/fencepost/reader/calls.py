@@ -302,6 +302,7 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
             commit = None
     pending = commit is not None or commits.open_async(turn)
     if turn.client is Client.CLASSIC and turn.reader.coordinator.node is not None:  # K-LEAVE-04
+        pending |= turn.reader.membership.asks
         pending |= any(isinstance(each, SentCommit | SentLookup) for each in turn.reader.sent.values())
     if pending and turn.now < waiting.deadline_ms:
         return None

@@ -134,7 +134,7 @@ def _send(turn: Turn, commit: Commit) -> None:
             for name, entries in topics.items()
         ),
     )
-    request_id = turn.send(body, SentCommit(commit.number))
+    request_id = turn.send(body, SentCommit(commit.number, (member_id, epoch)))
     _put(turn, replace(commit, request_id=request_id, retry_at=None, identity=(member_id, epoch)))
 
 
@@ -150,6 +150,8 @@ def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitRe
             _finish(turn, commit, Outcome(Problem(_K.API, _E.NETWORK_EXCEPTION), retriable=True))
         else:
             _finish(turn, commit, _read(turn, commit, body))
+    elif body is not None and turn.client is not Client.CONSUMER:
+        _classic_problem(turn, sent.identity, _deciding(body))  # nobody waits for it, but the member hears of it
     return body is not None and _deciding(body) in _FORGET
 
 
@@ -176,7 +178,7 @@ def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
     if error in _THROWN:
         return Outcome(plain)
     if turn.client is not Client.CONSUMER:
-        return Outcome(_classic_problem(turn, commit, error))
+        return Outcome(_classic_problem(turn, commit.identity, error))
     match error:  # N-CMT-02, N-CMT-03, N-CMT-06
         case ErrorCode.UNKNOWN_TOPIC_ID:
             return Outcome(plain, retriable=topic_id_passes(turn))
@@ -193,10 +195,10 @@ def topic_id_passes(turn: Turn) -> bool:
     return True
 
 
-def _classic_problem(turn: Turn, commit: Commit, error: ErrorCode) -> Problem:
+def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) -> Problem:
     """What an error about membership means depends on whether the member has moved on since (K-OFF-12…14, K-OFF-16)."""
     membership = turn.reader.membership
-    changed, preparing = commit.identity != membership.identity, membership.phase is Phase.PREPARING
+    changed, preparing = identity != membership.identity, membership.phase is Phase.PREPARING
     match error:
         case ErrorCode.FENCED_INSTANCE_ID:
             if not changed:

@@ -22,6 +22,7 @@ from fencepost.member.events import (
     Close,
     Command,
     Commit,
+    CommitFinished,
     CoordinatorFound,
     CoordinatorLost,
     EnforceRebalance,
@@ -113,6 +114,7 @@ class _Both:
         self.now = now
         self.jitter = jitter
         self.commands: list[ConsumerCommand] = []
+        self.committed = False  #: the commit that the member wanted was over at once
 
     def take(self, event: ConsumerEvent) -> None:
         """An event goes to the half that it is for, or to both."""
@@ -164,6 +166,10 @@ class _Both:
 
     def _returned(self, failure: Failure | None) -> None:
         """The member's part of a call is over; now comes the reader's (K-POLL-01, K-LEAVE-04)."""
+        if self.stage is Stage.POLL and failure is None and self.committed:
+            self.committed = False  # it waited for a commit that is over already: the loop in poll goes round again
+            self._join(Poll(self.now))
+            return
         stage, self.stage = self.stage, None
         match stage:
             case Stage.POLL if failure is None:
@@ -221,6 +227,7 @@ class _Both:
         for command in commands:
             match command:
                 case TellMember(event=told):
+                    self.committed |= isinstance(told, CommitFinished)
                     self._join(told)
                 case Send(request_id=number) | SendToLeader(request_id=number):
                     self.commands.append(replace(command, request_id=2 * number + 1))

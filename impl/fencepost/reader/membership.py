@@ -29,7 +29,8 @@ class Membership:
     """``owned``: in the order that they are fetched in (K-SUB-14). ``pending_revocation``, ``pending_callback``: those
     of them that must not be fetched now (K-CB-01, N-REC-04, N-REC-07). ``member_id``, ``epoch``: what a commit carries.
     ``settled``: the last poll of the member got through, with the coordinator known and no join under way, so that the
-    rest of the poll takes place (K-POLL-05)."""
+    rest of the poll takes place (K-POLL-05). ``asks``: requests of it have no answer yet, for which a close waits
+    (K-LEAVE-04)."""
 
     owned: tuple[TopicPartition, ...] = ()
     pending_revocation: frozenset[TopicPartition] = frozenset()
@@ -38,6 +39,7 @@ class Membership:
     epoch: int = -1
     phase: Phase = Phase.OUT
     settled: bool = True
+    asks: bool = False
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -60,12 +62,13 @@ def membership_of(member: Member | ConsumerMember) -> Membership:
     if isinstance(member, ConsumerMember):
         member_id, epoch = member.commits_as
         phase = Phase.STABLE if member.state.in_group else Phase.OUT
-        settled = True
+        settled, asks = True, False
     else:
         member_id, epoch = member.generation.member_id, member.generation.generation_id
         phase = _PHASES[member.state]
         joined = member.state is MemberState.STABLE and member.join is None and not member.rejoin_needed
         settled = joined and member.coordinator.node is not None
+        asks = bool(member.sent)
     return Membership(
-        owned, subscription.pending_revocation, subscription.pending_callback, member_id, epoch, phase, settled
+        owned, subscription.pending_revocation, subscription.pending_callback, member_id, epoch, phase, settled, asks
     )

@@ -38,9 +38,10 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SentCommit:
-    """The commit of this number."""
+    """The commit of this number; ``identity``: as whom it was sent."""
 
     number: int
+    identity: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,7 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
         case Poll():
             calls.poll(turn)
         case RunCallbacks():
+            turn.wake()  # K-POLL-06
             commits.run_callbacks(turn)
         case Arrived(request_id=request_id, body=body):
             _answered(turn, request_id, body)

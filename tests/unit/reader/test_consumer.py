@@ -17,6 +17,7 @@ from fencepost.member.events import (
     CoordinatorFound,
     CoordinatorLost,
     Disconnect,
+    EnforceRebalance,
     FindCoordinator,
     Listener,
     ListenerDone,
@@ -36,6 +37,7 @@ from fencepost.protocol.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
+    LeaveGroupResponse,
     SyncGroupResponse,
 )
 from fencepost.protocol.offset_messages import (
@@ -60,11 +62,14 @@ from fencepost.reader.events import (
     LeadersChanged,
     OffsetAndMetadata,
     PollReturned,
+    ReaderTimer,
+    ReaderTimerFired,
     Refused,
     Seek,
     SendToLeader,
     SetReaderTimer,
     TellMember,
+    Wakeup,
 )
 from fencepost.reader.partition import Leader
 
@@ -125,13 +130,13 @@ class Whole:
         self.sent.remove(found)
         return found
 
-    def answer(self, kind: type, body: Any) -> None:
-        self.do(Answered(0, request_id=self.request(kind).request_id, body=body))
+    def answer(self, kind: type, body: Any, now: int = 0) -> None:
+        self.do(Answered(now, request_id=self.request(kind).request_id, body=body))
 
-    def commit_answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
+    def commit_answer(self, error: ErrorCode = ErrorCode.NONE, now: int = 0) -> None:
         rows = OffsetCommitResponsePartition(0, error)
         topics = (OffsetCommitResponseTopic(name="t", partitions=(rows,)),)
-        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics))
+        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics), now)
 
 
 def test_halves_of_different_consumers_do_not_go_together() -> None:
@@ -227,8 +232,9 @@ def test_a_close_commits_leaves_and_runs_the_last_callbacks() -> None:
     whole.commit_answer()
     assert whole.kinds() == [CommitCallback, Listener]
     whole.do(ListenerDone(0))
+    assert CallReturned not in whole.kinds()  # it waits until no request to the coordinator is outstanding
+    whole.answer(LeaveGroupRequest, LeaveGroupResponse(ErrorCode.NONE))
     assert whole.kinds()[-1] is CallReturned
-    assert whole.request(LeaveGroupRequest)
     with pytest.raises(IllegalEvent, match="closed"):
         whole.do(Poll(0))
 
@@ -259,3 +265,33 @@ def test_an_assignment_that_is_adopted_restarts_the_interval() -> None:
     assert whole.consumer.reader.commit_due_ms == due
     whole.join(2, 4_500)
     assert whole.consumer.reader.commit_due_ms == 9_500
+
+
+def test_a_commit_that_nobody_waits_for_still_tells_the_member() -> None:
+    """K-OFF-13: what the answer says of the member is so, whoever may have given up."""
+    whole = Whole()
+    whole.do(CommitSync(0, FIVE, 150))
+    whole.do(ReaderTimerFired(200, ReaderTimer.CALL))
+    assert whole.kinds()[-1] is CallReturned
+    assert whole.consumer.member.state is MemberState.STABLE
+    whole.commit_answer(ErrorCode.ILLEGAL_GENERATION, now=300)
+    assert whole.consumer.member.state is MemberState.UNJOINED
+
+
+def test_a_commit_of_nothing_before_a_rejoin_costs_no_poll() -> None:
+    """K-CB-01: it is over at once, and the poll goes on."""
+    whole = Whole()
+    whole.do(EnforceRebalance(0, "asked"))
+    whole.do(Poll(0))
+    assert Listener in whole.kinds()
+
+
+def test_a_wakeup_ends_a_poll_before_its_member_has_a_turn() -> None:
+    """K-POLL-06."""
+    whole = Whole()
+    whole.do(EnforceRebalance(0, "asked"))
+    whole.do(Wakeup(0))
+    whole.do(Poll(0))
+    assert whole.kinds() == [PollReturned]
+    whole.do(Poll(0))
+    assert Listener in whole.kinds()

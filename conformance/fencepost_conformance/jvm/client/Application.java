@@ -24,6 +24,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 final class Application {
     private final Play play;
     private final Consumer<byte[], byte[]> consumer;
+    boolean leaving; // buffered records are thrown away first, which moves partitions that nobody will fetch
     boolean closed; // or closing: what is assigned says nothing any more
 
     Application(Play play, Consumer<byte[], byte[]> consumer) {
@@ -67,7 +68,11 @@ final class Application {
         switch (event.get("kind").asText()) {
             case "assign" -> play.call(() -> consumer.assign(partitions(event)));
             case "subscribe" -> play.call(() -> consumer.subscribe(Play.topics(event), play.listener));
-            case "unsubscribe" -> play.call(consumer::unsubscribe);
+            case "unsubscribe" -> {
+                leaving = true;
+                play.call(consumer::unsubscribe);
+                leaving = false;
+            }
             case "poll" -> play.call(() -> play.returned = records(consumer.poll(Duration.ZERO)));
             case "pause" -> play.call(() -> consumer.pause(partitions(event)));
             case "resume" -> play.call(() -> consumer.resume(partitions(event)));

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -17,8 +16,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.GroupRebalanceConfig;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
@@ -49,7 +46,7 @@ public final class ClassicClient {
     private final ConsumerMetadata metadata;
     private final ConsumerNetworkClient network;
     private final ConsumerCoordinator coordinator;
-    private final Constructor<?> maker;
+    private final HeartbeatTurns turns;
     private final JsonNode events;
     private final JsonNode cluster;
     private int at;
@@ -76,10 +73,7 @@ public final class ClassicClient {
         coordinator = new ConsumerCoordinator(config, log, network, assignors, metadata, subscriptions, new Metrics(),
             "client", time, false, 5000, new ConsumerInterceptors<>(List.of(), new Metrics()), false, Optional.empty());
         steady(coordinator.retryBackoff);
-        steady(field(Heartbeat.class, "retryBackoff").get(coordinator.heartbeat()));
-        Class<?> kind = Class.forName(AbstractCoordinator.class.getName() + "$HeartbeatThread");
-        maker = kind.getDeclaredConstructor(AbstractCoordinator.class);
-        maker.setAccessible(true);
+        turns = new HeartbeatTurns(coordinator, time);
         cluster = trace.get("topics");
         wire.waits = () -> update(cluster);
         update(cluster);
@@ -115,7 +109,7 @@ public final class ClassicClient {
     private void called(String name, Collection<TopicPartition> partitions) {
         if (late) {
             try {
-                look();
+                turns.look();
             } catch (Exception fault) {
                 throw new IllegalStateException(fault);
             }
@@ -153,11 +147,11 @@ public final class ClassicClient {
             boolean timer = kind.equals("timer") && !event.get("timer").asText().equals("retry");
             if (timer || kind.equals("found") || known && coordinator.coordinatorUnknown()) {
                 boolean knew = !coordinator.coordinatorUnknown();
-                look();
+                turns.look();
                 if (knew && coordinator.coordinatorUnknown())
-                    look();
+                    turns.look();
             } else if (late) {
-                look();
+                turns.look();
             }
             late = false;
             network.pollNoWakeup();
@@ -178,53 +172,6 @@ public final class ClassicClient {
         return cause instanceof Thrown ? "listener" : cause.getClass().getSimpleName();
     }
 
-    /** A turn that does something: one that only forgets the look-up that is over comes before it. */
-    private void look() throws Exception {
-        if (stale())
-            turn();
-        turn();
-    }
-
-    private boolean stale() throws Exception {
-        Object lookup = field(AbstractCoordinator.class, "findCoordinatorFuture").get(coordinator);
-        return coordinator.coordinatorUnknown() && lookup != null && ((RequestFuture<?>) lookup).isDone();
-    }
-
-    /** One turn of the real heartbeat thread's loop; it ends at its second look at the flag, or where it would wait. */
-    private void turn() throws Exception {
-        AbstractCoordinator.MemberState state = coordinator.state;
-        Field running = field(AbstractCoordinator.class, "heartbeatThread");
-        BaseHeartbeatThread thread = (BaseHeartbeatThread) running.get(coordinator);
-        if (thread == null || !thread.isEnabled() || thread.isFailed())
-            return;
-        if (state.hasNotJoinedGroup()) {
-            thread.disable();
-            return;
-        }
-        AtomicBoolean closed = (AtomicBoolean) field(BaseHeartbeatThread.class, "closed").get(thread);
-        @SuppressWarnings("unchecked")
-        AtomicReference<RuntimeException> cause =
-            (AtomicReference<RuntimeException>) field(BaseHeartbeatThread.class, "failureCause").get(thread);
-        boolean[] interrupted = {false};
-        time.reading = () -> {
-            Heartbeat heartbeat = coordinator.heartbeat();
-            boolean waits = coordinator.coordinatorUnknown() || !heartbeat.sessionTimeoutExpired(time.now)
-                && !heartbeat.pollTimeoutExpired(time.now) && !heartbeat.shouldHeartbeat(time.now);
-            if (waits) {
-                interrupted[0] = true;
-                Thread.currentThread().interrupt();
-            } else {
-                closed.set(true);
-            }
-        };
-        thread.run();
-        time.reading = null;
-        Thread.interrupted();
-        closed.set(false);
-        if (interrupted[0])
-            cause.set(null);
-    }
-
     private void handle(JsonNode event) throws Exception {
         switch (event.get("kind").asText()) {
             case "subscribe" -> {
@@ -236,12 +183,10 @@ public final class ClassicClient {
                 }
             }
             case "poll" -> {
-                Field running = field(AbstractCoordinator.class, "heartbeatThread");
-                // made here, and never started; the client would make and start it once it knows the coordinator
-                if (running.get(coordinator) == null && !coordinator.coordinatorUnknown()
-                    && subscriptions.hasAutoAssignedPartitions())
-                    running.set(coordinator, maker.newInstance(coordinator));
-                boolean again = stale();
+                // the client would make and start it once it knows the coordinator
+                if (!coordinator.coordinatorUnknown() && subscriptions.hasAutoAssignedPartitions())
+                    turns.prepare();
+                boolean again = turns.stale();
                 coordinator.poll(time.timer(0), false);
                 if (again && coordinator.coordinatorUnknown()) // the loop in poll goes round once more
                     coordinator.poll(time.timer(0), false);

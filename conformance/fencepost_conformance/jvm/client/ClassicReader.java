@@ -22,7 +22,9 @@ final class ClassicReader extends Play {
     private final ConsumerNetworkClient network;
     private final ConsumerCoordinator coordinator;
     private final Application application;
+    private final HeartbeatTurns turns;
     private JsonNode leaders;
+    private boolean known; // the coordinator, before the event
     private boolean looked;
     private boolean left; // what was known of topics that nobody reads is forgotten when the next metadata come: at once
     private boolean updated; // once an event: who asks again and again has a back-off
@@ -40,6 +42,7 @@ final class ClassicReader extends Play {
         network = (ConsumerNetworkClient) ClassicClient.field(ClassicKafkaConsumer.class, "client").get(consumer);
         coordinator = (ConsumerCoordinator) ClassicClient.field(ClassicKafkaConsumer.class, "coordinator").get(consumer);
         ClassicClient.steady(coordinator.retryBackoff);
+        turns = new HeartbeatTurns(coordinator, time);
         Object positions = ClassicClient.field(ClassicKafkaConsumer.class, "offsetFetcher").get(consumer);
         ApiVersions versions = (ApiVersions) ClassicClient.field(OffsetFetcher.class, "apiVersions").get(positions);
         for (String node : List.of("0", "1"))
@@ -100,16 +103,34 @@ final class ClassicReader extends Play {
     void begin() {
         updated = false;
         looked = false;
+        known = !coordinator.coordinatorUnknown();
         super.begin();
+    }
+
+    /** The heartbeat thread has a turn where the coordinator is lost or found, and at its timers. */
+    private void look() {
+        String kind = events.get(at).get("kind").asText();
+        boolean timer = kind.equals("timer") && !events.get(at).path("timer").asText("retry").equals("retry");
+        if (!timer && !kind.equals("found") && !(known && coordinator.coordinatorUnknown()))
+            return;
+        try {
+            turns.look();
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
     }
 
     @Override
     void settle() {
-        if (calling) // who waits has the network
+        if (calling) { // who waits has the network
+            look();
+            network.transmitSends();
             return;
+        }
         network.pollNoWakeup();
         network.pollNoWakeup();
         forget();
+        look();
         if ((left || metadata.updateRequested()) && !updated)
             update();
         left = false;
@@ -124,16 +145,28 @@ final class ClassicReader extends Play {
             leaders = event.get("leaders");
             update();
             leaders = event.get("truth");
-        } else if (!application.handle(event) && !network(event)) {
+        } else if (!called(event) && !network(event)) {
             throw new IllegalArgumentException(event.toString());
         }
     }
 
+    private boolean called(JsonNode event) {
+        try {
+            if (subscriptions.hasAutoAssignedPartitions() && event.get("kind").asText().equals("poll"))
+                turns.prepare();
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
+        return application.handle(event);
+    }
+
     @Override
     void tell(ObjectNode told) {
+        AbstractCoordinator.Generation generation = coordinator.generation();
+        told.putArray("member").add(coordinator.state.name()).add(generation.generationId).add(generation.memberId);
         told.set("returned", returned);
         told.put("known", !coordinator.coordinatorUnknown());
-        told.set("partitions", application.closed ? null : Reads.partitions(subscriptions));
+        told.set("partitions", application.closed || application.leaving ? null : Reads.partitions(subscriptions));
     }
 
     public static void main(String[] ignored) throws Exception {

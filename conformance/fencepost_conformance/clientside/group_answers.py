@@ -1,0 +1,80 @@
+"""What a coordinator may answer a classic member, drawn: as a message, and in the words of a schedule."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any, Final
+
+from fencepost.member.consumer_protocol import Assignment, encode_assignment
+from fencepost.member.partitions import TopicPartition
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    ResponseBody,
+    SyncGroupResponse,
+)
+
+GROUP_ERRORS: Final = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.INVALID_SESSION_TIMEOUT, ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNKNOWN_SERVER_ERROR,
+)  # fmt: skip
+
+
+def joined(dice: Random, asked: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    """The member leads, alone, or follows another one."""
+    member_id = asked.member_id or f"m-{dice.randrange(100)}"
+    if not asked.member_id and asked.group_instance_id is None and dice.random() < 0.5:
+        return JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+    if error is not ErrorCode.NONE:
+        return JoinGroupResponse(error)
+    chosen = dice.choice(asked.protocols)
+    leads = dice.random() < 0.4
+    rows = (JoinGroupMember(member_id, group_instance_id=asked.group_instance_id, metadata=chosen.metadata),)
+    return JoinGroupResponse(
+        ErrorCode.NONE,
+        generation_id=dice.randrange(1, 9),
+        protocol_type="consumer",
+        protocol_name=chosen.name,
+        leader=member_id if leads else "other",
+        member_id=member_id,
+        members=rows if leads else (),
+    )
+
+
+def synced(
+    dice: Random, topics: Iterable[str], counts: Mapping[str, int], protocol: str | None, error: ErrorCode
+) -> SyncGroupResponse:
+    """It is given some of the partitions of its topics."""
+    if error is not ErrorCode.NONE:
+        return SyncGroupResponse(error)
+    every = [TopicPartition(name, index) for name in sorted(topics) or ["a"] for index in range(counts[name])]
+    given = tuple(each for each in every if dice.random() < 0.6)
+    return SyncGroupResponse(
+        error, protocol_type="consumer", protocol_name=protocol, assignment=encode_assignment(Assignment(given))
+    )
+
+
+def in_words(body: ResponseBody) -> dict[str, Any]:
+    """What the JVM is told of it, beside its error."""
+    match body:
+        case JoinGroupResponse():
+            return {
+                "error": int(body.error_code.value), "generation": body.generation_id,
+                "protocol_type": body.protocol_type, "protocol": body.protocol_name,
+                "leader": body.leader, "member": body.member_id,
+                "members": [[each.member_id, _text(each.metadata)] for each in body.members],
+            }  # fmt: skip
+        case SyncGroupResponse():
+            told = {"protocol_type": body.protocol_type, "protocol": body.protocol_name}
+            return {**told, "assignment": _text(body.assignment)}
+    return {}
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,227 @@
+"""Random schedules of a classic consumer that reads in a group: it joins, is given partitions, and has to give them up.
+
+Heartbeats are hours apart, so that the heartbeat thread has nothing to do but to look for the coordinator; what a
+member does otherwise is compared by schedules of its own (``schedule``). Here it is what a rebalance does to positions,
+to records that were fetched and to commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fencepost.member.events import (
+    Answered,
+    CoordinatorFound,
+    Listener,
+    ListenerDone,
+    LookupFailed,
+    MemberTimer,
+    MemberTimerFired,
+    MetadataChanged,
+    RequestLost,
+    RequestMetadata,
+    Send,
+    Subscribe,
+    Unsubscribe,
+)
+from fencepost.member.state import Member, PrepareCommit, SentKind
+from fencepost.member.turn import armed
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.messages import HeartbeatResponse, LeaveGroupResponse, ResponseBody
+from fencepost.protocol.profile import Profile
+from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent
+from fencepost.reader.events import LeadersChanged, NeverArrived
+from fencepost.reader.settings import Client
+
+from .group_answers import GROUP_ERRORS, in_words, joined, synced
+from .reading_outcomes import kind
+from .reading_schedule import ELSEWHERE, TOPICS, Maker, known
+from .schedule import Schedule
+
+_COUNTS: Final = {name: count for name, (_, count) in TOPICS.items()}
+_CLUSTER: Final = tuple(Topic(name, bytes([number] * 16), count) for name, (number, count) in TOPICS.items())
+#: what requests of a member are called
+_KINDS: Final = {
+    SentKind.JOIN: "join", SentKind.SYNC: "sync", SentKind.HEARTBEAT: "heartbeat", SentKind.LEAVE: "leave",
+}  # fmt: skip
+_PASSES: Final = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_BACKS_OFF: Final = (MemberTimer.RETRY, MemberTimer.LOOKUP)
+
+
+class _InGroup(Maker):
+    """``listens``: the listener runs; ``sent_at``: request ids, to the order in which they left."""
+
+    def __init__(self, seed: int, profile: Profile) -> None:
+        self.listens = False
+        self.sent_at: dict[int, int] = {}
+        super().__init__(seed, profile, Client.CLASSIC, in_group=True)
+
+    @property
+    def member(self) -> Member:
+        member = self.consumer.member
+        assert isinstance(member, Member)
+        return member
+
+    def make(self, length: int) -> Schedule:
+        super()._metadata()
+        self._subscribe()
+        while len(self.made.events) < length and not (self.reader.closed and self.consumer.stage is None):
+            self._one()
+        return self.made
+
+    def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
+        self.listens = (self.listens and not isinstance(event, ListenerDone)) or any(
+            isinstance(each, Listener) for each in commands
+        )
+        for each in commands:
+            if isinstance(each, Send) or hasattr(each, "request_id"):
+                self.sent_at[each.request_id] = len(self.sent_at)
+        # metadata that are asked for come at once, and are for both halves
+        asked = any(isinstance(each, RequestMetadata) for each in commands)
+        if isinstance(event, LeadersChanged):
+            return (MetadataChanged(self.now, _CLUSTER),)
+        return (MetadataChanged(self.now, _CLUSTER), self._news()) if asked else ()
+
+    def _news(self) -> LeadersChanged:
+        """Of topics that it does not subscribe to any more, though it may own some, it keeps none."""
+        kept = {each: at for each, at in self.leaders.items() if each.topic in self.member.subscription.topics}
+        return LeadersChanged(self.now, known(kept), self._ids())
+
+    @property
+    def cooperative(self) -> bool:
+        return bool(self.made.settings["assignor"] == "cooperative-sticky")
+
+    def _metadata(self) -> None:
+        """Leaders move in the schedules of partitions that are assigned by hand."""
+
+    # --- what happens ---
+
+    def _one(self) -> None:
+        dice, member = self.dice, self.member
+        if self.listens:
+            if dice.random() < 0.1 and not self.reader.settings.auto_commit:  # a listener that takes long
+                self.now += dice.choice((10, 500))
+            error = "oops" if dice.random() < 0.06 else None
+            self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
+            return
+        due = [each for each, at in armed(member).items() if at <= self.now]
+        if any(at <= self.now for at in self.reader.deadlines.values()):
+            super()._one()
+        elif due:
+            self._do(MemberTimerFired(self.now, due[0]), {"kind": "timer", "timer": due[0].value})
+        elif member.coordinator.looking_up and dice.random() < 0.5:
+            self._look_up()
+        elif member.sent and dice.random() < 0.5:
+            self._of_member(dice.choice(member.sent).request_id)
+        else:
+            super()._one()
+
+    def _look_up(self) -> None:
+        """One that fails for good is thrown by whichever half needs the coordinator next, which is left out."""
+        if self._waits or self.dice.random() < 0.85:
+            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
+        else:
+            error = self.dice.choice((None, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
+
+    def _application(self) -> None:
+        dice = self.dice
+        if self.consumer.stage is not None:
+            return
+        waits = [at for each, at in self.member.deadlines.items() if each in _BACKS_OFF]
+        waits += [lookup.retry_at for lookup in self.reader.lookups.values() if lookup.retry_at is not None]
+        waits += [at for at in [self.reader.coordinator.retry_at] if at is not None]
+        self.now = max([self.now, *waits])
+        if any(at <= self.now for at in armed(self.member).values()):
+            return
+        chance = dice.random()
+        if not self.member.subscription.subscribed or (chance < 0.02 and self.member.join is None):
+            self._subscribe()
+        elif chance < 0.55:
+            self._poll()
+        elif chance < 0.57:
+            self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
+        else:
+            super()._application()
+
+    def _assign(self) -> None:
+        """Partitions come from the group."""
+        self._poll()
+
+    def _subscribe(self) -> None:
+        """A cooperative member that drops a topic has what is left in the order of a hash table: it is one at most."""
+        topics = self.dice.choice((["a"], ["b"], ["a", "b"], ["a", "b"]))
+        owned = self.member.subscription.owned
+        if self.reader.buffer:  # what was fetched of a topic that is dropped goes, which puts partitions last
+            topics = ["a", "b"]
+        if self.cooperative and 1 < sum(each.topic in topics for each in owned) < len(owned):
+            topics = ["a", "b"]
+        self._do(Subscribe(self.now, frozenset(topics)), {"kind": "subscribe", "topics": topics})
+
+    # --- answers ---
+
+    def _network(self, number: int) -> None:
+        """What is lost is lost with all that went to the coordinator, the member's too, the oldest first."""
+        self._rolls(2 * number + 1, kind(self.reader.sent[number])[1] is None, lambda: self._answer(number))
+
+    def _of_member(self, number: int) -> None:
+        self._rolls(2 * number, True, lambda: self._answer_member(number))
+
+    def _rolls(self, request_id: int, coordinator: bool, answers: Any) -> None:
+        waits = coordinator and self._waits
+        if self.dice.random() >= 0.05 or waits:
+            answers()
+            return
+        if coordinator:
+            own = [2 * each.request_id for each in self.member.sent]
+            own += [2 * each + 1 for each, sent in self.reader.sent.items() if kind(sent)[1] is None]
+            request_id = min(own, key=self.sent_at.__getitem__)
+        told = {"kind": "lost", "of": self._place(request_id)}
+        lost = NeverArrived if request_id % 2 else RequestLost
+        self._do(lost(self.now, request_id=request_id), told)
+
+    def _error(self, chance: float, errors: Iterable[ErrorCode]) -> ErrorCode:
+        """While a call waits, the coordinator is not lost: its own thread and the heartbeat thread would both look for
+        it. A commit before a rejoin does not fail for now: Java's backs off within its poll, which waits for nothing
+        here."""
+        error = super()._error(chance, errors)
+        passes = error in ELSEWHERE or error in _PASSES
+        held = (error in ELSEWHERE and self._waits) or (passes and self.member.prepare_commit is PrepareCommit.OPEN)
+        return ErrorCode.NONE if held else error
+
+    @property
+    def _waits(self) -> bool:
+        """A call of the application, or the member's half of one."""
+        return self.reader.waiting is not None or self.consumer.stage is not None
+
+    def _place(self, request_id: int) -> list[Any]:
+        if request_id % 2:
+            return super()._placed(request_id // 2)
+        sent = next(each for each in self.member.sent if each.request_id == request_id // 2)
+        alike = [each.request_id for each in self.member.sent if each.kind is sent.kind]
+        return [_KINDS[sent.kind], "null", alike.index(sent.request_id)]
+
+    def _answer_member(self, number: int) -> None:
+        dice = self.dice
+        sent = next(each for each in self.member.sent if each.request_id == number)
+        error = ErrorCode.NONE if dice.random() < 0.85 else dice.choice(GROUP_ERRORS)
+        body: ResponseBody
+        match sent.kind:
+            case SentKind.JOIN:
+                body = joined(dice, self.bodies[2 * number], error)
+            case SentKind.SYNC:
+                protocol = self.member.generation.protocol_name
+                body = synced(dice, self.member.subscription.topics, _COUNTS, protocol, error)
+            case SentKind.HEARTBEAT:
+                body = HeartbeatResponse(error)
+            case SentKind.LEAVE:
+                body = LeaveGroupResponse(error)
+        told = {"kind": "answer", "of": self._place(2 * number), "error": int(error.value), **in_words(body)}
+        self._do(Answered(self.now, request_id=2 * number, body=body), told)
+
+
+def schedule(seed: int, length: int, profile: Profile) -> Schedule:
+    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    return _InGroup(seed, profile).make(length)

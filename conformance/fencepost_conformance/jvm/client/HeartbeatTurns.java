@@ -1,0 +1,76 @@
+package org.apache.kafka.clients.consumer.internals;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** The real heartbeat thread of a classic member, made and never started: one turn of its loop at a time. */
+final class HeartbeatTurns {
+    private final AbstractCoordinator coordinator;
+    private final HandTime time;
+    private final Constructor<?> maker;
+
+    HeartbeatTurns(AbstractCoordinator coordinator, HandTime time) throws Exception {
+        this.coordinator = coordinator;
+        this.time = time;
+        ClassicClient.steady(ClassicClient.field(Heartbeat.class, "retryBackoff").get(coordinator.heartbeat()));
+        maker = Class.forName(AbstractCoordinator.class.getName() + "$HeartbeatThread")
+            .getDeclaredConstructor(AbstractCoordinator.class);
+        maker.setAccessible(true);
+    }
+
+    /** Makes the thread, so that the client, which would start it, finds it there. */
+    void prepare() throws Exception {
+        Field running = ClassicClient.field(AbstractCoordinator.class, "heartbeatThread");
+        if (running.get(coordinator) == null)
+            running.set(coordinator, maker.newInstance(coordinator));
+    }
+
+    /** A turn that does something: one that only forgets the look-up that is over comes before it. */
+    void look() throws Exception {
+        if (stale())
+            turn();
+        turn();
+    }
+
+    boolean stale() throws Exception {
+        Object lookup = ClassicClient.field(AbstractCoordinator.class, "findCoordinatorFuture").get(coordinator);
+        return coordinator.coordinatorUnknown() && lookup != null && ((RequestFuture<?>) lookup).isDone();
+    }
+
+    /** One turn of the loop; it ends at its second look at the flag, or where it would wait. */
+    private void turn() throws Exception {
+        AbstractCoordinator.MemberState state = coordinator.state;
+        Field running = ClassicClient.field(AbstractCoordinator.class, "heartbeatThread");
+        BaseHeartbeatThread thread = (BaseHeartbeatThread) running.get(coordinator);
+        if (thread == null || !thread.isEnabled() || thread.isFailed())
+            return;
+        if (state.hasNotJoinedGroup()) {
+            thread.disable();
+            return;
+        }
+        AtomicBoolean closed = (AtomicBoolean) ClassicClient.field(BaseHeartbeatThread.class, "closed").get(thread);
+        @SuppressWarnings("unchecked")
+        AtomicReference<RuntimeException> cause = (AtomicReference<RuntimeException>)
+            ClassicClient.field(BaseHeartbeatThread.class, "failureCause").get(thread);
+        boolean[] interrupted = {false};
+        time.reading = () -> {
+            Heartbeat heartbeat = coordinator.heartbeat();
+            boolean waits = coordinator.coordinatorUnknown() || !heartbeat.sessionTimeoutExpired(time.now)
+                && !heartbeat.pollTimeoutExpired(time.now) && !heartbeat.shouldHeartbeat(time.now);
+            if (waits) {
+                interrupted[0] = true;
+                Thread.currentThread().interrupt();
+            } else {
+                closed.set(true);
+            }
+        };
+        thread.run();
+        time.reading = null;
+        Thread.interrupted();
+        closed.set(false);
+        if (interrupted[0])
+            cause.set(null);
+    }
+}
