@@ -17,7 +17,7 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.settings import Settings
 
 from ..trace.lines import Setting
-from ..wire.settings import changed, spelled
+from ..wire.settings import changed, fitting, spelled
 from .history import History, Op, member_ids
 
 #: the line of the first impossible event with these settings (lines after the header); None: the group is accepted
@@ -50,7 +50,8 @@ class Instead:
 
 def instead(history: History, line: int, settings: Settings, assumed: Iterable[str], check: Check) -> Instead | None:
     """What of the ``assumed`` settings (fields) would explain the refusal at ``line``, or bring the trace further."""
-    tried = {field: list(_candidates(field, history, settings)) for field in assumed}
+    free = frozenset(assumed)
+    tried = {field: list(_candidates(field, history, settings)) for field in free}
     best: dict[str, Setting] = {}
     furthest = line
     for _ in range(_TOGETHER):
@@ -59,7 +60,7 @@ def instead(history: History, line: int, settings: Settings, assumed: Iterable[s
             for value in [] if field in best else values:
                 changes = {**best, field: value}
                 try:
-                    refused = check(changed(settings, changes))
+                    refused = check(changed(settings, fitting(settings, changes, free)))
                 except ValueError:  # no broker can have these together
                     continue
                 if refused is None:

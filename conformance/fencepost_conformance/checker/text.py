@@ -93,6 +93,9 @@ def answer_text(answer: Answer | None, op: Op) -> str:
         if answer.error_code is ErrorCode.NONE:
             words.append(f"epoch {answer.member_epoch}")
             words.append("no assignment" if answer.assignment is None else f"assignment {_rows(answer.assignment)}")
+            words.append(
+                f"interval {answer.heartbeat_interval_ms} ms" if answer.heartbeat_interval_ms else "no interval"
+            )
     elif isinstance(answer, ConsumerGroupDescribeResponse):
         words += [
             f"{row.error_code.name} {row.group_state} epochs {row.group_epoch}/{row.assignment_epoch}, "

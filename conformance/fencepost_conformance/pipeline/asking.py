@@ -1,91 +1,123 @@
-"""Questions to a broker before a trace is played on it: which versions it has, and whether its coordinator is there."""
+"""Questions to a broker before a trace is played on it: which versions it has, which broker coordinates the groups, and
+whether that is ready."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
-
-from kio.index import load_request_schema
-from kio.schema.types import GroupId
-from kio.static.primitive import i8
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
-from fencepost.server.wire.frames import (
-    API_KEYS,
-    ASK_S,
-    MalformedFrame,
-    NoAnswer,
-    RequestHeader,
-    connect,
-    framed,
-    read_answer,
-    read_response,
-    write_request,
-)
+from fencepost.protocol.errors import ErrorCode
+from fencepost.work.link import Unsupported
 
 from ..console import CannotRun
 from ..generate.plan import GroupProtocol
-from ..targets.registry import TargetName
+from ..record.addresses import Address
 from ..trace.lines import API_OF_KEY
+from ..wire.questions import Questions
 
 #: of each API, by its number, the lowest and highest version that broker and suite share
 Ranges: TypeAlias = Mapping[int, tuple[int, int]]
 
+#: what the clients of a protocol send
+CLIENTS: Final[dict[GroupProtocol, dict[int, type]]] = {
+    GroupProtocol.CLASSIC: {
+        11: m.JoinGroupRequest, 12: m.HeartbeatRequest, 13: m.LeaveGroupRequest, 14: m.SyncGroupRequest,
+    },
+    GroupProtocol.CONSUMER: {68: c.ConsumerGroupHeartbeatRequest},
+}  # fmt: skip
+#: what administrators of groups send; a broker may do without
 _ADMIN: Final[dict[int, type]] = {
     15: m.DescribeGroupsRequest, 16: m.ListGroupsRequest, 42: m.DeleteGroupsRequest,
 }  # fmt: skip
-#: what the clients of a protocol, and who forges their requests, send
-REQUESTS: Final[dict[GroupProtocol, dict[int, type]]] = {
-    GroupProtocol.CLASSIC: {
-        11: m.JoinGroupRequest, 12: m.HeartbeatRequest, 13: m.LeaveGroupRequest, 14: m.SyncGroupRequest, **_ADMIN,
-    },
-    GroupProtocol.CONSUMER: {68: c.ConsumerGroupHeartbeatRequest, 69: c.ConsumerGroupDescribeRequest, **_ADMIN},
-}  # fmt: skip
+ADMINISTRATORS: Final[dict[GroupProtocol, dict[int, type]]] = {
+    GroupProtocol.CLASSIC: _ADMIN,
+    GroupProtocol.CONSUMER: {69: c.ConsumerGroupDescribeRequest, **_ADMIN},
+}
+
+#: with which topics are made, made larger and deleted; the first versions and the last that are spoken here
+CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
+_TOPICS: Final = {CREATE_TOPICS: (0, 5), DELETE_TOPICS: (0, 5), CREATE_PARTITIONS: (0, 2)}
+
+_FOR_GROUPS: Final = 0
+#: how often a coordinator that is not ready is asked again, and after how many seconds
+_TRIES, _AGAIN_S = 200, 0.1
+_NOT_YET: Final = frozenset(
+    (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
+)
 
 
-async def ask(target: TargetName, api: str, version: int, **fields: Any) -> Any:
-    """One question on a connection of its own. Raises ``MalformedFrame`` for whoever is no Kafka broker."""
-    reader, writer = await connect(target.host, target.port)
-    try:
-        header = RequestHeader(API_KEYS[api], version, 1, "fencepost")
-        writer.write(framed(write_request(header, load_request_schema(API_KEYS[api], version)(**fields))))
-        await writer.drain()
-        frame = await read_answer(reader, api, ASK_S)
-    except NoAnswer as mute:
-        raise MalformedFrame(f"{mute}; is this a Kafka broker?") from None
-    finally:
-        writer.close()
-    if frame is None:
-        raise MalformedFrame("the connection was closed; is this a Kafka broker?")
-    return read_response(api, version, frame)
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a broker has of what is played. ``topics``: of what changes topics. ``absent``: names of APIs that it
+    does without, so that nobody asks. ``nodes``: how many brokers its cluster has."""
+
+    ranges: Ranges
+    topics: Ranges
+    nodes: int
+    absent: tuple[str, ...] = ()
 
 
-async def versions(target: TargetName, protocol: GroupProtocol) -> Ranges:
-    """The versions of each API that is played. Raises ``CannotRun`` if one is missing."""
-    answer = await ask(target, "api_versions", 0)
-    told = {int(row.api_key): (int(row.min_version), int(row.max_version)) for row in answer.api_keys}
-    ranges = {}
-    for key, kind in REQUESTS[protocol].items():
+def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int) -> Offer:
+    """From the versions that a broker told. Raises ``CannotRun`` if what clients cannot do without is missing."""
+    shared, absent = {}, []
+    for key, kind in (CLIENTS[protocol] | ADMINISTRATORS[protocol]).items():
         low, high = told.get(key, (1, 0))
         first, last = m.VERSIONS[kind]
-        ranges[key] = max(low, first), min(high, last)
-        if ranges[key][0] > ranges[key][1]:
-            raise CannotRun(f"{target.host}:{target.port} does not offer {API_OF_KEY[key]} in a version known here")
-    return ranges
+        bounds = max(low, first), min(high, last)
+        if bounds[0] <= bounds[1]:
+            shared[key] = bounds
+        elif key in CLIENTS[protocol]:
+            raise CannotRun(f"{where} does not offer {API_OF_KEY[key]} in a version known here")
+        else:
+            absent.append(API_OF_KEY[key])
+    topics = {
+        key: (max(low, first), min(high, last))
+        for key, (first, last) in _TOPICS.items()
+        for low, high in [told.get(key, (1, 0))]
+        if max(low, first) <= min(high, last)
+    }
+    return Offer(shared, topics, nodes, tuple(absent))
 
 
-async def coordinator_ready(target: TargetName, groups: Sequence[str]) -> None:
-    """A new broker makes the log of its coordinator when somebody asks for it (F-FIND-02), and then loads it. Waits for
-    both, so that traces are about groups."""
-    waiting = list(groups)
-    for _ in range(200):
-        found = await ask(target, "find_coordinator", 3, key=waiting[0], key_type=i8(0))
-        told = await ask(target, "describe_groups", 0, groups=tuple(GroupId(name) for name in waiting))
-        waiting = [row.group_id for row in told.groups if row.error_code.value != 0]
-        if not waiting and found.error_code.value == 0:
-            return
-        await asyncio.sleep(0.1)
-        waiting = waiting or list(groups)
-    raise CannotRun(f"{target.host}:{target.port} does not become coordinator of its groups")
+def absent_words(absent: Sequence[str]) -> str:
+    """What a broker does without, in a line; empty if nothing."""
+    return f"the broker does not offer {', '.join(absent)}: nobody asked for it" if absent else ""
+
+
+async def coordinator_of(broker: Questions, group_id: str, where: Address) -> Address:
+    """FindCoordinator, again and again until somebody is: a new broker makes the log of its coordinator when it is
+    asked for (F-FIND-02). Raises ``CannotRun``."""
+    for _ in range(_TRIES):
+        try:
+            found = await broker.ask("find_coordinator", 0, 3, key=group_id, key_type=_FOR_GROUPS)
+        except Unsupported as unknown:
+            raise CannotRun(f"{where}: {unknown}") from None
+        if found.error_code.value == 0:
+            return Address(str(found.host), int(found.port))
+        await asyncio.sleep(_AGAIN_S)
+    raise CannotRun(f"{where} names no coordinator of group {group_id}: {found.error_code.name}")
+
+
+async def coordinator_ready(broker: Questions, groups: Sequence[str], where: Address) -> None:
+    """Waits until the coordinator has loaded the groups' log, so that traces are about groups. Raises ``CannotRun``."""
+    for name in groups:
+        for _ in range(_TRIES):
+            if await _state_of(broker, name) not in _NOT_YET:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        else:
+            raise CannotRun(f"{where} does not become coordinator of its groups")
+
+
+async def _state_of(broker: Questions, group_id: str) -> int:
+    """What is answered to a description of the group, or to a heartbeat of nobody where there are no descriptions."""
+    try:
+        told = await broker.ask("describe_groups", 0, 4, groups=(group_id,))
+    except Unsupported:
+        beat = await broker.ask("heartbeat", 0, 3, group_id=group_id, generation_id=-1, member_id="nobody")
+        return int(beat.error_code.value)
+    return int(told.groups[0].error_code.value) if told.groups else 0

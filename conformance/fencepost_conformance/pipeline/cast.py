@@ -53,6 +53,17 @@ class Around(Generic[_Program]):
     strange_groups: Sequence[str] = ("",)
 
 
+def group_names(prefix: str, step: int) -> Callable[[int], str]:
+    """The names of a trace's groups by their number. Numbers that follow each other lie in partitions that do so
+    (F-LOC-02), which different brokers lead; those of another ``step`` lie farther apart."""
+    return lambda number: f"{prefix}-{number * step}"
+
+
+def around(plan: Plan, clients: Sequence[_Program], nodes: int) -> Around[_Program]:
+    """In a cluster a group of no name may be coordinated by another broker, so that a forger leaves it alone."""
+    return Around(plan, clients) if nodes == 1 else Around(plan, clients, strange_groups=plan.groups)
+
+
 class Cast(Protocol):
     """``groups``: by their names on the broker. ``longest_s``: how long a request may be parked by what clients say."""
 

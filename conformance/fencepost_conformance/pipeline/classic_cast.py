@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -11,20 +11,20 @@ from fencepost.protocol.messages import JoinGroupResponse, RequestBody, Response
 from ..generate import hostile
 from ..generate.clients import Client
 from ..generate.plan import Plan, draw_plan
-from .asking import Ranges
-from .cast import Around, AskPlain
+from .asking import Offer, Ranges
+from .cast import AskPlain, around, group_names
 
 _SESSION_TIMEOUTS = (6_000, 10_000)
 _REBALANCE_TIMEOUTS = (500, 2_000, 5_000)
 
 
 class ClassicCast:
-    """Drawn from ``rng``; groups are named after ``prefix``."""
+    """Drawn from ``rng``; groups are named after ``prefix`` and ``step`` (``group_names``)."""
 
-    def __init__(self, rng: Random, prefix: str, ranges: Ranges) -> None:
-        self.plan = _for_the_wire(draw_plan(rng), rng, prefix, ranges)
+    def __init__(self, rng: Random, prefix: str, offer: Offer, step: int = 1) -> None:
+        self.plan = _for_the_wire(draw_plan(rng), rng, group_names(prefix, step), offer.ranges)
         self.clients = [Client(client) for client in self.plan.clients]
-        self._around = Around(self.plan, self.clients)
+        self._around = around(self.plan, self.clients, offer.nodes)
 
     @property
     def groups(self) -> Sequence[str]:
@@ -64,9 +64,9 @@ class ClassicCast:
             self._around.known_ids.append(body.member_id)
 
 
-def _for_the_wire(plan: Plan, rng: Random, prefix: str, ranges: Ranges) -> Plan:
+def _for_the_wire(plan: Plan, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
     """The plan with groups of its own, timeouts that a run can wait for, and versions that the broker has."""
-    names = {name: f"{prefix}-{number}" for number, name in enumerate(plan.groups)}
+    names = {name: named(number) for number, name in enumerate(plan.groups)}
 
     def within(key: int, version: int) -> int:
         low, high = ranges[key]

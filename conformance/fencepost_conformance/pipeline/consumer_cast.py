@@ -8,7 +8,7 @@ one grows, so that the checker knows of each (``checker.consumer.topics``); in t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -21,26 +21,25 @@ from ..generate import consumer_hostile, hostile
 from ..generate.consumer_clients import ConsumerClient
 from ..generate.consumer_plan import REGEXES, TOPICS, draw_consumer_plan
 from ..generate.plan import Plan
-from .asking import Ranges
-from .cast import Around, AskPlain
+from .asking import CREATE_PARTITIONS, CREATE_TOPICS, DELETE_TOPICS, Offer, Ranges
+from .cast import AskPlain, around, group_names
 
 _HEARTBEAT: Final = 68
 _REBALANCE_TIMEOUTS: Final = (500, 2_000, 5_000, 60_000)
-#: versions that every broker with KIP-848 has
-_CREATE, _GROW, _DELETE = 5, 2, 5
 _NEW: Final = 4  #: how many topics there are at first; one more comes
 _WITHIN_MS: Final = 10_000
 
 
 class ConsumerCast:
-    """Drawn from ``rng``; groups and topics are named after ``prefix``."""
+    """Drawn from ``rng``; groups and topics are named after ``prefix``, groups after ``step`` too (``group_names``)."""
 
-    def __init__(self, rng: Random, prefix: str, ranges: Ranges) -> None:
+    def __init__(self, rng: Random, prefix: str, offer: Offer, step: int = 1) -> None:
         self._prefix = prefix
-        self.plan = _for_the_wire(draw_consumer_plan(rng, mixed=False), rng, prefix, ranges)
+        self._newest = {key: high for key, (_, high) in offer.topics.items()}
+        self.plan = _for_the_wire(draw_consumer_plan(rng, mixed=False), rng, group_names(prefix, step), offer.ranges)
         self.clients = [ConsumerClient(client) for client in self.plan.consumers]
         self._partitions = {name: rng.choice((1, 2, 3, 5)) for name in TOPICS[: _NEW + 1]}
-        self._around = Around(self.plan, self.clients)
+        self._around = around(self.plan, self.clients, offer.nodes)
 
     @property
     def groups(self) -> Sequence[str]:
@@ -64,25 +63,28 @@ class ConsumerCast:
         await asyncio.sleep(rng.uniform(0.2, 3.0))
         if rng.random() < 0.5:
             await self._create(ask, TOPICS[_NEW : _NEW + 1])
-        if rng.random() < 0.5:
+        if CREATE_PARTITIONS in self._newest and rng.random() < 0.5:
             name = rng.choice(TOPICS[:2])
             row = {"name": self._named(name), "count": self._partitions[name] + rng.choice((1, 2)), "assignments": None}
-            await ask("create_partitions", _GROW, {"topics": [row], "timeout": _WITHIN_MS})
+            await ask("create_partitions", self._newest[CREATE_PARTITIONS], {"topics": [row], "timeout": _WITHIN_MS})
 
     async def clear_away(self, ask: AskPlain) -> None:
         """The topics go."""
-        names = [self._named(name) for name in self._partitions]
-        await ask("delete_topics", _DELETE, {"topic_names": names, "timeout": _WITHIN_MS})
+        if DELETE_TOPICS in self._newest:
+            names = [self._named(name) for name in self._partitions]
+            await ask("delete_topics", self._newest[DELETE_TOPICS], {"topic_names": names, "timeout": _WITHIN_MS})
 
     async def _create(self, ask: AskPlain, names: Sequence[str]) -> None:
+        if CREATE_TOPICS not in self._newest:
+            raise CannotRun("the broker does not make topics (CreateTopics), which clients of groups need")
         rows = [
             {"name": self._named(name), "num_partitions": self._partitions[name], "replication_factor": 1}
             for name in names
         ]
-        answer = await ask("create_topics", _CREATE, {"topics": rows, "timeout": _WITHIN_MS})
+        answer = await ask("create_topics", self._newest[CREATE_TOPICS], {"topics": rows, "timeout": _WITHIN_MS})
         for row in answer.topics:
             if row.error_code.value:
-                said = row.error_message or row.error_code.name
+                said = getattr(row, "error_message", None) or row.error_code.name
                 raise CannotRun(f"the broker does not make topic {row.name}, which clients of groups need: {said}")
 
     def _named(self, topic: str) -> str:
@@ -112,9 +114,9 @@ class ConsumerCast:
             self._around.known_ids.append(body.member_id)
 
 
-def _for_the_wire(plan: Plan, rng: Random, prefix: str, ranges: Ranges) -> Plan:
+def _for_the_wire(plan: Plan, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
     """The plan with groups of its own, timeouts that a run can wait for, and versions that the broker has."""
-    names = {name: f"{prefix}-{number}" for number, name in enumerate(plan.groups)}
+    names = {name: named(number) for number, name in enumerate(plan.groups)}
     low, high = ranges[_HEARTBEAT]
     consumers = tuple(
         replace(

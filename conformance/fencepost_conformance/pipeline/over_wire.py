@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -19,7 +19,7 @@ from typing import Any, Final
 from fencepost.protocol.profiles import PROFILES
 from fencepost.server.settings import BROKER_NAMES
 from fencepost.server.wire.convert import api_of
-from fencepost.server.wire.frames import API_KEYS, MalformedFrame, NoAnswer
+from fencepost.server.wire.frames import API_KEYS, MalformedFrame
 
 from ..answers import errors_of
 from ..checker.check import check_trace
@@ -27,14 +27,15 @@ from ..console import CannotRun
 from ..coverage.catalogue import PLACE, bitmap
 from ..coverage.wire import visible
 from ..generate.plan import GroupProtocol
-from ..record.addresses import Address, SeveralBrokers
+from ..record.addresses import Address
 from ..record.upstream import inspect
 from ..targets.registry import TargetName, require_open
 from ..trace import WireTrace
 from ..trace.convert import wire_request, wire_response
 from ..trace.lines import API_OF_KEY, ReceivedLine, SentLine
+from ..wire.questions import questions
 from ..wire.settings import OF_CLASSIC, Known, settle
-from .asking import Ranges, coordinator_ready, versions
+from .asking import Offer, coordinator_of, coordinator_ready, offer
 from .cast import Cast, Player
 from .classic_cast import ClassicCast
 from .connection import LATE_S, Connection, Notes
@@ -47,8 +48,10 @@ from .summary import Judged, Summary
 _TOGETHER: Final = 12
 #: no trace waits longer than this, in seconds, for answers after its last request
 _PATIENCE: Final = 8.0
+#: how often the groups of a trace are given other names, until one broker of a cluster coordinates them all
+_NAMES: Final = 200
 #: who plays each protocol, and the settings of a broker by which what they see goes
-_CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Ranges], Cast]]] = {
+_CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Offer, int], Cast]]] = {
     GroupProtocol.CLASSIC: ClassicCast,
     GroupProtocol.CONSUMER: ConsumerCast,
 }
@@ -63,8 +66,6 @@ def run_over_wire(plan: Plan, target: TargetName, summary: Summary, advance: Cal
     require_open(target)
     try:
         asyncio.run(_all(plan, target, summary, advance))
-    except SeveralBrokers as several:
-        raise CannotRun(str(several)) from None
     except (OSError, MalformedFrame) as broken:
         told = f"{target.host}:{target.port}: {getattr(broken, 'strerror', None) or broken}"
         if not summary.traces:
@@ -72,28 +73,52 @@ def run_over_wire(plan: Plan, target: TargetName, summary: Summary, advance: Cal
         summary.stopped = told
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A broker, and the one of its cluster that changes topics."""
+
+    address: Address
+    controller: Address
+    offer: Offer
+
+
 async def _all(plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None]) -> None:
+    address = Address(target.host, target.port)
     try:
-        upstream = await inspect(Address(target.host, target.port))
-    except NoAnswer as mute:
-        raise MalformedFrame(f"{mute}; is this a Kafka broker?") from None
+        upstream = await inspect(address)
+    except MalformedFrame as odd:
+        raise MalformedFrame(f"{odd}; is this a Kafka broker?") from None
     protocol = GroupProtocol(plan.job.protocol)
     known = summary.known = settle(upstream.settings, dict(plan.job.given), _SETTINGS[protocol])
-    ranges = await versions(target, protocol)
-    summary.visible = visible({API_OF_KEY[key]: bounds for key, bounds in ranges.items()})
+    place = Place(address, upstream.controller, offer(upstream.versions, protocol, address, upstream.nodes))
+    summary.absent = place.offer.absent
+    summary.visible = visible({API_OF_KEY[key]: bounds for key, bounds in place.offer.ranges.items()})
     run = os.urandom(4).hex()
     gate = asyncio.Semaphore(_TOGETHER)
 
     async def one(seed: int) -> Judged:
         async with gate:
             prefix = f"fencepost-{run}-{seed}"
-            trace, fault = await play(target, seed, plan.job, known, prefix=prefix, ranges=ranges)
+            trace, fault = await play(place, seed, plan.job, known, prefix=prefix)
         # the search is in Python: another thread keeps the connections of other traces served
         return await _beside(partial(judge, plan.job, seed, trace, fault))
 
-    for done in asyncio.as_completed([one(seed) for seed in range(plan.first, plan.first + plan.count)]):
-        summary.add_judged(await done)
-        advance(1)
+    traces = [asyncio.create_task(one(seed)) for seed in range(plan.first, plan.first + plan.count)]
+    async with _ended(traces):
+        for done in asyncio.as_completed(traces):
+            summary.add_judged(await done)
+            advance(1)
+
+
+@asynccontextmanager
+async def _ended(tasks: Sequence[asyncio.Task[Any]]) -> AsyncIterator[None]:
+    """Whatever happens, none of the tasks is left running, or with an exception that nobody has looked at."""
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _beside(work: Callable[[], Judged]) -> Judged:
@@ -121,8 +146,9 @@ async def _beside(work: Callable[[], Judged]) -> Judged:
 class _Stage:
     """Where a trace is played; ``budget`` counts down what may still be done."""
 
-    target: TargetName
-    ranges: Ranges
+    at: Address
+    controller: Address
+    offer: Offer
     cast: Cast
     notes: Notes
     budget: int
@@ -131,33 +157,48 @@ class _Stage:
         self.budget -= 1
         return self.budget >= 0
 
-    async def connect(self, notes: Notes | None = None) -> Connection:
-        return await Connection.open(notes or self.notes, self.target.host, self.target.port)
+    async def connect(self, at: Address | None = None, notes: Notes | None = None) -> Connection:
+        where = at or self.at
+        return await Connection.open(notes or self.notes, where.host, where.port)
 
 
-async def play(
-    target: TargetName, seed: int, job: Job, known: Known, *, prefix: str, ranges: Ranges
-) -> tuple[WireTrace, str]:
+async def _cast(place: Place, seed: int, job: Job, prefix: str) -> tuple[Random, Cast, Address]:
+    """Who plays, what is drawn after them, and the broker that coordinates all their groups: in a cluster their names
+    are made anew until one does. Raises ``CannotRun``."""
+    async with questions(place.address.host, place.address.port) as broker:
+        for step in range(1, _NAMES + 1):
+            rng = Random(seed)
+            cast = _CASTS[GroupProtocol(job.protocol)](rng, prefix, place.offer, step)
+            found = {await coordinator_of(broker, name, place.address) for name in cast.groups}
+            if place.offer.nodes == 1:  # whatever address it gives: the one that was given leads to it
+                return rng, cast, place.address
+            if len(found) == 1:
+                return rng, cast, found.pop()
+    raise CannotRun(
+        f"no names for {len(cast.groups)} groups that one of the {place.offer.nodes} brokers coordinates alone"
+    )
+
+
+async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) -> tuple[WireTrace, str]:
     """One trace: clients join, beat, leave and restart, and somebody forges requests in between. And what broke it off,
     if so: a request that was not answered in time, or not with an answer that can be read."""
-    rng = Random(seed)
-    cast = _CASTS[GroupProtocol(job.protocol)](rng, prefix, ranges)
-    await coordinator_ready(target, cast.groups)
+    rng, cast, at = await _cast(place, seed, job, prefix)
+    async with questions(at.host, at.port) as broker:
+        await coordinator_ready(broker, cast.groups, at)
     # nobody is kept waiting for longer than clients allow, or the initial delay (C-JOIN-43)
     longest = max(known.settings.group_initial_rebalance_delay_ms / 1_000, cast.longest_s)
-    stage = _Stage(target, ranges, cast, Notes(longest + LATE_S), job.steps)
-    administrator = await stage.connect()
+    stage = _Stage(at, place.controller, place.offer, cast, Notes(longest + LATE_S), job.steps)
+    administrator = await stage.connect(stage.controller)
     await cast.set_up(administrator.ask_plain)
     tasks = [asyncio.create_task(_client(stage, client, Random(rng.random()))) for client in cast.clients]
     tasks.append(asyncio.create_task(_forger(stage, Random(rng.random()))))
     tasks.append(asyncio.create_task(cast.meanwhile(administrator.ask_plain, Random(rng.random()))))
-    waiting = set(tasks)
-    while waiting and stage.budget > 0:
-        _, waiting = await asyncio.wait(waiting, timeout=0.2)
-    if waiting:  # they have what time they need to be answered, and no more
-        _, waiting = await asyncio.wait(waiting, timeout=_PATIENCE)
-    for task in waiting:
-        task.cancel()
+    async with _ended(tasks):
+        waiting = set(tasks)
+        while waiting and stage.budget > 0:
+            _, waiting = await asyncio.wait(waiting, timeout=0.2)
+        if waiting:  # they have what time they need to be answered, and no more
+            await asyncio.wait(waiting, timeout=_PATIENCE)
     fault = ""
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(outcome, MalformedFrame):
@@ -176,7 +217,7 @@ async def play(
 async def _clear_away(stage: _Stage) -> None:
     """What was made for the trace goes, if the broker lets it; none of it is noted."""
     with suppress(OSError, MalformedFrame):
-        connection = await stage.connect(Notes())
+        connection = await stage.connect(stage.controller, Notes())
         await stage.cast.clear_away(connection.ask_plain)
         connection.close()
 
@@ -209,7 +250,7 @@ async def _forger(stage: _Stage, rng: Random) -> None:
         while stage.takes():
             await asyncio.sleep(rng.choice((0.02, 0.1, 0.4)))
             version, body = stage.cast.forged(rng)
-            low, high = stage.ranges[API_KEYS[api_of(body)]]
+            low, high = stage.offer.ranges.get(API_KEYS[api_of(body)], (1, 0))
             if low <= version <= high:
                 await connection.ask(version, stage.cast.as_sent(body), "forger")
     finally:

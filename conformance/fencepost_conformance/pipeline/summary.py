@@ -70,6 +70,7 @@ class Summary:
     )  #: refused traces of a broker, which no seed makes again
     hints: dict[int, str] = field(default_factory=dict)  #: of those, what the refusal may come from instead
     known: Known | None = None  #: the settings of a broker, as far as it told them
+    absent: tuple[str, ...] = ()  #: names of APIs that a broker does without, so that nobody asked for them
     visible: tuple[str, ...] | None = None  #: the features that a run over the wire can see; None: all
 
     def add(self, row: Row) -> None:

@@ -19,7 +19,7 @@ from .addresses import Address, SeveralBrokers
 from .journal import Journal, Watch
 from .output import Output, require_free
 from .proxy import Proxy, UpstreamClosed
-from .upstream import inspect
+from .upstream import inspect, several
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,10 @@ async def record(
         broker = await inspect(upstream)
     except OSError as error:
         raise CannotRun(f"no broker at {upstream}: {error.strerror or error}") from None
-    except (MalformedFrame, SeveralBrokers) as error:
+    except MalformedFrame as error:
         raise CannotRun(f"cannot record {upstream}: {error}") from None
+    if more := several(broker.nodes):
+        raise CannotRun(f"cannot record {upstream}: {more}")
     known = settle(broker.settings, settings or {})
     if known.assumed:
         complain(assumed_words(known))

@@ -1,92 +1,55 @@
-"""What a recorder asks the broker before it begins: is it one node, and which settings does its coordinator have?"""
+"""What is asked of a broker before it is recorded or played on: is it one node, and which settings does its coordinator
+have?"""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-
-from kio.index import load_request_schema
-from kio.schema.describe_configs.v4.request import DescribeConfigsResource
-from kio.static.primitive import i8
 
 from fencepost.server.settings import FIELDS, value_of
-from fencepost.server.wire.frames import (
-    API_KEYS,
-    ASK_S,
-    MalformedFrame,
-    NoAnswer,
-    RequestHeader,
-    close,
-    connect,
-    framed,
-    read_answer,
-    read_response,
-    write_request,
-)
+from fencepost.server.wire.frames import MalformedFrame, NoAnswer
+from fencepost.work.link import Unsupported
 
 from ..trace.lines import Setting
-from .addresses import Address, SeveralBrokers
+from ..wire.questions import Questions, questions
+from .addresses import Address
 
 _BROKER_RESOURCE = 4
-_METADATA_VERSION, _CONFIGS_VERSION = 9, 4  # every broker since Kafka 2.6 has them
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """``settings``: the fields of ``Settings`` that the broker told; none if it does not tell."""
+    """``nodes``: how many brokers its cluster has. ``controller``: the one that changes topics, as far as that is told.
+    ``settings``: the fields of ``Settings`` that the broker told; none if it does not tell. ``versions``: of each
+    API, by its number, the lowest and highest."""
 
-    node_id: int
+    nodes: int
+    controller: Address
     settings: dict[str, Setting]
-
-
-class _Session:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer, self._count = reader, writer, 0
-
-    async def ask(self, api: str, version: int, **fields: Any) -> Any:
-        self._count += 1
-        header = RequestHeader(API_KEYS[api], version, self._count, "fencepost-record")
-        request = load_request_schema(API_KEYS[api], version)(**fields)
-        self._writer.write(framed(write_request(header, request)))
-        await self._writer.drain()
-        frame = await read_answer(self._reader, api, ASK_S)
-        if frame is None:
-            raise MalformedFrame(f"the connection was closed instead of answering {api} v{version}")
-        return read_response(api, version, frame)
+    versions: dict[int, tuple[int, int]]
 
 
 async def inspect(address: Address) -> Upstream:
-    """Ask the broker. Raises OSError, MalformedFrame (not a Kafka broker, too old, or mute), or SeveralBrokers."""
-    reader, writer = await connect(address.host, address.port)
-    try:
-        session = _Session(reader, writer)
-        metadata = await session.ask(
-            "metadata",
-            _METADATA_VERSION,
-            topics=(),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
-        if len(metadata.brokers) != 1:
-            raise SeveralBrokers(f"the cluster has {len(metadata.brokers)} brokers; a recording covers exactly one")
-        node = metadata.brokers[0].node_id
-        return Upstream(int(node), await _settings(session, int(node)))
-    finally:
-        await close(writer)
+    """Ask the broker. Raises ``OSError``, ``MalformedFrame`` (not a Kafka broker, or mute)."""
+    async with questions(address.host, address.port) as broker:
+        try:
+            metadata = await broker.ask("metadata", 0, 13, topics=(), allow_auto_topic_creation=False)
+        except Unsupported as unknown:
+            raise MalformedFrame(str(unknown)) from None
+        nodes = {int(row.node_id): Address(str(row.host), int(row.port)) for row in metadata.brokers}
+        here = next((node for node, at in nodes.items() if at.port == address.port), next(iter(nodes), -1))
+        # whatever address a lone broker gives: the one that was given leads to it
+        controller = nodes.get(getattr(metadata, "controller_id", -1), address) if len(nodes) > 1 else address
+        return Upstream(len(nodes), controller, await _settings(broker, here), dict(broker.versions))
 
 
-async def _settings(session: _Session, node: int) -> dict[str, Setting]:
-    resource = DescribeConfigsResource(
-        resource_type=i8(_BROKER_RESOURCE), resource_name=str(node), configuration_keys=tuple(FIELDS)
-    )
+async def _settings(broker: Questions, node: int) -> dict[str, Setting]:
+    resource = {"resource_type": _BROKER_RESOURCE, "resource_name": str(node), "configuration_keys": tuple(FIELDS)}
     try:
-        answer = await session.ask("describe_configs", _CONFIGS_VERSION, resources=(resource,))
+        answer = await broker.ask("describe_configs", 0, 4, resources=(resource,))
     except NoAnswer:
         raise
-    except MalformedFrame:
+    except (MalformedFrame, Unsupported):
         return {}
     told: dict[str, Setting] = {}
     for result in answer.results:
@@ -95,3 +58,8 @@ async def _settings(session: _Session, node: int) -> dict[str, Setting]:
                 with suppress(ValueError):  # said in a way that is not Kafka's: as good as not told
                     told[FIELDS[row.name]] = value_of(row.name, row.value)
     return told
+
+
+def several(nodes: int) -> str:
+    """Why a cluster of so many is not recorded, or nothing."""
+    return "" if nodes == 1 else f"the cluster has {nodes} brokers; a recording covers exactly one"

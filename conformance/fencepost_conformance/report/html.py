@@ -7,10 +7,9 @@ from html import escape
 
 from ..counting import counted
 from ..pipeline.summary import Summary
-from ..wire.settings import assumed_words
 from .chart import Chart, chart_html
 from .page import page
-from .terminal import counts, hint_words, sides_of
+from .terminal import asides, counts, sides_of
 
 
 def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> str:
@@ -29,7 +28,7 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
             for name, value in counts(summary, seconds).items()
         ),
         "</table>",
-        *(f"<p>{escape(words)}.</p>" for words in _assumptions(summary)),
+        *(f"<p>{escape(words)}.</p>" for words in asides(summary)),
         *_divergences(summary),
         *_failures(summary),
         *_unrun(summary),
@@ -37,12 +36,6 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
         *_coverage(summary),
     ]
     return page("Fencepost conformance run", "\n".join(body))
-
-
-def _assumptions(summary: Summary) -> list[str]:
-    if summary.known is None or not summary.known.assumed:
-        return []
-    return [assumed_words(summary.known), *hint_words(summary)]
 
 
 def _divergences(summary: Summary) -> list[str]:

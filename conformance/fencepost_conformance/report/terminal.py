@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from ..counting import counted
 from ..listing import Listing
+from ..pipeline.asking import absent_words
 from ..pipeline.job import Job
 from ..pipeline.summary import Summary
 from ..targets.registry import build_found, parse_target
@@ -98,13 +99,17 @@ def tables(summary: Summary) -> Group:
         parts.append(_failures(summary))
     if summary.unrun:
         parts.append(_unrun(summary))
-    if summary.known is not None and summary.known.assumed:
-        parts.append(f"[yellow]{escape(assumed_words(summary.known))}[/]")
-    parts += [f"[yellow]{escape(words)}[/]" for words in hint_words(summary)]
+    parts += [f"[yellow]{escape(words)}[/]" for words in asides(summary)]
     return Group(*parts)
 
 
-def hint_words(summary: Summary) -> list[str]:
+def asides(summary: Summary) -> list[str]:
+    """What of a broker was assumed, what it does without, and what settings would explain, a line each."""
+    assumed = "" if summary.known is None else assumed_words(summary.known)
+    return [words for words in (assumed, absent_words(summary.absent), *_hints(summary)) if words]
+
+
+def _hints(summary: Summary) -> list[str]:
     """What settings would explain of what was refused, one line for each cause."""
     causes: dict[str, list[int]] = {}
     for seed, hint in sorted(summary.hints.items()):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.protocol.settings import MigrationPolicy, Settings
+from fencepost.protocol.settings import ORDERED, MigrationPolicy, Settings
 from fencepost.server.settings import BROKER_NAMES, FIELDS, value_of
 
 from ..console import CannotRun
@@ -60,13 +60,28 @@ def settle(
     told: Mapping[str, Setting], wanted: Mapping[str, Setting], fields: Collection[str] = frozenset(BROKER_NAMES)
 ) -> Known:
     """What to check with; all by field. ``wanted`` goes over what the broker ``told``; ``fields``: those that matter.
+    Where a bound was not told, Kafka's default gives way to what was.
 
     Raises ``CannotRun`` for settings that contradict each other."""
-    missing = tuple(field for field in BROKER_NAMES if field in fields and field not in told and field not in wanted)
+    found = {**told, **wanted}
+    untold = [field for field in BROKER_NAMES if field not in found]
     try:
-        return Known(changed(Settings(), {**told, **wanted}), missing)
+        settings = changed(Settings(), fitting(Settings(), found, untold))
+        return Known(settings, tuple(field for field in untold if field in fields))
     except ValueError as contradiction:
         raise CannotRun(f"these settings do not go together: {contradiction}") from None
+
+
+def fitting(base: Settings, changes: Mapping[str, Setting], free: Collection[str]) -> dict[str, Setting]:
+    """The changes, and with them those of ``free`` fields that are bounds of theirs and would be overstepped."""
+    found: dict[str, Any] = dict(changes)
+    for lower, upper in (*ORDERED, *ORDERED):  # a bound that gives way may move the one beyond it
+        least, most = found.get(lower, getattr(base, lower)), found.get(upper, getattr(base, upper))
+        if least > most and lower in free and lower not in changes:
+            found[lower] = most
+        elif least > most and upper in free and upper not in changes:
+            found[upper] = least
+    return found
 
 
 def changed(settings: Settings, changes: Mapping[str, Setting]) -> Settings:

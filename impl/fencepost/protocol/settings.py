@@ -77,7 +77,7 @@ class Settings:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise BadSettings(f"{name} must be {least} or more, not {getattr(self, name)}")
-        for lower, upper in _ORDERED:
+        for lower, upper in ORDERED:
             if getattr(self, lower) > getattr(self, upper):
                 raise BadSettings(
                     f"{lower} must not be above {upper}, but {getattr(self, lower)} is above {getattr(self, upper)}"
@@ -97,7 +97,7 @@ class Settings:
 
 
 #: Neighbours of which the first must not be above the second.
-_ORDERED: Final = (
+ORDERED: Final = (
     ("group_min_session_timeout_ms", "group_max_session_timeout_ms"),
     *(
         (f"group_consumer_{low}{name}", f"group_consumer_{high}{name}")

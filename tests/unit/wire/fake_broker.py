@@ -76,8 +76,12 @@ class FakeBroker:
             await writer.drain()
 
     def api_versions(self, request: Any) -> dict[str, Any]:
-        row = ApiVersion(api_key=i16(API_KEYS["join_group"]), min_version=i16(0), max_version=i16(99))
-        return {"error_code": ErrorCode.none, "api_keys": (row,)}
+        offered = {"join_group": (0, 99), "metadata": (9, 9), "describe_configs": (4, 4)}
+        rows = [
+            ApiVersion(api_key=i16(API_KEYS[api]), min_version=i16(low), max_version=i16(high))
+            for api, (low, high) in offered.items()
+        ]
+        return {"error_code": ErrorCode.none, "api_keys": tuple(rows)}
 
     def metadata(self, request: Any) -> dict[str, Any]:
         brokers = tuple(

@@ -73,8 +73,8 @@ def listening(serve: Serve) -> Iterator[int]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long."""
-    for module in ("record.upstream", "pipeline.asking"):
-        monkeypatch.setattr(f"fencepost_conformance.{module}.ASK_S", 0.3)
+    monkeypatch.setattr("fencepost_conformance.wire.questions.ASK_S", 0.3)
+    monkeypatch.setattr("fencepost.remote.connection.CONNECT_S", 0.3)
     monkeypatch.setattr(frames, "CONNECT_S", 0.3)
 
 
@@ -94,17 +94,17 @@ def test_a_port_that_never_answers_is_told(command: str, tmp_path: Path, capsys:
             main([command, *words[command]])
     assert left.value.code == 2
     assert time.monotonic() - began < 10
-    assert "no answer to metadata within 0.3 s" in capsys.readouterr().err
+    assert "does not say which versions it has within 0.3 s" in capsys.readouterr().err
     assert not (tmp_path / "t.jsonl").exists()
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_port_that_takes_no_connection_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def never(*_: object) -> None:
+    async def never(*_: object, **__: object) -> None:
         await asyncio.sleep(60)
 
     monkeypatch.setattr(frames.asyncio, "open_connection", never)
-    with pytest.raises(CannotRun, match=r"no connection within 0\.3 s"):
+    with pytest.raises(CannotRun, match=r"no connection to .* within 0\.3 s"):
         asyncio.run(record(Address(HOST, 0), Address(HOST, 1), tmp_path / "t.jsonl", asyncio.Event()))
 
 
@@ -138,11 +138,11 @@ def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pyt
             raise ConnectionRefusedError(111, "Connection refused")
         return trace, ""
 
-    async def ranges(_: object, protocol: GroupProtocol) -> dict[int, tuple[int, int]]:
-        return {key: VERSIONS[kind] for key, kind in asking.REQUESTS[protocol].items()}
+    def everything(*_: object) -> asking.Offer:
+        return asking.Offer({key: VERSIONS[kind] for key, kind in asking.CLIENTS[GroupProtocol.CLASSIC].items()}, {}, 1)
 
     monkeypatch.setattr(over_wire, "play", play)
-    monkeypatch.setattr(over_wire, "versions", ranges)
+    monkeypatch.setattr(over_wire, "offer", everything)
     from fencepost_conformance.pipeline.plan import Plan  # noqa: PLC0415
     from fencepost_conformance.targets.registry import parse_target  # noqa: PLC0415
 

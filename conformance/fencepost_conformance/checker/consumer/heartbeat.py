@@ -108,7 +108,7 @@ def _left(
     if before.newcomer and before.alone:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-LEAVE-02")
     if answer.member_epoch != body.member_epoch or answer.assignment is not None or answer.heartbeat_interval_ms:
-        raise Wrong(op, f"NONE, epoch {body.member_epoch}, no interval, no assignment", "M-RSP-04")
+        raise Wrong(op, f"NONE, epoch {body.member_epoch}, no assignment, no interval", "M-RSP-04")
     if answer.member_id != body.member_id:
         raise Wrong(op, f"NONE, member id {body.member_id!r}", "M-RSP-04")
     member = known.members.setdefault(body.member_id, Member(body.member_id, presence=Presence.OUT))
@@ -146,7 +146,7 @@ def _accepted(
         raise Wrong(op, f"member id {body.member_id!r}", "M-HB-10")
     interval = known.settings.group_consumer_heartbeat_interval_ms
     if answer.heartbeat_interval_ms != interval:
-        raise Wrong(op, f"heartbeat interval {interval}", "M-HB-10", "G-CFG-11")
+        raise Wrong(op, f"interval {interval} ms", "M-HB-10", "G-CFG-11")
     if before.newcomer and before.alone and asked > JOIN_EPOCH:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01", "M-TMR-01")
     if before.newcomer and before.least >= known.settings.group_consumer_max_size:

@@ -1,0 +1,28 @@
+"""librdkafka's mock cluster as a process: prints where it listens, and stays until it is ended."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from pathlib import Path
+
+import confluent_kafka
+
+(library,) = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*.so*")
+lib = ctypes.CDLL(str(library))
+pointer, text = ctypes.c_void_p, ctypes.c_char_p
+for name, result, arguments in (
+    ("rd_kafka_conf_new", pointer, []),
+    ("rd_kafka_new", pointer, [ctypes.c_int, pointer, text, ctypes.c_size_t]),
+    ("rd_kafka_mock_cluster_new", pointer, [pointer, ctypes.c_int]),
+    ("rd_kafka_mock_cluster_bootstraps", text, [pointer]),
+    ("rd_kafka_mock_group_initial_rebalance_delay_ms", None, [pointer, ctypes.c_int32]),
+):
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, arguments
+
+client = lib.rd_kafka_new(0, lib.rd_kafka_conf_new(), ctypes.create_string_buffer(512), 512)
+cluster = lib.rd_kafka_mock_cluster_new(client, 1)
+lib.rd_kafka_mock_group_initial_rebalance_delay_ms(cluster, 0)
+print(lib.rd_kafka_mock_cluster_bootstraps(cluster).decode(), flush=True)
+signal.pause()
