@@ -40,11 +40,11 @@ def test_random_traces_over_the_wire_are_as_the_core_has_them(profile: str) -> N
     assert found["counts"]["steps"] > 200
 
 
+@pytest.mark.parametrize("profile", ["intended", "kafka-4.4"])
 @pytest.mark.parametrize("traces", [4, pytest.param(200, marks=pytest.mark.all)])
-def test_so_are_those_of_the_newer_protocol(traces: int) -> None:
-    """Under ``intended`` the checker refuses one of some six hundred wrongly (docs/shown.md)."""
-    with Served("--profile", "kafka-4.4", topics=()) as server:
-        found = conform(server, "consumer", "kafka-4.4", traces)
+def test_so_are_those_of_the_newer_protocol(traces: int, profile: str) -> None:
+    with Served("--profile", profile, topics=()) as server:
+        found = conform(server, "consumer", profile, traces)
     assert (found["held"], found["returncode"]) == (True, 0), found
     assert found["counts"]["steps"] > 30 * traces
 

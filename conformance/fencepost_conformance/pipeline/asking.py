@@ -38,9 +38,10 @@ ADMINISTRATORS: Final[dict[GroupProtocol, dict[int, type]]] = {
     GroupProtocol.CONSUMER: {69: c.ConsumerGroupDescribeRequest, **_ADMIN},
 }
 
-#: with which topics are made, made larger and deleted; the first versions and the last that are spoken here
+#: with which topics are made, made larger and deleted; the first versions and the last that are spoken here (the answer
+#: to the seventh tells the ids of topics, so that the checker knows them)
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
-_TOPICS: Final = {CREATE_TOPICS: (0, 5), DELETE_TOPICS: (0, 5), CREATE_PARTITIONS: (0, 2)}
+_TOPICS: Final = {CREATE_TOPICS: (0, 7), DELETE_TOPICS: (0, 5), CREATE_PARTITIONS: (0, 2)}
 
 _FOR_GROUPS: Final = 0
 #: how often a coordinator that is not ready is asked again, and after how many seconds

@@ -124,6 +124,17 @@ class Wire:
         return True
 
 
+OTHER = (TopicPartitions(UUID(int=8).bytes, (0,)),)
+
+
+def other_topic(at: int) -> list[Any]:
+    """Topic u with one partition is made."""
+    about: dict[str, Any] = {"connection": 2, "correlation_id": 1, "api_key": 19, "api_version": 7}
+    asked = SentLine(at_ms=at, body={"topics": [{"name": "u", "num_partitions": 1}]}, **about)
+    made = {"name": "u", "topic_id": str(UUID(int=8)), "error_code": 0}
+    return [asked, ReceivedLine(at_ms=at, body={"topics": [made]}, **about)]
+
+
 def shared() -> Wire:
     """Member a owns all, b has come, and a was told to give up 2 and 3."""
     wire = Wire()
@@ -355,6 +366,32 @@ def test_a_join_of_who_is_there_is_believed_by_kafka_alone() -> None:
     assert "M-REC-22" in late_join(KAFKA_4_3).refusal().rules
 
 
+def test_a_member_whose_time_to_revoke_may_be_over_may_join_as_a_new_one() -> None:
+    """Then its join is believed by anybody (M-TMR-02, M-REC-22); before that it still has to revoke (M-FENCE-07)."""
+    for joins_at, accepted in ((3_600, False), (8_600, True)):
+        wire = Wire(profile=INTENDED)
+        wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+        wire.beat(3_000, "b", 0, 3, ())
+        wire.beat(3_500, "a", 2, 2, parts(0, 1))
+        for at in range(4_000, joins_at, 1_000):
+            wire.beat(at, "a", 2, 2)
+        wire.beat(joins_at, "a", 0, 4, parts(0, 1))
+        assert ("M-REC-03" in wire.refusal().rules) if not accepted else wire.accepted()
+
+
+def test_what_was_pruned_twice_may_be_taken_back_at_the_same_epoch() -> None:
+    """Its target has what it subscribes to once the regular expression is resolved (M-REC-21, M-REC-25)."""
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.lines += other_topic(1_100)
+    wire.beat(2_500, "a", 2, 3, (*parts(0, 1, 2, 3), *OTHER), subscribed_topic_names=("t", "u"))
+    changes: dict[str, Any] = {"rebalance_timeout_ms": 5_000, "topic_partitions": parts(0, 1, 2, 3)}
+    wire.beat(2_600, "a", 3, 3, OTHER, subscribed_topic_names=("u",), subscribed_topic_regex="t|u", **changes)
+    wire.beat(2_700, "a", 3, 3, (), subscribed_topic_names=(), subscribed_topic_regex="t|u", **changes)
+    wire.beat(3_000, "a", 3, 3, (*parts(0, 1, 2, 3), *OTHER), topic_partitions=())
+    assert wire.accepted()
+
+
 @pytest.mark.parametrize(("profile", "taken"), [(INTENDED, True), (KAFKA_4_3, False)])
 def test_a_static_member_that_comes_back_under_its_own_id(profile: Profile, taken: bool) -> None:
     """Kafka has it wait for itself (M-STATIC-02)."""
@@ -365,6 +402,54 @@ def test_a_static_member_that_comes_back_under_its_own_id(profile: Profile, take
         assert wire.accepted()
     else:
         assert "M-STATIC-02" in wire.refusal().rules
+
+
+def test_who_comes_for_a_static_member_that_has_gone_is_believed_by_anybody() -> None:
+    """M-REC-24: here its predecessor had what is another's by now, and the regular expression stays (M-STATIC-03)."""
+    wire = Wire(profile=INTENDED)
+    wire.beat(1_000, "a", 0, 1, (), instance_id="i", subscribed_topic_names=("t",), subscribed_topic_regex="t|u")
+    wire.lines += other_topic(1_100)
+    wire.beat(2_500, "a", 1, 2, (*parts(0, 1, 2, 3), *OTHER), instance_id="i")
+    wire.beat(3_600, "b", 0, 3, ())
+    wire.beat(3_700, "a", -2, -2, instance_id="i")
+    wire.beat(4_000, "c", 0, 3, (*parts(0, 1), *OTHER), instance_id="i")
+    assert wire.accepted()
+    wire.beat(4_100, "b", 3, 3, parts(1, 2, 3))
+    assert wire.refusal().allowed == ("not t-1, which 'c' holds",)
+
+
+@pytest.mark.parametrize(("profile", "refused"), [(INTENDED, False), (KAFKA_4_3, True)])
+def test_who_has_a_place_may_be_refused_another(profile: Profile, refused: bool) -> None:
+    """M-STATIC-15; Kafka lets it, and loses what it had."""
+    wire = Wire(profile=profile)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    wire.beat(2_000, "b", 0, 3, ())
+    wire.beat(2_500, "a", -2, -2, instance_id="i")
+    wire.beat(2_600, "b", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
+    if refused:
+        assert "M-STATIC-03" in wire.refusal().rules
+    else:
+        assert wire.accepted()
+        wire.beat(2_700, "c", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
+        assert "M-STATIC-03" in wire.refusal().rules
+
+
+def test_a_group_may_be_deleted_between_a_leave_and_a_join() -> None:
+    """Then it begins anew (M-VAL-22), also for who joined before the deletion was answered."""
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.asked += 1
+    asked = wire.asked
+    wire._line(SentLine, 2_000, 1, 42, 2, wire_body(DeleteGroupsRequest(("g",))))
+    wire.beat(2_010, "a", -1, -1)
+    comes = wire.ask(2_020, "b", 0)
+    wire.asked, last = asked, wire.asked
+    gone = wire_body(DeleteGroupsResponse((DeletedGroup("g", E.NONE),)))
+    wire._line(ReceivedLine, 2_030, 1, 42, 2, gone)
+    wire.asked = last
+    wire.tell(2_040, comes, 1, ())
+    wire.beat(2_500, "b", 1, 2, parts(0, 1, 2, 3))
+    assert wire.accepted()
 
 
 @pytest.mark.parametrize(("profile", "bumps"), [(KAFKA_4_4, True), (KAFKA_4_3, False)])

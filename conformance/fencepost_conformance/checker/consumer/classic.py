@@ -194,12 +194,13 @@ def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupR
         member = known.members.get(row.member_id)
         if member is None or row.group_instance_id is not None:
             continue
-        if surely and error is E.NONE and known.before[op.id].newcomer:
+        if surely and error is E.NONE and row.member_id in known.before[op.id].strangers:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-LEAVE-01")
-        if surely and error is E.UNKNOWN_MEMBER_ID and known.before[op.id].surely_in and known.surely_in(member):
+        inside = row.member_id in known.before[op.id].residents and known.surely_in(member)
+        if surely and error is E.UNKNOWN_MEMBER_ID and inside:
             raise Wrong(op, "NONE", "X-LEAVE-01")
-        if error in (E.NONE, E.UNKNOWN_MEMBER_ID):
-            member.presence, member.exact = Presence.OUT, False
+        if error in (E.NONE, E.UNKNOWN_MEMBER_ID):  # it may have come back by a request that was under way as well
+            member.presence, member.exact = Presence.OUT if known.before[op.id].alone else Presence.PERHAPS, False
     for row, error in zip(body.members, codes, strict=False):
         if row.group_instance_id is not None and error is E.NONE:
             for holder in known.holders(row.group_instance_id):

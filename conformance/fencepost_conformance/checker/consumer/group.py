@@ -24,7 +24,8 @@ class Before:
     """What was known when a request was sent: ``floor`` as ``Epochs.floor``, ``seen`` as ``Epochs.seen``.
 
     ``alone``: no other request of this member was under way at any time while this one was. ``newcomer``: the
-    coordinator certainly did not know the member.
+    coordinator certainly did not know the member. ``strangers``, ``residents``: of several members that one LeaveGroup
+    names, those that it certainly did not know, and those that it did.
     """
 
     floor: int
@@ -34,6 +35,8 @@ class Before:
     surely_in: bool
     least: int  #: members that were certainly there
     most: int  #: members that there can have been
+    strangers: frozenset[str]
+    residents: frozenset[str]
 
 
 @dataclass(slots=True)

@@ -78,7 +78,10 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
             raise Wrong(op, "NONE", "M-FENCE-06")
     elif error is E.UNRELEASED_INSTANCE_ID:
         holders = list(known.holders(body.instance_id or ""))
-        if epoch != JOIN_EPOCH or all(holder.away and not holder.open for holder in holders):
+        # whoever has a place of its own takes no other (M-STATIC-15)
+        placed = not (before.newcomer or known.profile.fault_replacement_merges_members)
+        free = not (placed and [each for each in holders if each is not member])
+        if epoch != JOIN_EPOCH or (free and all(holder.away and not holder.open for holder in holders)):
             raise Wrong(op, "NONE", "M-STATIC-01", "M-STATIC-03")
     elif error is E.FENCED_INSTANCE_ID:
         others = [each for each in known.holders(body.instance_id or "") if each is not member]
@@ -159,21 +162,24 @@ def _accepted(
         raise Wrong(op, "an assignment", "M-RSP-01")
     member_id = answer.member_id or body.member_id  # in v0 the coordinator's, if it has none (M-VAL-09)
     member = known.members.get(member_id)
+    given = None if answer.assignment is None else partitions(answer.assignment)
+    owned = None if body.topic_partitions is None else partitions(body.topic_partitions)
+    believed = False
     if asked == JOIN_EPOCH:
-        member = _joined(known, op, body, member or Member(member_id, presence=Presence.OUT), before)
-        if epoch < before.floor and _believed(known, before):
+        member, believed = _joined(known, op, body, member or Member(member_id, presence=Presence.OUT), before)
+        owned = owned if believed else None
+        if epoch < before.floor and believed:
             raise Wrong(op, f"an epoch from {before.floor} on", "M-REC-22", "M-TGT-01")
     elif member is None:
         return
-    given = None if answer.assignment is None else partitions(answer.assignment)
-    owned = None if body.topic_partitions is None else partitions(body.topic_partitions)
     changed = _subscribe(member, body)
     if given is not None:
         _subscribed(known, op, member, given)
     if member.exact and before.alone and not member.away:
         _reconciled(known, op, member, (asked, epoch), given, owned, changed, before)
     else:
-        _learn(member, epoch, given, exact=before.alone and known.now > member.blurred_ms)
+        exact = before.alone and known.now > member.blurred_ms
+        _learn(member, epoch, given, exact=exact, owes=not believed)
     _no_two_holders(known, op, member)
     _stay(known, op, member, body)
     known.epochs.told(epoch)
@@ -187,11 +193,15 @@ def full(body: ConsumerGroupHeartbeatRequest) -> bool:
     return body.member_epoch == JOIN_EPOCH or (timed and subscription and body.topic_partitions is not None)
 
 
-def _joined(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, member: Member, before: Before) -> Member:
-    """The member as it is before it is reconciled."""
+def _joined(
+    known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, member: Member, before: Before
+) -> tuple[Member, bool]:
+    """The member as it is before it is reconciled, and whether its word is taken that it owns nothing: of a member that
+    is there the join may be a late copy, and then Kafka alone believes it (M-FENCE-07)."""
     instance = body.instance_id
     holders = list(known.holders(instance)) if instance is not None else []
     returns = not known.profile.fault_static_rejoin_unreleased  # a static member under its own id (L-06)
+    believed = known.profile.fault_rejoin_confirms_revocation
     for holder in holders:
         steady = not holder.classic and not holder.away and holder.until_line < op.line
         if (
@@ -206,26 +216,32 @@ def _joined(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, membe
     if not before.newcomer and not holders and instance is not None:  # it gets the instance id (M-STATIC-01)
         member.instance, member.exact = instance, False
     if not before.newcomer and (not holders or (returns and holders == [member] and not member.away)):
+        if not (before.surely_in and known.surely_in(member)):  # it may be new, its session or its time to revoke over
+            member.exact = False
         known.members[member.member_id] = member
-        return member
+        return member, believed
     fresh = Member(member.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
-    fresh.names, fresh.regex = frozenset(), None
     fresh.open, fresh.removers = member.open, member.removers
-    fresh.exact = instance is None and before.newcomer
-    predecessor = holders[0] if len(holders) == 1 else None
-    if instance is not None and not holders and before.newcomer:
-        fresh.exact = True
-    elif predecessor is not None and predecessor.away and predecessor.exact and len(predecessor.open) == 0:
+    if not holders:
+        fresh.names, fresh.exact, believed = frozenset(), True, True
+    elif holders[1:] == [] and holders[0].away and not holders[0].open and _in_session(known, holders[0]):
         # M-STATIC-03: it goes on with what its predecessor had, and the partitions never came free.
-        fresh.exact = known.now < predecessor.since_ms + predecessor.session_ms - known.limits.tolerance_ms
-        fresh.held = dict(predecessor.held)
-        fresh.names, fresh.regex = predecessor.names, predecessor.regex
+        predecessor = holders[0]
+        fresh.exact, fresh.held = predecessor.exact, dict(predecessor.held)
+        fresh.names, fresh.regex, fresh.regex_known = predecessor.names, predecessor.regex, predecessor.regex_known
+        believed = True  # M-REC-24
+    else:
+        fresh.regex_known = False
     for holder in holders:
         if holder.member_id != fresh.member_id:
             holder.presence, holder.exact = Presence.OUT, False
             holder.counted = True
     known.members[fresh.member_id] = fresh
-    return fresh
+    return fresh, believed
+
+
+def _in_session(known: Knowledge, member: Member) -> bool:
+    return known.now < member.since_ms + member.session_ms - known.limits.tolerance_ms
 
 
 def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
@@ -238,7 +254,7 @@ def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
     if body.subscribed_topic_regex is not None:
         regex = body.subscribed_topic_regex or None
         changed = changed or regex != member.regex
-        member.regex = regex
+        member.regex, member.regex_known = regex, True
     if body.rebalance_timeout_ms != -1:
         member.rebalance_ms = body.rebalance_timeout_ms
     return changed
@@ -246,7 +262,7 @@ def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
 
 def _subscribed(known: Knowledge, op: Op, member: Member, given: frozenset[Partition]) -> None:
     """What it is given are existing partitions of what it subscribes to (next(x, A) of 7.6)."""
-    if member.names is None:
+    if member.names is None or not member.regex_known:
         return
     for topic in sorted({topic for topic, _ in given}):
         if known.topics.foreign(topic, member.names, member.regex):
@@ -281,8 +297,6 @@ def _reconciled(  # noqa: PLR0917
     has = had if given is None else given
     if given == had and not full(body):
         raise Wrong(op, "no assignment: it did not change", "M-RSP-01")
-    if asked == JOIN_EPOCH:
-        owned = frozenset() if _believed(known, before) else None
     drop, gain = had - has, has - had
     confirmed = owned is not None and owned.isdisjoint(member.revoking)
     waiting = bool(member.revoking) and not confirmed
@@ -291,7 +305,7 @@ def _reconciled(  # noqa: PLR0917
     if waiting:
         if epoch != member.epoch or gain or (drop and not changed):
             raise Wrong(op, f"epoch {member.epoch}, no change: it still has to revoke", "M-REC-03", "M-REC-18")
-        revoking, pruned = member.revoking | drop, member.pruned and not drop
+        revoking, pruned = member.revoking | drop, member.pruned
     elif epoch == member.epoch and drop and not gain and (owned is None or not owned.isdisjoint(drop)):
         revoking, pruned = drop, changed or member.pruned  # M-REC-10, M-REC-25
     elif drop and (owned is None or not owned.isdisjoint(drop)):
@@ -314,12 +328,6 @@ def _reconciled(  # noqa: PLR0917
     member.epoch, member.revoking, member.pruned = epoch, revoking, pruned
 
 
-def _believed(known: Knowledge, before: Before) -> bool:
-    """A join says that its member owns nothing, and is believed; but of a member that is there it may be a late copy,
-    and then Kafka alone believes it (M-FENCE-07)."""
-    return before.newcomer or known.profile.fault_rejoin_confirms_revocation
-
-
 def _previous(member: Member, epoch: int, revoking: frozenset[Partition]) -> frozenset[int]:
     """M-REC-15. Whether a member that did not change was reconciled (UNRELEASED) does not show."""
     if epoch != member.epoch or (revoking and not member.revoking):
@@ -327,14 +335,15 @@ def _previous(member: Member, epoch: int, revoking: frozenset[Partition]) -> fro
     return member.previous | {member.epoch}
 
 
-def _learn(member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool) -> None:
+def _learn(member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool, owes: bool) -> None:
     """What an answer tells of a member of which not all was known: A only if it is told, and never R.
 
-    So it is not known exactly before its epoch has moved, by which R is empty (M-REC-11…14).
+    So if it may owe a revocation (``owes``), it is not known exactly before its epoch has moved, by which R is empty
+    (M-REC-11…14).
     """
     moved = member.epoch > 0 and epoch > member.epoch
     joined = member.away or member.epoch <= 0
-    member.exact = exact and given is not None and (moved or joined)
+    member.exact = exact and given is not None and (moved or joined or not owes)
     if given is not None:
         member.held = dict.fromkeys(given)
     member.previous = frozenset({member.epoch})

@@ -51,6 +51,7 @@ class Member:
     away: bool = False  #: a static member at epoch -2
     names: frozenset[str] | None = None
     regex: str | None = None
+    regex_known: bool = True  #: else it may have another, from the member that it replaced
     session_ms: int = 0
     rebalance_ms: int | None = None
     since_ms: int = 0

@@ -84,6 +84,7 @@ class _Watch:
         self._topics = topics
         self._coverage = Coverage()
         self._removed: dict[int, list[Member]] = {}
+        self._replacing: list[Op] = []  #: requests that may replace the group
         self._voted = False  #: somebody has named an assignor
 
     def take(self, event: Event) -> None:
@@ -95,12 +96,26 @@ class _Watch:
             if change.told is None:
                 known.epochs.may_bump(2 * len(change.names) or 1)  # M-EPOCH-03, and M-EPOCH-07 for a regex
         known.move_to(event.at_ms, event.line)
+        self._may_begin_anew()
         if event.answered:
             self._answered(event.op)
             known.move_to(event.at_ms, event.line)  # with what the answer told
             self._coverage.answered(known, event.op)
         else:
             self._sent(event.op)
+
+    def _may_begin_anew(self) -> None:
+        """While a request is under way that may replace the group, and nobody is certainly in it (C-JOIN-10, C-JOIN-15,
+        M-VAL-22)."""
+        known = self.known
+        over = known.now - known.limits.slack_ms
+        self._replacing = [
+            op for op in self._replacing if (op.closed_ms > over if op.answer is None else op.answer_line >= known.line)
+        ]
+        if self._replacing and not known.inside():
+            known.epochs.begin_anew()
+            for asked in self._removed:
+                known.before[asked].floor = known.before[asked].seen = 0
 
     # ---- requests -----------------------------------------------------------------------------------------------
 
@@ -110,24 +125,27 @@ class _Watch:
         self._coverage.asked(op)
         if isinstance(body, JoinGroupRequest):
             known.classic_seen = True
-        replaces = isinstance(body, JoinGroupRequest | DeleteGroupsRequest) or (known.classic_seen and _joins(op))
-        if replaces and not known.inside():
-            known.epochs.begin_anew()
+        if isinstance(body, JoinGroupRequest | DeleteGroupsRequest) or (known.classic_seen and _joins(op)):
+            self._replacing.append(op)
+            self._may_begin_anew()
         known.epochs.may_bump(self._bumps(op))
         names = _members_of(op)
         members = [known.members[name] for name in names if name in known.members]
         idle = isinstance(body, Commit | ConsumerGroupDescribeRequest)  # changes nothing about a member
         for other in [] if idle else [other for member in members for other in member.open]:
             known.before[other.id].alone = False
-        one = members[0] if members else None
+        strangers = frozenset(filter(known.surely_out, names))
+        residents = frozenset(member.member_id for member in members if known.surely_in(member))
         known.before[op.id] = Before(
             floor=known.epochs.floor(op.sent_ms),
             seen=known.epochs.seen,
             alone=not any(member.open for member in members),
-            newcomer=bool(names) and known.surely_out(names[0]),
-            surely_in=one is not None and known.surely_in(one),
+            newcomer=names[:1] != [] and names[0] in strangers,
+            surely_in=members != [] and members[0].member_id in residents,
             least=known.inside(),
             most=known.possible(names[0] if names else ""),
+            strangers=strangers,
+            residents=residents,
         )
         removed = self._removed[op.id] = self._may_remove(op)
         for member in removed:
@@ -223,7 +241,11 @@ class _Watch:
         if any(row.error_code is ErrorCode.NONE for row in answer.results):
             if self.known.surely_consumer(op):
                 raise Wrong(op, "NON_EMPTY_GROUP", "C-ADM-09")
-            self.known.members.clear()
+            for member in list(self.known.members.values()):
+                if not member.open and member.until_line < op.line:
+                    del self.known.members[member.member_id]
+                else:  # it may have come after that
+                    member.presence, member.exact = Presence.PERHAPS, False
             self.known.epochs.begin_anew()
 
 
