@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from fencepost import host
 from fencepost.coordinator import CoordinatorState
 from fencepost.coordinator.kernel.state import Status
+from fencepost.host import broker as host
 from fencepost.host.broker import HostEvent
 from fencepost.log import FencedEpoch
 from fencepost.protocol.choices import Choices

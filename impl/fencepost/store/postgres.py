@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from . import tables
+from . import tables, upgrade
 from .shared import StoreError, partitions_of
 from .sql import SqlStore
 from .sqlite import NewerFormat
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: "fpst": the lock under which tables are made.
 _LOCK: Final = 0x66707374
+#: The type of bytes, and what ends a table.
+_TYPES: Final = ("BYTEA", "")
 #: Kinds of errors by which a commit says that nothing of it is there: conflicts, constraints, no room.
 _NONE_THERE: Final = ("23", "40", "53")
 
@@ -65,11 +67,14 @@ class PostgresConnection:
                 )
             has = tables.count(self)
             partitions_of(self._asked, has)
+            if version == upgrade.OLD:
+                upgrade.upgrade(self, *_TYPES)
+                self.run("UPDATE format SET version = ?", (FORMAT,))
         else:
             has = partitions_of(self._asked, None)
             self.run("CREATE TABLE format (version INTEGER NOT NULL)")
             self.run("INSERT INTO format VALUES (?)", (FORMAT,))
-            tables.make(self, has, "BYTEA", "")
+            tables.make(self, has, *_TYPES)
         self.run("COMMIT")
         return has
 

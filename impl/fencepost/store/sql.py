@@ -15,13 +15,15 @@ from fencepost.protocol.records import Record
 from . import tables
 from .base import AppendError
 from .kept import Change, Kept
+from .packed import Run, encoded
 from .shared import ClosedStore
-from .tables import Bytes, Row, Statements
+from .tables import Bytes, Statements
 from .worker import Database, Worker
 
 _log = logging.getLogger(__name__)
 
-#: As many records a compaction reads, or deletes, at once; others write in between.
+#: As many batches a compaction reads at once, and as many records it deletes; others write in between.
+BATCHES: Final = 1_000
 CHUNK: Final = 20_000
 #: The line of what is no record of groups; those of records are the numbers of partitions.
 _KEPT: Final = "kept"
@@ -101,16 +103,16 @@ class SqlStore:
             self._connection.rollback()
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
-        rows: list[Row] | None
+        runs: list[Run] | None
         try:
-            rows, reason = tables.encoded(records), ""
+            runs, reason = encoded(records), ""
         except Unwritable as failure:
-            rows, reason = None, str(failure)
+            runs, reason = None, str(failure)
 
         def act() -> None:
-            if rows is None:  # in its turn, so that nothing passes it
+            if runs is None:  # in its turn, so that nothing passes it
                 raise AppendError(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
-            tables.append(self._appends, partition, rows, leader_epoch)
+            tables.append(self._appends, partition, runs, leader_epoch)
 
         self._rows[partition] = self._rows.get(partition, 0) + len(records)
         return self._open().within(act, partition)
@@ -126,15 +128,17 @@ class SqlStore:
         seen: list[Bytes] = []
         while True:
             after = seen[-1].place if seen else -1
-            more = await worker.alone(lambda after=after: tables.raw(self._connection, partition, after, CHUNK))  # type: ignore[misc]
-            seen += more
-            if len(more) < CHUNK:
+            more = await worker.alone(lambda after=after: tables.raw(self._connection, partition, after, BATCHES))  # type: ignore[misc]
+            if not more:
                 break
+            seen += more
         found = await asyncio.to_thread(outlived, seen)
         gone = 0
         for places in (sorted(found.superseded), sorted(found.ending)):
             for begin in range(0, len(places), CHUNK):
-                some = [seen[place].place for place in places[begin : begin + CHUNK]]
+                some: dict[int, set[int]] = {}
+                for place in places[begin : begin + CHUNK]:
+                    some.setdefault(seen[place].batch, set()).add(seen[place].place)
                 gone += await self._within(
                     lambda some=some: tables.delete(self._connection, partition, some),  # type: ignore[misc]
                     ("compaction", partition),

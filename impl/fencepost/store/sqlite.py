@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from . import tables
+from . import tables, upgrade
 from .shared import StoreError, partitions_of
 from .sql import SqlStore
 from .tables import FORMAT, DamagedStore
@@ -20,6 +20,8 @@ _LEAST: Final = (3, 35, 0)
 #: How long to wait for another process that is about to end, in seconds.
 _PATIENCE: Final = 2.0
 _PRIMARY: Final = 0xFF
+#: The type of bytes, and what ends a table that is kept by its key alone.
+_TYPES: Final = ("BLOB", " WITHOUT ROWID")
 #: As many rows at most go into a table with one statement.
 _ROWS: Final = 256
 
@@ -72,11 +74,13 @@ class SqliteConnection:
         if self._look():
             has = tables.count(self)
             partitions_of(self._asked, has)
+            if self.rows("PRAGMA user_version") == [(upgrade.OLD,)]:
+                upgrade.upgrade(self, *_TYPES)
         else:
             has = partitions_of(self._asked, None)
-            tables.make(self, has, "BLOB", " WITHOUT ROWID")
+            tables.make(self, has, *_TYPES)
             self.run(f"PRAGMA application_id = {APPLICATION}")
-            self.run(f"PRAGMA user_version = {FORMAT}")
+        self.run(f"PRAGMA user_version = {FORMAT}")
         self.run("COMMIT")
         return has
 

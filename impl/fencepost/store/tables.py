@@ -1,36 +1,37 @@
 """The tables of a store, and what is done in them: the same statements for SQLite and PostgreSQL.
 
-``?`` stands for a value. A record stands in Kafka's bytes, with the producer of its transaction beside it, as the
-header of a batch has it, and a checksum over all of it. Each partition knows how many records it has, so that none goes
-unnoticed.
+``?`` stands for a value. Records stand in batches (``packed``). Each partition knows how many records it has, so that
+none goes unnoticed.
 """
 
 from __future__ import annotations
 
-import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from fencepost.codec import Codec, CodecError
+from fencepost.codec import CodecError
 from fencepost.log import FencedEpoch
 from fencepost.protocol.logged import Logged
 from fencepost.protocol.offset_records import ControlKey, Producer
-from fencepost.protocol.records import Record
 
+from . import packed
 from .kept import Change, DropBatches, Kept, Put, PutBatch
+from .packed import CODEC, PLAIN, Header, Pair, Run
 from .shared import StoreError
 
 #: The format of what is kept; one that is newer is not read.
-FORMAT: Final = 1
+FORMAT: Final = 2
+RECORDS: Final = """CREATE TABLE records (
+        number INTEGER NOT NULL, place BIGINT NOT NULL, leader_epoch INTEGER NOT NULL, producer_id BIGINT,
+        producer_epoch INTEGER, control INTEGER NOT NULL, data {blob} NOT NULL, checksum BIGINT NOT NULL,
+        PRIMARY KEY (number, place)){end}"""
 TABLES: Final = (
     """CREATE TABLE partitions (
         number INTEGER PRIMARY KEY, leader_epoch INTEGER NOT NULL, next_offset BIGINT NOT NULL,
         row_count BIGINT NOT NULL, compacted BIGINT NOT NULL)""",
-    """CREATE TABLE records (
-        number INTEGER NOT NULL, place BIGINT NOT NULL, leader_epoch INTEGER NOT NULL, producer_id BIGINT,
-        producer_epoch INTEGER, control INTEGER NOT NULL, record_key {blob} NOT NULL, record_value {blob},
-        checksum BIGINT NOT NULL, PRIMARY KEY (number, place)){end}""",
+    RECORDS,
     """CREATE TABLE kept_values (
         kind TEXT NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, checksum BIGINT NOT NULL,
         PRIMARY KEY (kind, name)){end}""",
@@ -40,8 +41,6 @@ TABLES: Final = (
 )
 #: As many batches are read at once at most.
 _AT_ONCE: Final = 10_000
-_CODEC: Final = Codec()
-_HEAD: Final = struct.Struct(">iqqhih").pack
 
 
 class DamagedStore(StoreError):
@@ -65,22 +64,14 @@ class Statements(Protocol):
 
 
 class Bytes(NamedTuple):
-    """A record as it is kept, for a compaction, which need not read it: its key is that of its bytes."""
+    """A record as it is kept, for a compaction, which need not read it: its key is that of its bytes. ``batch``: the
+    place of its batch."""
 
+    batch: int
     place: int
     key: bytes | ControlKey
     value: bytes | None
     producer: Producer | None
-
-
-class Row(NamedTuple):
-    """A record as it is written: all but its place."""
-
-    producer_id: int | None
-    producer_epoch: int | None
-    control: int
-    key: bytes
-    value: bytes | None
 
 
 class State(NamedTuple):
@@ -90,19 +81,6 @@ class State(NamedTuple):
     next_offset: int
     row_count: int
     compacted: int
-
-
-def encoded(records: Sequence[Record]) -> list[Row]:
-    """The records in bytes. Raises ``Unwritable``."""
-    rows = []
-    for record, (key, value) in zip(records, _CODEC.encoded_all(records), strict=True):
-        producer = record.producer
-        control = int(isinstance(record.key, ControlKey))
-        if producer is None:
-            rows.append(Row(None, None, control, key, value))
-        else:
-            rows.append(Row(producer.producer_id, producer.producer_epoch, control, key, value))
-    return rows
 
 
 def make(on: Statements, partitions: int, blob: str, end: str) -> None:
@@ -141,20 +119,30 @@ def fence(on: Statements, number: int, leader_epoch: int, further: int = 0) -> i
     return int(found[0][0]) - further
 
 
+@dataclass(slots=True, eq=False)
+class _Batch:
+    number: int
+    place: int
+    leader_epoch: int
+    header: Header
+    pairs: list[Pair]
+
+
 class Appends:
-    """The appends of one transaction: their records are put together and written with few statements. Of each partition
-    the first append looks who leads it, which nobody can change before the transaction ends."""
+    """The appends of one transaction: their records are put together in few batches and written with few statements. Of
+    each partition the first append looks who leads it, which nobody can change before the transaction ends."""
 
     def __init__(self, on: Statements) -> None:
         self.on = on
         self.places: dict[tuple[int, int], int] = {}  #: by partition and epoch: the place of the next record
         self.known: dict[tuple[int, int], int] = {}  #: and up to where the partition knows of them
-        self.rows: list[tuple[Any, ...]] = []
+        self.last: dict[tuple[int, int], _Batch] = {}  #: and what the next records may go into
+        self.batches: list[_Batch] = []
 
     def flush(self) -> None:
         """Write them. To be called before anything else is done in the tables, and before the transaction ends."""
-        if self.rows:
-            self.on.insert("records", self.rows)
+        if self.batches:
+            self.on.insert("records", [_row(batch) for batch in self.batches])
         for (number, leader_epoch), place in self.places.items():
             more = place - self.known[number, leader_epoch]
             if more:
@@ -163,20 +151,31 @@ class Appends:
 
     def forget(self) -> None:
         """The transaction is taken back."""
-        self.places, self.known, self.rows = {}, {}, []
+        self.places, self.known, self.last, self.batches = {}, {}, {}, []
 
 
-def append(to: Appends, number: int, rows: Sequence[Row], leader_epoch: int) -> None:
+def append(to: Appends, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
     """The records behind the others. Raises ``FencedEpoch``, and then nothing of them is there."""
     who = number, leader_epoch
-    first = to.places.get(who)
-    if first is None:
-        first = fence(to.on, number, leader_epoch, len(rows))
-        to.known[who] = first + len(rows)
-    to.places[who] = first + len(rows)
-    to.rows += [
-        (number, place, leader_epoch, *row, _checksum(number, place, row)) for place, row in enumerate(rows, first)
-    ]
+    place = to.places.get(who)
+    if place is None:
+        more = sum([len(run.pairs) for run in runs])
+        place = fence(to.on, number, leader_epoch, more)
+        to.known[who] = place + more
+    for run in runs:
+        batch = to.last.get(who)
+        if batch is None or batch.header != run.header or len(batch.pairs) >= packed.MOST:
+            batch = to.last[who] = _Batch(number, place, leader_epoch, run.header, [])
+            to.batches.append(batch)
+        batch.pairs += run.pairs
+        place += len(run.pairs)
+    to.places[who] = place
+
+
+def _row(batch: _Batch) -> tuple[Any, ...]:
+    data = packed.packed(batch.pairs)
+    checksum = packed.checksum(batch.number, batch.place, batch.header, data)
+    return (batch.number, batch.place, batch.leader_epoch, *batch.header, data, checksum)
 
 
 def state(on: Statements, number: int) -> State:
@@ -187,64 +186,89 @@ def state(on: Statements, number: int) -> State:
     return State(*found[0])
 
 
-_RECORDS: Final = (
-    "SELECT place, producer_id, producer_epoch, control, record_key, record_value, checksum FROM records"
-    " WHERE number = ? ORDER BY place"
-)
+_COLUMNS: Final = "place, producer_id, producer_epoch, control, data, checksum"
 
 
 def read(on: Statements, number: int) -> tuple[State, list[tuple[Any, ...]]]:
-    """The rows of a partition, and what it knows of itself; both of one moment if it is one transaction."""
-    return state(on, number), on.rows(_RECORDS, (number,))
+    """The batches of a partition, and what it knows of itself; both of one moment if it is one transaction."""
+    return state(on, number), on.rows(f"SELECT {_COLUMNS} FROM records WHERE number = ? ORDER BY place", (number,))
 
 
 def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logged:
-    """The records of the rows of a partition. Raises ``DamagedStore`` for what is not as it was written."""
-    loading, place = _CODEC.loading(), -1
-    for place, producer_id, producer_epoch, control, key, value, checksum in rows:
-        row = Row(producer_id, producer_epoch, control, bytes(key), None if value is None else bytes(value))
-        if checksum != _checksum(number, place, row):
-            raise DamagedStore(f"partition {number}, offset {place}: the record is not as it was written")
+    """The records of the batches of a partition. Raises ``DamagedStore`` for what is not as it was written."""
+    loading, last = CODEC.loading(), -1
+    for row in rows:
+        place, header, found = _taken(number, row)
+        last = place + found[-1][0]
         try:
-            if producer_id is None and not control:
-                loading.take(((row.key, row.value),))
+            if header == PLAIN:
+                loading.take([(key, value) for _, key, value in found])
                 continue
-            producer = None if producer_id is None else Producer(producer_id, producer_epoch)
-            record = _CODEC.loaded(row.key, row.value, producer, control=bool(control))
+            producer = header.producer
+            for _, key, value in found:
+                record = CODEC.loaded(key, value, producer, control=bool(header.control))
+                if record is not None:
+                    loading.add(record)
         except CodecError as reason:
-            raise DamagedStore(f"partition {number}, offset {place}: {reason}") from None
-        if record is not None:
-            loading.add(record)
+            raise DamagedStore(f"partition {number}, offset {place + _unread(header, found)}: {reason}") from None
     records = loading.done()
-    if place >= known.next_offset:
-        raise DamagedStore(f"partition {number} ends at {known.next_offset}, and has a record at {place}")
+    if last >= known.next_offset:
+        raise DamagedStore(f"partition {number} ends at {known.next_offset}, and has a record at {last}")
     if len(records) != known.row_count:
         raise DamagedStore(f"partition {number} has {len(records)} records, and {known.row_count} were left in it")
     return records
 
 
+def _taken(number: int, row: tuple[Any, ...]) -> tuple[int, Header, list[packed.Kept]]:
+    """The place of a batch, its header and its records. Raises ``DamagedStore``."""
+    place, producer_id, producer_epoch, control, data, checksum = row
+    header, data = Header(producer_id, producer_epoch, control), bytes(data)
+    if checksum != packed.checksum(number, place, header, data):
+        raise DamagedStore(f"partition {number}, offset {place}: the records are not as they were written")
+    return place, header, packed.unpacked(data)
+
+
+def _unread(header: Header, found: Sequence[packed.Kept]) -> int:
+    """The first of these records that cannot be read."""
+    for place, key, value in found:
+        try:
+            CODEC.loaded(key, value, header.producer, control=bool(header.control))
+        except CodecError:
+            return place
+    return 0
+
+
 def raw(on: Statements, number: int, after: int, most: int) -> list[Bytes]:
-    """Records of a partition behind a place, not read."""
-    found = on.rows(
-        "SELECT place, producer_id, producer_epoch, control, record_key, record_value FROM records"
-        " WHERE number = ? AND place > ? ORDER BY place LIMIT ?",
-        (number, after, most),
+    """Records of a partition behind a place, of so many batches at most, not read. Raises ``DamagedStore``."""
+    rows = on.rows(
+        f"SELECT {_COLUMNS} FROM records WHERE number = ? AND place > ? ORDER BY place LIMIT ?", (number, after, most)
     )
-    return [
-        Bytes(
-            place,
+    found = []
+    for row in rows:
+        batch, header, records = _taken(number, row)
+        producer = header.producer
+        for place, key, value in records:
             # the end of a transaction; 1 at the end of its key is a commit (F-REC-26)
-            ControlKey(bytes(key)[-1] == 1) if control else bytes(key),
-            None if value is None else b"",
-            None if producer_id is None else Producer(producer_id, producer_epoch),
-        )
-        for place, producer_id, producer_epoch, control, key, value in found
-    ]
+            name = ControlKey(key[-1] == 1) if header.control else key
+            found.append(Bytes(batch, batch + place, name, None if value is None else b"", producer))
+    return found
 
 
-def delete(on: Statements, number: int, places: Sequence[int]) -> int:
-    """Records go; how many there were."""
-    gone = on.many("DELETE FROM records WHERE number = ? AND place = ?", [(number, place) for place in places])
+def delete(on: Statements, number: int, places: Mapping[int, Set[int]]) -> int:
+    """Records go, by the places of their batches; how many there were. Raises ``DamagedStore``."""
+    gone = 0
+    for batch, some in places.items():
+        where = (number, batch)
+        (row,) = on.rows(f"SELECT {_COLUMNS} FROM records WHERE number = ? AND place = ?", where)
+        _, header, found = _taken(number, row)
+        left = [each for each in found if batch + each[0] not in some]
+        gone += len(found) - len(left)
+        if left:
+            data = packed.repacked(left)
+            values = (data, packed.checksum(number, batch, header, data), *where)
+            on.run("UPDATE records SET data = ?, checksum = ? WHERE number = ? AND place = ?", values)
+        else:
+            on.run("DELETE FROM records WHERE number = ? AND place = ?", where)
     on.run("UPDATE partitions SET row_count = row_count - ? WHERE number = ?", (gone, number))
     return gone
 
@@ -324,11 +348,3 @@ def batches(
             where = f"topic {topic_id.hex()}, partition {number}, offset {base}"
             raise DamagedStore(f"{where}: the batch is not as it was written")
     return [(base, bytes(data)) for base, data, _ in rows]
-
-
-def _checksum(number: int, place: int, row: Row) -> int:
-    """Of all of a row; a value that is missing is not one that is empty."""
-    none = -1 if row.value is None else 0
-    producer = -1 if row.producer_id is None else row.producer_id
-    head = _HEAD(number, place, producer, row.producer_epoch or 0, len(row.key), 2 * row.control + none)
-    return zlib.crc32(row.value or b"", zlib.crc32(row.key, zlib.crc32(head)))

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
+from fencepost import log
 from fencepost.aio import GroupCoordinator
 from fencepost.coordinator import initial_state, offsets_view, replay, views
 from fencepost.log import FencedEpoch
@@ -167,12 +168,33 @@ def _traffic(random: Random) -> list[list[Record]]:
     return found
 
 
+def test_a_compaction_takes_from_the_same_batch_again_and_again(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it leaves keeps its place."""
+    monkeypatch.setattr("fencepost.store.sql.CHUNK", 3)
+    random = Random(7)
+    whole = [offset(random.randrange(9), random.choice([None, 1, 2])) for _ in range(60)]
+
+    async def scene(store: SharedStore) -> None:
+        epoch = await store.lead(0)
+        for more in range(3):
+            await store.append(0, whole, leader_epoch=epoch)
+            expected = log.left(whole * (more + 1), tombstones=False)
+            assert await store.compact(0)
+            assert list(await store.load(0)) == expected
+
+    run(scene, stores())
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_compacted_log_gives_what_the_whole_one_gives(
     stores: Stores, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if it is read between two of its transactions."""
     monkeypatch.setattr("fencepost.store.sql.CHUNK", 250)
+    monkeypatch.setattr("fencepost.store.sql.BATCHES", 3)
+    monkeypatch.setattr("fencepost.store.packed.MOST", 40)
     random = Random(f"compaction {seed}")
     whole: list[Record] = []
 

@@ -158,8 +158,8 @@ def test_what_cannot_be_used_is_named(postgres: Postgres) -> None:
     with psycopg.connect(postgres.where, autocommit=True) as session:
         session.execute("CREATE SCHEMA cats")
         session.execute("CREATE TABLE cats.cats (name TEXT)")
-        session.execute("UPDATE named.format SET version = 2")
-    with pytest.raises(NewerFormat, match="schema named has format 2, and this release reads up to 1"):
+        session.execute("UPDATE named.format SET version = 3")
+    with pytest.raises(NewerFormat, match="schema named has format 3, and this release reads up to 2"):
         asyncio.run(opened(PostgresStore(postgres.where, schema="named")))
     with pytest.raises(StoreError, match="schema cats is of something else; nothing in it was changed"):
         asyncio.run(opened(PostgresStore(postgres.where, schema="cats")))
@@ -172,8 +172,8 @@ def test_a_record_that_was_changed_is_found(postgres: Postgres) -> None:
         async with PostgresStore(postgres.where, 1, schema="damage") as store:
             await store.append(0, [record(1), record(2)], leader_epoch=await store.lead(0))
             with psycopg.connect(postgres.where, autocommit=True) as session:
-                session.execute("UPDATE damage.records SET producer_id = 3, producer_epoch = 0 WHERE place = 1")
-            with pytest.raises(DamagedStore, match="partition 0, offset 1: the record is not as it was written"):
+                session.execute("UPDATE damage.records SET producer_id = 3, producer_epoch = 0 WHERE place = 0")
+            with pytest.raises(DamagedStore, match="partition 0, offset 0: the records are not as they were written"):
                 await store.load(0)
 
     asyncio.run(main())

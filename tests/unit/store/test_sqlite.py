@@ -318,9 +318,9 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     write(path, 0, 1)
     with sqlite3.connect(path) as file:
-        file.execute("PRAGMA user_version = 2")
+        file.execute("PRAGMA user_version = 3")
     file.close()
-    with pytest.raises(NewerFormat, match="has format 2, and this release reads up to 1; use the release that"):
+    with pytest.raises(NewerFormat, match="has format 3, and this release reads up to 2; use the release that"):
         play(path, nothing)
 
 
@@ -335,11 +335,14 @@ def test_the_number_of_partitions_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ("UPDATE records SET record_value = x'000400' WHERE place = 2", "partition 0, offset 2: the record is not as"),
-        ("UPDATE records SET record_key = x'000100016700017400000007' WHERE place = 1", "offset 1"),
-        ("UPDATE records SET producer_id = 3, producer_epoch = 0 WHERE place = 3", "offset 3: the record is not as"),
-        ("DELETE FROM records WHERE place = 1", "partition 0 has 5 records, and 6 were left in it"),
-        ("UPDATE records SET place = 9 WHERE place = 5", "offset 9: the record is not as it was written"),
+        ("UPDATE records SET data = x'00000000' WHERE place = 2", "partition 0, offset 2: the records are not as"),
+        (
+            "UPDATE records SET data = zeroblob(length(data)) WHERE place = 2",
+            "partition 0, offset 2: the records are not as",
+        ),
+        ("UPDATE records SET producer_id = 3, producer_epoch = 0 WHERE place = 4", "offset 4: the records are not as"),
+        ("DELETE FROM records WHERE place = 2", "partition 0 has 4 records, and 6 were left in it"),
+        ("UPDATE records SET place = 9 WHERE place = 4", "offset 9: the records are not as they were written"),
         ("UPDATE partitions SET next_offset = 4 WHERE number = 0", "partition 0 ends at 4, and has a record at 5"),
     ],
 )
@@ -386,13 +389,13 @@ def test_a_store_is_checked_from_the_command_line(tmp_path: Path) -> None:
     assert (status, shown) == (0, "store: held (2 partitions, 6 records, 1 record set, 1 value)\n")
     with sqlite3.connect(path) as file:
         file.execute("UPDATE kept_values SET text = 'other'")
-        file.execute("DELETE FROM records WHERE place = 1")
+        file.execute("DELETE FROM records WHERE place = 2")
     file.close()
     status, shown, _ = command("check", path, "--json")
     told = json.loads(shown)
     assert (status, told["held"]) == (1, False)
     assert told["faults"] == [
-        "partition 0 has 5 records, and 6 were left in it",
+        "partition 0 has 4 records, and 6 were left in it",
         "kind 'name' is not as it was written",
     ]
     for wrong, reason in ((tmp_path / "none", "is no file"), (Path(__file__), "is no database")):

@@ -28,6 +28,7 @@ from fencepost.protocol.events import Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError, SQLiteStore, sql, tables
+from fencepost.store.packed import Run, encoded
 
 PARTITIONS = 3
 TOPICS = (Topic("t", bytes(15) + b"\1", 4), Topic("x", bytes(15) + b"\2", 4))
@@ -51,7 +52,7 @@ class ToldStore(SQLiteStore):
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
         self._tell_landed()
         number = next(self._numbers)
-        tell("append", number, partition, [_text(row) for row in tables.encoded(records)])
+        tell("append", number, partition, [text for run in encoded(records) for text in _texts(run)])
         done = super().append(partition, records, leader_epoch=leader_epoch)
         self._flying[number] = done
         done.add_done_callback(lambda _: self._tell_landed())
@@ -75,9 +76,8 @@ class ToldStore(SQLiteStore):
         await self._open().alone(lambda: connection.run(f"PRAGMA max_page_count = {pages}"))
 
 
-def _text(row: tables.Row) -> list[Any]:
-    value = None if row.value is None else row.value.hex()
-    return [row.producer_id, row.producer_epoch, row.control, row.key.hex(), value]
+def _texts(run: Run) -> list[list[Any]]:
+    return [[*run.header, key.hex(), None if value is None else value.hex()] for key, value in run.pairs]
 
 
 class Traffic:
@@ -247,12 +247,13 @@ def writes_halves() -> None:
     """Records of one append are made durable one after the other."""
     append = tables.append
 
-    def halves(on: Any, number: int, rows: Sequence[tables.Row], leader_epoch: int) -> None:
-        for row in rows:
-            append(on, number, [row], leader_epoch)
-            on.flush()
-            on.on.run("COMMIT")
-            on.on.run("BEGIN IMMEDIATE")
+    def halves(on: Any, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
+        for run in runs:
+            for pair in run.pairs:
+                append(on, number, [Run(run.header, [pair])], leader_epoch)
+                on.flush()
+                on.on.run("COMMIT")
+                on.on.run("BEGIN IMMEDIATE")
 
     tables.append = halves
 
@@ -261,8 +262,8 @@ def refuses_what_it_wrote() -> None:
     """Now and then it says that it could not write, and has written."""
     append, random = tables.append, Random(1)
 
-    def liar(on: Any, number: int, rows: Sequence[tables.Row], leader_epoch: int) -> None:
-        append(on, number, rows, leader_epoch)
+    def liar(on: Any, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
+        append(on, number, runs, leader_epoch)
         if random.random() < 0.1:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "a lie")
 
@@ -273,9 +274,9 @@ def leaves_gaps() -> None:
     """An append goes on behind one that has failed."""
     append, random = tables.append, Random(2)
 
-    def gaps(on: Any, number: int, rows: Sequence[tables.Row], leader_epoch: int) -> None:
+    def gaps(on: Any, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
         if random.random() > 0.1:
-            append(on, number, rows, leader_epoch)
+            append(on, number, runs, leader_epoch)
 
     tables.append = gaps
 
@@ -299,6 +300,7 @@ FAULTS: dict[str, Callable[[], None]] = {
 def main() -> None:
     """One child after the other."""
     sql.CHUNK = 20  # type: ignore[misc]
+    sql.BATCHES = 7  # type: ignore[misc]
     sql.worth = lambda dirty, left: dirty >= max(10, left // 3)  # type: ignore[attr-defined]
     for line in sys.stdin:
         asked = json.loads(line)
