@@ -32,21 +32,15 @@ def conform(server: Served, protocol: str, profile: str, traces: int) -> dict[st
     return answered("conform", "--target", server.bootstrap, "--protocol", protocol, "--profile", profile, *words)
 
 
-@pytest.mark.parametrize("profile", ["intended", "kafka-4.4"])
-def test_random_traces_over_the_wire_are_as_the_core_has_them(profile: str) -> None:
-    with Served("--profile", profile, topics=()) as server:
-        found = conform(server, "classic", profile, 6)
+@pytest.mark.parametrize("profile", ["intended", "kafka-4.4", pytest.param("kafka-4.0", marks=pytest.mark.all)])
+@pytest.mark.parametrize("traces", [4, pytest.param(100, marks=pytest.mark.all)])
+def test_random_traces_over_the_wire_are_as_the_core_has_them(profile: str, traces: int) -> None:
+    """Of classic groups, of KIP-848, and of both together."""
+    with Served("--profile", profile, "--setting", "group.initial.rebalance.delay.ms=300", topics=()) as server:
+        found = conform(server, "all", profile, traces)
     assert (found["held"], found["returncode"]) == (True, 0), found
-    assert found["counts"]["steps"] > 200
-
-
-@pytest.mark.parametrize("profile", ["intended", "kafka-4.4"])
-@pytest.mark.parametrize("traces", [4, pytest.param(200, marks=pytest.mark.all)])
-def test_so_are_those_of_the_newer_protocol(traces: int, profile: str) -> None:
-    with Served("--profile", profile, topics=()) as server:
-        found = conform(server, "consumer", profile, traces)
-    assert (found["held"], found["returncode"]) == (True, 0), found
-    assert found["counts"]["steps"] > 30 * traces
+    assert found["protocols"].keys() == {"classic", "consumer", "mixed"}
+    assert found["counts"]["steps"] > 80 * traces
 
 
 def test_a_server_that_does_otherwise_is_found() -> None:

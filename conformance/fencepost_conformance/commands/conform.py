@@ -98,10 +98,6 @@ def conform(  # noqa: PLR0917 — options of a command line
         )
         return
     protocols = protocols_of(protocol)
-    if named.kind == "broker" and GroupProtocol.MIXED in protocols:
-        raise CannotRun(
-            "over the wire clients of one protocol are played; use --protocol classic or consumer, or another target"
-        )
     settings = given(setting)
     if settings and named.kind != "broker":
         raise CannotRun("--setting is for a broker; the other targets have the settings that each trace draws")

@@ -22,20 +22,25 @@ from ..wire.questions import Questions
 #: of each API, by its number, the lowest and highest version that broker and suite share
 Ranges: TypeAlias = Mapping[int, tuple[int, int]]
 
+_CLASSIC: Final[dict[int, type]] = {
+    11: m.JoinGroupRequest, 12: m.HeartbeatRequest, 13: m.LeaveGroupRequest, 14: m.SyncGroupRequest,
+}  # fmt: skip
+_CONSUMER: Final[dict[int, type]] = {68: c.ConsumerGroupHeartbeatRequest}
 #: what the clients of a protocol send
 CLIENTS: Final[dict[GroupProtocol, dict[int, type]]] = {
-    GroupProtocol.CLASSIC: {
-        11: m.JoinGroupRequest, 12: m.HeartbeatRequest, 13: m.LeaveGroupRequest, 14: m.SyncGroupRequest,
-    },
-    GroupProtocol.CONSUMER: {68: c.ConsumerGroupHeartbeatRequest},
-}  # fmt: skip
+    GroupProtocol.CLASSIC: _CLASSIC,
+    GroupProtocol.CONSUMER: _CONSUMER,
+    GroupProtocol.MIXED: _CLASSIC | _CONSUMER,
+}
 #: what administrators of groups send; a broker may do without
 _ADMIN: Final[dict[int, type]] = {
     15: m.DescribeGroupsRequest, 16: m.ListGroupsRequest, 42: m.DeleteGroupsRequest,
 }  # fmt: skip
+_DESCRIBE: Final[dict[int, type]] = {69: c.ConsumerGroupDescribeRequest}
 ADMINISTRATORS: Final[dict[GroupProtocol, dict[int, type]]] = {
     GroupProtocol.CLASSIC: _ADMIN,
-    GroupProtocol.CONSUMER: {69: c.ConsumerGroupDescribeRequest, **_ADMIN},
+    GroupProtocol.CONSUMER: _DESCRIBE | _ADMIN,
+    GroupProtocol.MIXED: _DESCRIBE | _ADMIN,
 }
 
 #: with which topics are made, made larger and deleted; the first versions and the last that are spoken here (the answer

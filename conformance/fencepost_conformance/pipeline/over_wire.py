@@ -41,6 +41,7 @@ from .classic_cast import ClassicCast
 from .connection import LATE_S, Connection, Notes
 from .consumer_cast import ConsumerCast
 from .job import Job, Row, Verdict
+from .mixed_cast import MixedCast
 from .plan import Plan
 from .summary import Judged, Summary
 
@@ -54,8 +55,10 @@ _NAMES: Final = 200
 _CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Offer, int], Cast]]] = {
     GroupProtocol.CLASSIC: ClassicCast,
     GroupProtocol.CONSUMER: ConsumerCast,
+    GroupProtocol.MIXED: MixedCast,
 }
-_SETTINGS: Final = {GroupProtocol.CLASSIC: OF_CLASSIC, GroupProtocol.CONSUMER: frozenset(BROKER_NAMES)}
+_ALL: Final = frozenset(BROKER_NAMES)
+_SETTINGS: Final = {GroupProtocol.CLASSIC: OF_CLASSIC, GroupProtocol.CONSUMER: _ALL, GroupProtocol.MIXED: _ALL}
 
 
 def run_over_wire(plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None]) -> None:
@@ -232,6 +235,7 @@ async def _client(stage: _Stage, client: Player, rng: Random) -> None:
             if client.silent:
                 client.silent = rng.random() < 0.7
             if wanted is None:
+                stage.budget += 1  # nothing was done; the forger goes on, so that there is an end
                 continue
             request_id += 1
             client.sent(request_id, *wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -21,108 +21,12 @@ from fencepost.protocol.messages import (
     DeletedGroup,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
-    RequestBody,
-    ResponseBody,
 )
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
-from fencepost.protocol.settings import Settings
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.verdict import Refusal, Verdict
-from fencepost_conformance.trace.convert import wire_body
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.trace.lines import DisconnectedLine, ReceivedLine, SentLine
 
-TOPIC = UUID(int=7)
-SETTINGS = Settings(
-    group_consumer_session_timeout_ms=6_000,
-    group_consumer_min_session_timeout_ms=6_000,
-    group_consumer_heartbeat_interval_ms=500,
-    group_consumer_min_heartbeat_interval_ms=500,
-)
-
-
-def parts(*numbers: int) -> tuple[TopicPartitions, ...]:
-    return (TopicPartitions(TOPIC.bytes, numbers),) if numbers else ()
-
-
-@dataclass
-class Wire:
-    """Writes a trace: a topic with four partitions, then what the test lets members and the broker say."""
-
-    lines: list[Any] = field(default_factory=list)
-    asked: int = 0
-    settings: Settings = SETTINGS
-    profile: Profile = KAFKA_4_3
-
-    def __post_init__(self) -> None:
-        self.lines.append(ConnectedLine(at_ms=0, connection=1))
-        row = {"name": "t", "num_partitions": 4}
-        self._line(SentLine, 0, 1, 19, 7, {"topics": [row]})
-        self._line(ReceivedLine, 0, 1, 19, 7, {"topics": [{"name": "t", "topic_id": str(TOPIC), "error_code": 0}]})
-
-    def _line(  # noqa: PLR0917
-        self, kind: Any, at: int, connection: int, key: int, version: int, body: Any
-    ) -> None:
-        self.lines.append(
-            kind(
-                at_ms=at, connection=connection, correlation_id=self.asked, api_key=key, api_version=version, body=body
-            )
-        )
-
-    def ask(self, at: int, member: str, epoch: int, **fields: Any) -> tuple[int, int, str]:
-        """Send; the answer comes with ``tell``."""
-        self.asked += 1
-        if epoch == 0:
-            fields = {
-                "rebalance_timeout_ms": 5_000, "subscribed_topic_names": ("t",), "topic_partitions": (), **fields
-            }  # fmt: skip
-        body = ConsumerGroupHeartbeatRequest("g", member_id=member, member_epoch=epoch, **fields)
-        connection = ord(member[-1])
-        self._line(SentLine, at, connection, 68, 1, wire_body(body))
-        return self.asked, connection, member
-
-    def tell(self, at: int, request: tuple[int, int, str], epoch: int, held: Any = None, error: E = E.NONE) -> None:
-        number, connection, member = request
-        if error is E.NONE:
-            interval = 500 if epoch >= 0 else 0
-            answer = ConsumerGroupHeartbeatResponse(
-                E.NONE, member_id=member, member_epoch=epoch, heartbeat_interval_ms=interval, assignment=held
-            )
-        else:
-            answer = ConsumerGroupHeartbeatResponse(error)
-        last, self.asked = self.asked, number
-        self._line(ReceivedLine, at, connection, 68, 1, wire_body(answer))
-        self.asked = last
-
-    def beat(  # noqa: PLR0917
-        self, at: int, member: str, asked: int, epoch: int, held: Any = None, error: E = E.NONE, **fields: Any
-    ) -> None:
-        """Send, and be answered 5 ms later."""
-        self.tell(at + 5, self.ask(at, member, asked, **fields), epoch, held, error)
-
-    def exchange(  # noqa: PLR0917
-        self, at: int, connection: int, key: int, version: int, asked: RequestBody, told: ResponseBody
-    ) -> None:
-        """Any request with its answer, 5 ms later."""
-        self.asked += 1
-        self._line(SentLine, at, connection, key, version, wire_body(asked))
-        self._line(ReceivedLine, at + 5, connection, key, version, wire_body(told))
-
-    def verdict(self) -> Verdict:
-        return check_trace(WireTrace(self.settings, self.profile, tuple(self.lines)))
-
-    def refusal(self) -> Refusal:
-        verdict = self.verdict()
-        assert verdict.outcome == "refused", verdict.reason
-        assert len(self.lines) == verdict.refusals[0].line  # the tests end with what cannot be
-        return verdict.refusals[0]
-
-    def accepted(self) -> bool:
-        verdict = self.verdict()
-        assert verdict.outcome == "accepted", verdict.refusals
-        return True
-
+from .written import SETTINGS, Wire, parts
 
 OTHER = (TopicPartitions(UUID(int=8).bytes, (0,)),)
 
@@ -440,13 +344,10 @@ def test_a_group_may_be_deleted_between_a_leave_and_a_join() -> None:
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     wire.asked += 1
     asked = wire.asked
-    wire._line(SentLine, 2_000, 1, 42, 2, wire_body(DeleteGroupsRequest(("g",))))
+    wire.send(2_000, 1, 42, 2, DeleteGroupsRequest(("g",)))
     wire.beat(2_010, "a", -1, -1)
     comes = wire.ask(2_020, "b", 0)
-    wire.asked, last = asked, wire.asked
-    gone = wire_body(DeleteGroupsResponse((DeletedGroup("g", E.NONE),)))
-    wire._line(ReceivedLine, 2_030, 1, 42, 2, gone)
-    wire.asked = last
+    wire.answer(2_030, 1, 42, 2, asked, DeleteGroupsResponse((DeletedGroup("g", E.NONE),)))
     wire.tell(2_040, comes, 1, ())
     wire.beat(2_500, "b", 1, 2, parts(0, 1, 2, 3))
     assert wire.accepted()

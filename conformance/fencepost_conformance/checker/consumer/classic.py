@@ -6,7 +6,7 @@ protocol is. When the last one may be gone the group may be a classic one again,
 
 from __future__ import annotations
 
-from fencepost.member.consumer_protocol import decode_assignment, decode_subscription
+from fencepost.member.consumer_protocol import NO_GENERATION, Subscription, decode_assignment, decode_subscription
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.messages import (
     HeartbeatRequest,
@@ -35,25 +35,37 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
     if surely:
         _join_of_consumer_group(known, op, body, answer)
     if error is not E.NONE:
+        if error is E.REBALANCE_IN_PROGRESS:  # it waited in a group that was converted, and is in it (X-UP-03)
+            known.unseen(op, answer.member_id or body.member_id, body.group_instance_id, body.session_timeout_ms)
         return
     member_id = answer.member_id
     known.epochs.ceiling = max(known.epochs.ceiling, answer.generation_id)
+    contested = False
     member = Member(member_id, classic=True, instance=body.group_instance_id, session_ms=body.session_timeout_ms)
+    member.previous = frozenset({0})  # of one that is new (M-REC-15)
     old = known.members.get(member_id)
     if old is not None:
-        member.open, member.removers = old.open, old.removers
+        member.open, member.removers, member.formers = old.open, old.removers, old.formers
+        member.instance = old.instance
+        member.claims = old.claims or (old.instance is not None and not before.surely_in)
+        member.previous |= old.previous | {old.epoch}
+        if not old.classic:
+            old.changes_protocol()
+        member.stray_ms = old.stray_ms
+        if body.group_instance_id is not None:
+            member.takes(body.group_instance_id)
     if body.group_instance_id is not None:
-        for holder in known.holders(body.group_instance_id):
-            if holder.member_id != member_id:
-                holder.presence, holder.exact, holder.counted = Presence.OUT, False, True
+        contested = known.gives_up(op, member_id, body.group_instance_id)
     known.members[member_id] = member
     member.presence, member.epoch, member.rebalance_ms = Presence.IN, answer.generation_id, body.rebalance_timeout_ms
-    member.heard(op, known.now, known.line)
+    member.heard(op, known.now, known.line, known.limits.slack_ms)
     member.deadline_ms = op.sent_ms + body.rebalance_timeout_ms  # X-TMR-03
+    if contested:
+        member.presence = Presence.PERHAPS
     if surely:
         known.epochs.told(answer.generation_id)
         known.epochs.computed(op.sent_ms)
-        member.exact = before.alone
+        member.exact = before.alone and not contested
 
 
 def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResponse) -> None:
@@ -64,7 +76,9 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
             raise Wrong(op, "MEMBER_ID_REQUIRED", "X-JOIN-05")
     elif error is E.MEMBER_ID_REQUIRED:
         raise Wrong(op, "NONE", "X-JOIN-06", "X-JOIN-07")
-    if error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID) and (dynamic or not body.member_id):
+    if error is E.FENCED_INSTANCE_ID and (dynamic or not body.member_id):
+        raise Wrong(op, "NONE", "X-JOIN-06", "X-JOIN-07")
+    if error is E.UNKNOWN_MEMBER_ID and (_in_step(known, op, body) if dynamic else not _may_be_gone(known, body)):
         raise Wrong(op, "NONE", "X-JOIN-06", "X-JOIN-07")
     if error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION, E.UNRELEASED_INSTANCE_ID):
         raise Wrong(op, "NONE", "X-JOIN-12", "X-JOIN-14")
@@ -79,24 +93,65 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
     type_told = op.version < JOIN_PROTOCOL_TYPE or answer.protocol_type == "consumer"
     if answer.leader or answer.members or answer.protocol_name != first or not type_told or answer.skip_assignment:
         raise Wrong(op, f"consumer, {first}, no leader, no members", "X-JOIN-15")
-    if answer.generation_id < before.floor and not _may_revoke(body):
+    if _out_of_step(known, op, body):
+        raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-JOIN-12")
+    if answer.generation_id < before.floor and not _may_revoke(known, body):
         raise Wrong(op, f"a generation from {before.floor} on", "X-JOIN-18", "M-TGT-01")
     if answer.generation_id > known.epochs.ceiling:
         raise Wrong(op, f"a generation up to {known.epochs.ceiling}", "X-JOIN-15", "INV-KIP-03")
 
 
-def _may_revoke(body: JoinGroupRequest) -> bool:
-    """It says that it owns something, so it may have to give that up first (X-JOIN-17)."""
+def _may_revoke(known: Knowledge, body: JoinGroupRequest) -> bool:
+    """It says that it owns something, so it may have to give that up first (X-JOIN-17); or that it owns nothing, at a
+    generation of before, which confirms nothing (M-REC-18)."""
+    said = _said(body)
+    late = bool(body.member_id) and not known.profile.fault_join_generation_ignored
+    return said is None or bool(said.owned_partitions) or (late and said.generation_id != NO_GENERATION)
+
+
+def _said(body: JoinGroupRequest) -> Subscription | None:
+    """By its first protocol (X-JOIN-10); None if that cannot be read."""
     try:
-        return bool(decode_subscription(body.protocols[0].metadata).owned_partitions)
+        return decode_subscription(body.protocols[0].metadata)
     except (ValueError, IndexError):
+        return None
+
+
+def _in_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
+    """What it says of itself is certainly so, or Kafka takes it at its word whatever it says (X-JOIN-06, X-JOIN-12)."""
+    said, member, before = _said(body), known.members.get(body.member_id), known.before[op.id]
+    if known.profile.fault_join_generation_ignored or not body.member_id:
         return True
+    if said is None or member is None:
+        return said is not None and said.generation_id == NO_GENERATION and not said.owned_partitions
+    certain = before.surely_in and known.surely_in(member) and member.exact and before.alone
+    if said.generation_id == NO_GENERATION:
+        return not said.owned_partitions
+    return certain and said.generation_id == member.epoch
+
+
+def _out_of_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
+    """It is certainly of another generation than its member, or of a member that is not there (X-JOIN-12)."""
+    said, member, before = _said(body), known.members.get(body.member_id), known.before[op.id]
+    if known.profile.fault_join_generation_ignored or not body.member_id or not before.alone:
+        return False
+    if said is None or said.generation_id == NO_GENERATION:
+        return False
+    if before.newcomer or member is None:
+        return body.group_instance_id is None
+    return member.exact and before.surely_in and known.surely_in(member) and said.generation_id > member.epoch
+
+
+def _may_be_gone(known: Knowledge, body: JoinGroupRequest) -> bool:
+    """A static member that names itself may be gone; one that has no id is let in, but for an instance id that stays
+    with a member of before (X-JOIN-07, X-JOIN-08, M-STATIC-13)."""
+    return bool(body.member_id) or known.profile.fault_relabelled_instance_stays
 
 
 def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResponse) -> None:
     member = known.members.get(body.member_id)
     if known.surely_consumer(op):
-        _member_part(known, op, member, body.generation_id, answer.error_code)
+        _member_part(known, op, member, body, answer.error_code)
     if answer.error_code is not E.NONE or member is None:
         return
     if not known.surely_consumer(op):
@@ -135,7 +190,7 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
     member, error = known.members.get(body.member_id), answer.error_code
     surely = known.surely_consumer(op)
     if surely:
-        _member_part(known, op, member, body.generation_id, error)
+        _member_part(known, op, member, body, error)
     if member is None:
         return
     if not surely and error in (E.NONE, E.REBALANCE_IN_PROGRESS):
@@ -149,19 +204,22 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
         _stay(known, op, member)
 
 
-def _member_part(known: Knowledge, op: Op, member: Member | None, generation: int, error: E) -> None:
+def _member_part(
+    known: Knowledge, op: Op, member: Member | None, body: SyncGroupRequest | HeartbeatRequest, error: E
+) -> None:
     """X-SYNC-01…03, 05 and X-HB-01…03."""
-    before = known.before[op.id]
+    before, generation = known.before[op.id], body.generation_id
     answered = error in (E.NONE, E.REBALANCE_IN_PROGRESS)
     if member is None or before.newcomer or (not member.classic and before.surely_in):
-        if answered or error is E.ILLEGAL_GENERATION:
+        if before.alone and (answered or error is E.ILLEGAL_GENERATION):
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-HB-01", "X-SYNC-01", "X-SYNC-02")
         return
-    inside = before.surely_in and known.surely_in(member)
+    itself = body.group_instance_id in (None, member.instance)
+    inside = before.surely_in and known.surely_in(member) and itself
     if error is E.UNKNOWN_MEMBER_ID:
         if inside:
             raise Wrong(op, "NONE", "X-HB-01", "X-TMR-01")
-        if before.alone:
+        if before.alone and body.group_instance_id is None and member.classic:  # else X-SYNC-02
             member.presence, member.exact = Presence.OUT, False
         return
     steady = inside and member.exact and before.alone
@@ -182,25 +240,25 @@ def _stay(known: Knowledge, op: Op, member: Member) -> None:
     if member.counted:
         member.counted = False
         known.epochs.may_bump(-1)
-    member.presence = Presence.IN
-    member.heard(op, known.now, known.line)
+    member.presence, member.classic = Presence.IN, True
+    member.heard(op, known.now, known.line, known.limits.slack_ms)
 
 
 def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupResponse) -> None:
     """X-LEAVE-01: whoever is known may be removed, of either protocol."""
-    surely = known.surely_consumer(op)
+    surely, before = known.surely_consumer(op), known.before[op.id]
     codes = [row.error_code for row in answer.members] or [answer.error_code]
     for row, error in zip(body.members, codes, strict=False):
         member = known.members.get(row.member_id)
         if member is None or row.group_instance_id is not None:
             continue
-        if surely and error is E.NONE and row.member_id in known.before[op.id].strangers:
+        if surely and error is E.NONE and before.alone and row.member_id in before.strangers:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-LEAVE-01")
-        inside = row.member_id in known.before[op.id].residents and known.surely_in(member)
+        inside = row.member_id in before.residents and known.surely_in(member)
         if surely and error is E.UNKNOWN_MEMBER_ID and inside:
             raise Wrong(op, "NONE", "X-LEAVE-01")
         if error in (E.NONE, E.UNKNOWN_MEMBER_ID):  # it may have come back by a request that was under way as well
-            member.presence, member.exact = Presence.OUT if known.before[op.id].alone else Presence.PERHAPS, False
+            member.presence, member.exact = Presence.OUT if before.alone else Presence.PERHAPS, False
     for row, error in zip(body.members, codes, strict=False):
         if row.group_instance_id is not None and error is E.NONE:
             for holder in known.holders(row.group_instance_id):

@@ -65,11 +65,46 @@ class Knowledge:
         )
         if not pillars or not pillars & self._pillars:
             self.consumer_from = line if pillars else NOWHERE
+            for (
+                member
+            ) in self.members.values():  # a conversion gives classic members another epoch (X-UP-05, X-DOWN-04)
+                member.exact = member.exact and not member.classic
         self._pillars = pillars
         for member in self.members.values():
             if not member.counted and member.presence is not Presence.OUT and not self.surely_in(member):
                 member.counted = True
                 self.epochs.may_bump()  # M-EPOCH-04
+
+    def unseen(self, op: Op, member_id: str, instance: str | None, session_ms: int) -> None:
+        """Somebody may be in the group of whom no answer has told; without an id, under one that nobody else has."""
+        name = member_id or f"unseen-{op.id}"
+        member = self.members.setdefault(name, Member(name, classic=True))
+        member.presence, member.exact, member.classic = Presence.PERHAPS, False, True
+        if instance is None:
+            return
+        for holder in self.holders(instance):  # its place may have been taken
+            holder.presence, holder.exact, holder.counted = Presence.PERHAPS, False, True
+        member.takes(instance)
+        member.session_ms = max(member.session_ms, session_ms)
+        member.heard(op, self.now, self.line, self.limits.slack_ms)
+
+    def relabelled(self) -> bool:
+        """Some instance id may stay with who gave it up, also when that one is gone (M-STATIC-13)."""
+        stays = self.profile.fault_relabelled_instance_stays
+        return stays and any(member.formers for member in self.members.values())
+
+    def gives_up(self, op: Op, member_id: str, instance: str) -> bool:
+        """A join with this instance was answered: its former holders are gone. True if one of them may have come after
+        it, so that it is the other way round."""
+        contested = False
+        for holder in [each for each in self.holders(instance) if each.member_id != member_id]:
+            later = holder.until_line > op.line or bool(holder.open)
+            contested = contested or later
+            holder.presence = Presence.PERHAPS if later or holder.claims else Presence.OUT
+            holder.exact, holder.counted = False, True
+            if holder.claims:
+                holder.instance, holder.claims = None, False
+        return contested
 
     def surely_in(self, member: Member) -> bool:
         """Of a classic member only where nothing but this group's own rules can end it."""
@@ -96,9 +131,11 @@ class Knowledge:
         return sum(not self.surely_out(member_id) for member_id in self.members if member_id != but)
 
     def holders(self, instance: str) -> Iterator[Member]:
-        """Members that may hold an instance id."""
+        """Members that may hold an instance id; Kafka leaves one that was given up with who had it (M-STATIC-13)."""
+        stays = self.profile.fault_relabelled_instance_stays
         for member in self.members.values():
-            if member.instance == instance and not self.surely_out(member.member_id):
+            has = member.instance == instance or (stays and instance in member.formers)
+            if has and not self.surely_out(member.member_id):
                 yield member
 
     def holder_of(self, partition: Partition, but: str) -> Member | None:

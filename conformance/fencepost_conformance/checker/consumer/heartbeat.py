@@ -70,7 +70,8 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
         if member is not None and before.alone and body.instance_id is None:
             member.presence, member.exact = Presence.OUT, False
     elif error is E.FENCED_MEMBER_EPOCH:
-        if epoch <= JOIN_EPOCH:
+        known_at_zero = epoch == JOIN_EPOCH and known.profile.old_known_member_at_zero_fenced and not before.newcomer
+        if epoch <= JOIN_EPOCH and not known_at_zero:
             raise Wrong(op, "NONE", "M-FENCE-07")
         if before.newcomer and before.alone:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01")
@@ -80,7 +81,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
         holders = list(known.holders(body.instance_id or ""))
         # whoever has a place of its own takes no other (M-STATIC-15)
         placed = not (before.newcomer or known.profile.fault_replacement_merges_members)
-        free = not (placed and [each for each in holders if each is not member])
+        free = not (placed and [each for each in holders if each is not member]) and not known.relabelled()
         if epoch != JOIN_EPOCH or (free and all(holder.away and not holder.open for holder in holders)):
             raise Wrong(op, "NONE", "M-STATIC-01", "M-STATIC-03")
     elif error is E.FENCED_INSTANCE_ID:
@@ -154,8 +155,9 @@ def _accepted(
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01", "M-TMR-01")
     if before.newcomer and before.least >= known.settings.group_consumer_max_size:
         raise Wrong(op, "GROUP_MAX_SIZE_REACHED", "M-VAL-25")
-    if epoch < max(asked, 1):
-        raise Wrong(op, f"an epoch from {max(asked, 1)} on", "M-FENCE-03", "INV-KIP-04")
+    least = max(asked, 0 if known.classic_seen else 1)  # a classic group may have been converted at generation 0
+    if epoch < least:
+        raise Wrong(op, f"an epoch from {least} on", "M-FENCE-03", "M-VAL-21", "M-VAL-22", "INV-KIP-04")
     if epoch > known.epochs.ceiling:
         raise Wrong(op, f"an epoch up to {known.epochs.ceiling}", "M-EPOCH-01", "INV-KIP-03")
     if full(body) and answer.assignment is None:
@@ -173,13 +175,16 @@ def _accepted(
     elif member is None:
         return
     changed = _subscribe(member, body)
+    if member.classic:
+        member.changes_protocol()
     if given is not None:
         _subscribed(known, op, member, given)
     if member.exact and before.alone and not member.away:
         _reconciled(known, op, member, (asked, epoch), given, owned, changed, before)
     else:
         exact = before.alone and known.now > member.blurred_ms
-        _learn(member, epoch, given, exact=exact, owes=not believed)
+        _learn(member, epoch, given, exact=exact, far=_far(known, member), owes=not believed)
+        member.previous |= {asked} & {JOIN_EPOCH}
     _no_two_holders(known, op, member)
     _stay(known, op, member, body)
     known.epochs.told(epoch)
@@ -203,7 +208,8 @@ def _joined(
     returns = not known.profile.fault_static_rejoin_unreleased  # a static member under its own id (L-06)
     believed = known.profile.fault_rejoin_confirms_revocation
     for holder in holders:
-        steady = not holder.classic and not holder.away and holder.until_line < op.line
+        has = holder.instance == instance and not holder.claims
+        steady = has and not holder.classic and not holder.away and holder.until_line < op.line
         if (
             steady
             and not (holder is member and returns)
@@ -214,17 +220,21 @@ def _joined(
     if body.subscribed_topic_names and before.newcomer and instance is None:
         known.epochs.bumped(before.seen, known.now)  # M-EPOCH-01
     if not before.newcomer and not holders and instance is not None:  # it gets the instance id (M-STATIC-01)
-        member.instance, member.exact = instance, False
+        member.takes(instance)
+        member.exact = False
     if not before.newcomer and (not holders or (returns and holders == [member] and not member.away)):
         if not (before.surely_in and known.surely_in(member)):  # it may be new, its session or its time to revoke over
             member.exact = False
+            member.claims = member.claims or member.instance not in (None, instance)
         known.members[member.member_id] = member
         return member, believed
     fresh = Member(member.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
-    fresh.open, fresh.removers = member.open, member.removers
+    fresh.open, fresh.removers, fresh.formers = member.open, member.removers, member.formers
+    if member.instance not in (None, instance):
+        fresh.formers |= {member.instance}
     if not holders:
         fresh.names, fresh.exact, believed = frozenset(), True, True
-    elif holders[1:] == [] and holders[0].away and not holders[0].open and _in_session(known, holders[0]):
+    elif len(holders) == 1 and _is_replaced(known, holders[0]):
         # M-STATIC-03: it goes on with what its predecessor had, and the partitions never came free.
         predecessor = holders[0]
         fresh.exact, fresh.held = predecessor.exact, dict(predecessor.held)
@@ -232,16 +242,16 @@ def _joined(
         believed = True  # M-REC-24
     else:
         fresh.regex_known = False
-    for holder in holders:
-        if holder.member_id != fresh.member_id:
-            holder.presence, holder.exact = Presence.OUT, False
-            holder.counted = True
     known.members[fresh.member_id] = fresh
+    if instance is not None and known.gives_up(op, fresh.member_id, instance):
+        fresh.exact, fresh.contested = False, True
     return fresh, believed
 
 
-def _in_session(known: Knowledge, member: Member) -> bool:
-    return known.now < member.since_ms + member.session_ms - known.limits.tolerance_ms
+def _is_replaced(known: Knowledge, holder: Member) -> bool:
+    """It has left for a while, and its place is certainly kept."""
+    kept = known.now < holder.since_ms + holder.session_ms - known.limits.tolerance_ms
+    return holder.away and kept and not holder.open and not holder.claims
 
 
 def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
@@ -262,7 +272,7 @@ def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
 
 def _subscribed(known: Knowledge, op: Op, member: Member, given: frozenset[Partition]) -> None:
     """What it is given are existing partitions of what it subscribes to (next(x, A) of 7.6)."""
-    if member.names is None or not member.regex_known:
+    if member.names is None or not member.regex_known or known.profile.old_whole_target:
         return
     for topic in sorted({topic for topic, _ in given}):
         if known.topics.foreign(topic, member.names, member.regex):
@@ -288,9 +298,9 @@ def _reconciled(  # noqa: PLR0917
     had = frozenset(member.held)
     body = op.body
     assert isinstance(body, ConsumerGroupHeartbeatRequest)
-    if asked not in (JOIN_EPOCH, member.epoch) and not (
-        asked in member.previous and asked < member.epoch and owned is not None and owned <= had
-    ):
+    lost = asked in member.previous and asked < member.epoch and owned is not None and owned <= had
+    joins = asked == JOIN_EPOCH and not known.profile.old_known_member_at_zero_fenced
+    if asked != member.epoch and not joins and not lost:
         raise Wrong(op, "FENCED_MEMBER_EPOCH", "M-FENCE-03", "M-FENCE-05")
     if epoch < member.epoch:
         raise Wrong(op, f"an epoch from {member.epoch} on", "INV-KIP-04")
@@ -302,14 +312,17 @@ def _reconciled(  # noqa: PLR0917
     waiting = bool(member.revoking) and not confirmed
     revoking: frozenset[Partition] = frozenset()
     pruned = False
+    prunes = changed and not known.profile.old_whole_target
+    advances = bool(member.revoking) and not waiting and known.profile.old_revocation_advances_epoch
+    stays = member.epoch + advances  # where it gives up what is to be given up
     if waiting:
-        if epoch != member.epoch or gain or (drop and not changed):
+        if epoch != member.epoch or gain or (drop and not prunes):
             raise Wrong(op, f"epoch {member.epoch}, no change: it still has to revoke", "M-REC-03", "M-REC-18")
         revoking, pruned = member.revoking | drop, member.pruned
-    elif epoch == member.epoch and drop and not gain and (owned is None or not owned.isdisjoint(drop)):
+    elif epoch == stays and drop and not gain and (owned is None or not owned.isdisjoint(drop)):
         revoking, pruned = drop, changed or member.pruned  # M-REC-10, M-REC-25
     elif drop and (owned is None or not owned.isdisjoint(drop)):
-        raise Wrong(op, f"epoch {member.epoch}: it still owns what it has to revoke", "M-REC-10")
+        raise Wrong(op, f"epoch {stays}: it still owns what it has to revoke", "M-REC-10")
     elif member.revoking and epoch == member.epoch and not drop and not member.pruned:
         raise Wrong(op, f"an epoch from {member.epoch + 1} on: it has revoked", "M-REC-04", "M-REC-20")
     if not revoking and epoch < before.floor:
@@ -335,13 +348,20 @@ def _previous(member: Member, epoch: int, revoking: frozenset[Partition]) -> fro
     return member.previous | {member.epoch}
 
 
-def _learn(member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool, owes: bool) -> None:
+def _far(known: Knowledge, member: Member) -> int:
+    """The epoch from which on a member that has moved there has nothing to revoke (M-REC-10…14, M-REC-19)."""
+    return member.epoch + 1 + known.profile.old_revocation_advances_epoch
+
+
+def _learn(
+    member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool, far: int, owes: bool
+) -> None:
     """What an answer tells of a member of which not all was known: A only if it is told, and never R.
 
     So if it may owe a revocation (``owes``), it is not known exactly before its epoch has moved, by which R is empty
-    (M-REC-11…14).
+    (``far``).
     """
-    moved = member.epoch > 0 and epoch > member.epoch
+    moved = member.epoch > 0 and epoch >= far
     joined = member.away or member.epoch <= 0
     member.exact = exact and given is not None and (moved or joined or not owes)
     if given is not None:
@@ -368,6 +388,7 @@ def _stay(known: Knowledge, op: Op, member: Member, body: ConsumerGroupHeartbeat
     if member.counted and body.member_epoch > JOIN_EPOCH:
         member.counted = False
         known.epochs.may_bump(-1)
-    member.presence, member.away, member.classic = Presence.IN, False, False
+    member.presence = Presence.PERHAPS if member.contested else Presence.IN
+    member.contested = member.away = member.classic = False
     member.session_ms = known.settings.group_consumer_session_timeout_ms
-    member.heard(op, known.now, known.line)
+    member.heard(op, known.now, known.line, known.limits.slack_ms)

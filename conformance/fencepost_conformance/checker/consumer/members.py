@@ -41,6 +41,9 @@ class Member:
     member_id: str
     classic: bool = False
     instance: str | None = None
+    claims: bool = False  #: it has asked for ``instance``, and may not have got it
+    contested: bool = False  #: somebody may have taken its place already when its join was answered
+    formers: frozenset[str] = frozenset()  #: instance ids that it had before
     presence: Presence = Presence.PERHAPS
     exact: bool = False
     epoch: int = 0
@@ -60,16 +63,31 @@ class Member:
     until_line: int = 0
     deadline_ms: int = NEVER
     latest_ms: int = NEVER  #: at the latest then it must be gone, unless it confirms its revocation (M-TMR-02)
+    stray_ms: int = (
+        NEVER  #: then a timer may end it that was armed while it spoke the other protocol (X-TMR-02, X-TMR-03)
+    )
     blurred_ms: int = -1  #: until then a request that was never answered may still take effect
     open: list[Op] = field(default_factory=list)
     counted: bool = False  #: its possible end is counted among the bumps
     told_rebalance: int = -1  #: the generation for which a classic member was told to rejoin
     removers: int = 0  #: requests under way that would remove or replace it
 
-    def heard(self, op: Op, now: int, line: int) -> None:
+    def changes_protocol(self) -> None:
+        """Timers of the one stay armed under the other."""
+        self.stray_ms = min(self.stray_ms, self.deadline_ms)
+
+    def heard(self, op: Op, now: int, line: int, slack_ms: int) -> None:
         """Its session begins anew with this request, whose answer was seen now."""
+        if op.sent_ms > self.stray_ms + slack_ms:
+            self.stray_ms = NEVER  # it has run out, or was not there
         self.since_ms, self.since_line = op.sent_ms, op.line
         self.until_ms, self.until_line = now, line
+
+    def takes(self, instance: str) -> None:
+        """It has this instance id now."""
+        if self.instance not in (None, instance):
+            self.formers |= {self.instance}
+        self.instance, self.claims = instance, False
 
     def owned(self) -> frozenset[Partition]:
         return self.revoking.union(self.held)
@@ -79,7 +97,7 @@ class Member:
         return (
             self.presence is Presence.IN
             and not self.removers
-            and now < min(self.since_ms + self.session_ms, self.deadline_ms) - limits.tolerance_ms
+            and now < min(self.since_ms + self.session_ms, self.deadline_ms, self.stray_ms) - limits.tolerance_ms
             and not any(_leaves(op) for op in self.open)
         )
 

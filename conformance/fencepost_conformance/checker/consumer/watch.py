@@ -17,6 +17,7 @@ a group may have become classic again, answers about classic members are not jud
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from fencepost.protocol.consumer_messages import (
@@ -60,6 +61,8 @@ def watch(
     history: History, topics: Sequence[TopicEvent], settings: Settings, profile: Profile, limits: Limits
 ) -> tuple[Event, Wrong] | None:
     """The first answer that cannot be, and why; None if there is none."""
+    if profile.old_no_assignment_interval:
+        settings = replace(settings, group_consumer_assignment_interval_ms=0)
     watcher = _Watch(Knowledge(settings, profile, limits, Epochs(settings, limits)), list(topics))
     for event in history.events:
         try:
@@ -162,10 +165,10 @@ class _Watch:
                 if member.presence is Presence.OUT:
                     member.presence = Presence.PERHAPS
                 if isinstance(body, ConsumerGroupHeartbeatRequest):
-                    member.instance = member.instance or body.instance_id
+                    _claims(member, member.instance or body.instance_id)
             member.open.append(op)
             if _joins(op) and member.presence is Presence.OUT:
-                member.instance = getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None)
+                _claims(member, getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None))
 
     def _bumps(self, op: Op) -> int:
         """How often this request may raise the group's epoch, with what it sets going."""
@@ -247,6 +250,11 @@ class _Watch:
                 else:  # it may have come after that
                     member.presence, member.exact = Presence.PERHAPS, False
             self.known.epochs.begin_anew()
+
+
+def _claims(member: Member, instance: str | None) -> None:
+    member.claims = member.claims or instance not in (None, member.instance)
+    member.instance = instance
 
 
 def _joins(op: Op) -> bool:

@@ -1,0 +1,219 @@
+"""What the checker takes for certain about classic members of a consumer group, and what it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fencepost.member.consumer_protocol import Subscription, encode_subscription
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
+
+from .written import Wire, parts
+
+
+def mixed(profile: Profile = KAFKA_4_4, at: int = 2_000, instance: str | None = None) -> Wire:
+    """Member a, of KIP-848, owns all, and c has joined by the classic protocol, at epoch 3."""
+    wire = Wire(profile=profile)
+    wire.beat(at - 1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    joins(wire, at, "c", told(3, "c"), instance=instance)
+    return wire
+
+
+def told(generation: int, member: str = "", error: E = E.NONE) -> m.JoinGroupResponse:
+    if error is not E.NONE:
+        return m.JoinGroupResponse(error, member_id=member)
+    return m.JoinGroupResponse(
+        E.NONE, generation_id=generation, protocol_type="consumer", protocol_name="range", member_id=member
+    )
+
+
+def joins(  # noqa: PLR0917
+    wire: Wire,
+    at: int,
+    member: str,
+    answer: m.JoinGroupResponse,
+    generation: int = -1,
+    owned: tuple[int, ...] = (),
+    instance: str | None = None,
+    version: int = 9,
+) -> None:
+    claims = tuple(TopicPartition("t", number) for number in owned)
+    said = encode_subscription(Subscription(("t",), None, claims, generation), 3)
+    body = m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=5_000,
+        member_id=member,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", said),),
+    )
+    wire.exchange(at, ord("c"), 11, version, body, answer)
+
+
+def beats(  # noqa: PLR0917
+    wire: Wire, at: int, member: str, generation: int, error: E, instance: str | None = None
+) -> None:
+    body = m.HeartbeatRequest("g", generation_id=generation, member_id=member, group_instance_id=instance)
+    wire.exchange(at, 7, 12, 4, body, m.HeartbeatResponse(error))
+
+
+def leaves(wire: Wire, at: int, *rows: tuple[str, E]) -> None:
+    asked = m.LeaveGroupRequest("g", tuple(m.LeaveGroupMember(name) for name, _ in rows))
+    answers = tuple(m.LeaveGroupMemberResponse(name, error_code=error) for name, error in rows)
+    wire.exchange(at, 8, 13, 5, asked, m.LeaveGroupResponse(E.NONE, answers))
+
+
+def test_each_entry_of_a_leave_is_judged_by_itself() -> None:
+    """X-LEAVE-01."""
+    wire = mixed()
+    wire.beat(2_300, "b", 0, 3, ())
+    leaves(wire, 2_500, ("nobody", E.UNKNOWN_MEMBER_ID), ("b", E.NONE))
+    assert wire.accepted()
+    leaves(wire, 2_600, ("nobody", E.UNKNOWN_MEMBER_ID), ("c", E.UNKNOWN_MEMBER_ID))
+    assert wire.refusal().rules == ("X-LEAVE-01",)
+
+
+@pytest.mark.parametrize(
+    ("profile", "generation", "owned", "refused"),
+    [
+        (INTENDED, 2, (), True),  # of before
+        (INTENDED, -1, (0,), True),  # not told, and it owns what it has not
+        (INTENDED, 3, (), False),
+        (INTENDED, -1, (), False),
+        (KAFKA_4_4, 2, (), False),
+        (KAFKA_4_4, -1, (0,), False),
+    ],
+)
+def test_who_is_of_before_may_be_told_so_under_intended(
+    profile: Profile, generation: int, owned: tuple[int, ...], refused: bool
+) -> None:
+    """Kafka takes it at its word whatever it says (X-JOIN-06, X-JOIN-12)."""
+    wire = mixed(profile)
+    joins(wire, 2_500, "c", told(-1, error=E.UNKNOWN_MEMBER_ID), generation, owned)
+    if refused:
+        assert wire.accepted()
+    else:
+        assert "X-JOIN-06" in wire.refusal().rules
+
+
+def test_and_of_what_never_was_must_be() -> None:
+    wire = mixed(INTENDED)
+    joins(wire, 2_500, "d", told(3, "d"), generation=3)
+    assert wire.refusal().rules == ("X-JOIN-12",)
+
+
+def test_another_instance_says_nothing_of_the_member() -> None:
+    """X-HB-01: it goes by the instance id, if there is one."""
+    wire = mixed()
+    beats(wire, 2_500, "c", 3, E.UNKNOWN_MEMBER_ID, instance="nobody")
+    beats(wire, 2_600, "c", 3, E.NONE)
+    assert wire.accepted()
+    beats(wire, 2_700, "c", 3, E.UNKNOWN_MEMBER_ID)
+    assert "X-HB-01" in wire.refusal().rules
+
+
+def test_a_classic_heartbeat_of_a_member_of_the_other_protocol_says_nothing_of_it() -> None:
+    """X-SYNC-02; here while somebody may be taking its instance."""
+    wire = mixed()
+    wire.beat(2_300, "b", 0, 3, (), instance_id="i")
+    taking = wire.ask(2_400, "d", 0, instance_id="i")
+    beats(wire, 2_500, "b", 3, E.UNKNOWN_MEMBER_ID)
+    wire.tell(2_550, taking, 0, error=E.UNRELEASED_INSTANCE_ID)
+    wire.beat(2_600, "e", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
+    assert wire.accepted()
+
+
+def test_who_waited_in_a_group_that_was_converted_is_in_it() -> None:
+    """X-UP-03: and holds its instance id."""
+    wire = Wire(profile=KAFKA_4_4)
+    parked = wire.parks(1_000, "i")
+    wire.beat(1_100, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.answer(1_200, 5, 11, 9, parked, told(-1, "made", E.REBALANCE_IN_PROGRESS))
+    wire.beat(1_300, "b", 7, 0, error=E.FENCED_INSTANCE_ID, instance_id="i")
+    beats(wire, 1_400, "made", 0, E.REBALANCE_IN_PROGRESS)
+    assert wire.accepted()
+    wire.beat(1_500, "b", 7, 0, error=E.FENCED_INSTANCE_ID, instance_id="j")
+    assert "M-STATIC-05" in wire.refusal().rules
+
+
+def test_of_two_that_take_one_instance_at_the_same_time_either_may_be_the_last() -> None:
+    """M-STATIC-03, X-JOIN-07: the answer that is seen last need not be the one that was given last."""
+    wire = Wire(profile=KAFKA_4_4)
+    waits = wire.parks(1_000, "i")
+    wire.beat(1_100, "b", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    answer = m.JoinGroupResponse(E.NONE, generation_id=1, protocol_name="range", leader="made", member_id="made")
+    wire.answer(1_200, 5, 11, 9, waits, answer)
+    wire.beat(1_300, "b", 2, 2, instance_id="i")
+    wire.beat(1_400, "b", -2, -2, instance_id="i")
+    assert wire.accepted()
+
+
+def test_who_was_refused_an_instance_does_not_lose_its_place_to_who_gets_it() -> None:
+    wire = mixed()
+    wire.beat(2_300, "d", 0, 0, error=E.INVALID_REQUEST, instance_id="i", topic_partitions=None)
+    joins(wire, 2_400, "d", told(3, "d"))
+    wire.beat(2_500, "b", 0, 3, (), instance_id="i")
+    beats(wire, 2_600, "d", 3, E.NONE)
+    wire.beat(2_700, "e", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
+    assert wire.accepted()
+    beats(wire, 2_800, "d", 3, E.UNKNOWN_MEMBER_ID)
+    assert "X-HB-01" in wire.refusal().rules
+
+
+def test_who_waited_with_an_instance_may_have_taken_a_place() -> None:
+    wire = Wire(profile=KAFKA_4_4)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    waits = wire.parks(1_500, "i")
+    wire.answer(1_600, 5, 11, 9, waits, told(-1, "made", E.REBALANCE_IN_PROGRESS))
+    wire.beat(1_700, "a", 2, 0, error=E.UNKNOWN_MEMBER_ID)
+    assert wire.accepted()
+
+
+def test_a_timer_of_the_other_protocol_may_still_end_a_member() -> None:
+    """X-TMR-03: it has not synced in time, and speaks KIP-848 meanwhile."""
+    for gone_at, accepted in ((5_000, False), (8_000, True)):
+        wire = mixed()
+        wire.beat(2_500, "c", 3, 3)
+        wire.beat(4_500, "c", 3, 3)
+        wire.beat(gone_at, "c", 3, 0, error=E.UNKNOWN_MEMBER_ID)
+        assert wire.accepted() if accepted else "M-FENCE-01" in wire.refusal().rules
+
+
+def test_a_group_that_is_downgraded_and_upgraded_has_other_epochs() -> None:
+    """X-DOWN-03, X-UP-05: who stayed goes on with the classic group's generation."""
+    wire = mixed()
+    wire.beat(2_500, "a", -1, -1)
+    wire.beat(3_000, "c", 4, 4, parts(0, 1, 2, 3))
+    assert wire.accepted()
+
+
+@pytest.mark.parametrize(("profile", "fenced"), [(KAFKA_4_0, True), (KAFKA_4_3, False)])
+def test_a_known_member_that_comes_at_epoch_zero(profile: Profile, fenced: bool) -> None:
+    """Up to 4.1 it is fenced (V-32)."""
+    wire = Wire(profile=profile)
+    wire.beat(1_000, "a", 0, 1 + (not fenced), parts(0, 1, 2, 3))
+    wire.beat(2_000, "b", 0, 2 + (not fenced), ())
+    wire.beat(3_000, "b", 2 + (not fenced), 2 + (not fenced))
+    wire.beat(4_000, "b", 0, 0, error=E.FENCED_MEMBER_EPOCH)
+    assert wire.accepted() if fenced else "M-FENCE-07" in wire.refusal().rules
+
+
+def test_before_4_2_a_confirmed_revocation_moves_a_member_on_by_one() -> None:
+    """V-52, and what it is to revoke is not described (V-16)."""
+    found: list[Any] = []
+    for profile in (KAFKA_4_0, KAFKA_4_4):
+        wire = Wire(profile=profile)
+        wire.beat(1_000, "a", 0, 1 if profile is KAFKA_4_0 else 2, parts(0, 1, 2, 3))
+        own = 1 if profile is KAFKA_4_0 else 2
+        wire.beat(3_000, "b", 0, own + 1, ())
+        wire.beat(3_500, "a", own, own, parts(0, 1))
+        wire.beat(5_000, "c", 0, own + 2, ())
+        wire.beat(5_500, "a", own, own + 1, parts(0), topic_partitions=parts(0, 1))
+        found.append(wire.verdict().outcome)
+    assert found == ["accepted", "refused"]
