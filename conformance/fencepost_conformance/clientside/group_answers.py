@@ -26,8 +26,8 @@ GROUP_ERRORS: Final = (
 )  # fmt: skip
 
 
-def joined(dice: Random, asked: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
-    """The member leads, alone, or follows another one."""
+def joined(dice: Random, asked: JoinGroupRequest, error: ErrorCode, last: int | None = None) -> JoinGroupResponse:
+    """The member leads, alone, or follows another one. ``last``: the last generation, if none is told twice."""
     member_id = asked.member_id or f"m-{dice.randrange(100)}"
     if not asked.member_id and asked.group_instance_id is None and dice.random() < 0.5:
         return JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
@@ -38,7 +38,7 @@ def joined(dice: Random, asked: JoinGroupRequest, error: ErrorCode) -> JoinGroup
     rows = (JoinGroupMember(member_id, group_instance_id=asked.group_instance_id, metadata=chosen.metadata),)
     return JoinGroupResponse(
         ErrorCode.NONE,
-        generation_id=dice.randrange(1, 9),
+        generation_id=dice.randrange(1, 9) if last is None else last + dice.randrange(1, 4),
         protocol_type="consumer",
         protocol_name=chosen.name,
         leader=member_id if leads else "other",

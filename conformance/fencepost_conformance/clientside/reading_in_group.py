@@ -31,7 +31,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import HeartbeatResponse, LeaveGroupResponse, ResponseBody
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent
+from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent, Stage
 from fencepost.reader.events import LeadersChanged, NeverArrived
 from fencepost.reader.settings import Client
 
@@ -51,11 +51,13 @@ _BACKS_OFF: Final = (MemberTimer.RETRY, MemberTimer.LOOKUP)
 
 
 class _InGroup(Maker):
-    """``listens``: the listener runs; ``sent_at``: request ids, to the order in which they left."""
+    """``listens``: the listener runs; ``sent_at``: request ids, to the order in which they left; ``generation``: the
+    last one that was told."""
 
     def __init__(self, seed: int, profile: Profile) -> None:
         self.listens = False
         self.sent_at: dict[int, int] = {}
+        self.generation = 0
         super().__init__(seed, profile, Client.CLASSIC, in_group=True)
 
     @property
@@ -78,16 +80,17 @@ class _InGroup(Maker):
         for each in commands:
             if isinstance(each, Send) or hasattr(each, "request_id"):
                 self.sent_at[each.request_id] = len(self.sent_at)
-        # metadata that are asked for come at once, and are for both halves
-        asked = any(isinstance(each, RequestMetadata) for each in commands)
-        if isinstance(event, LeadersChanged):
-            return (MetadataChanged(self.now, _CLUSTER),)
-        return (MetadataChanged(self.now, _CLUSTER), self._news()) if asked else ()
+        if isinstance(event, LeadersChanged | MetadataChanged):
+            return ()
+        return self._news() if any(isinstance(each, RequestMetadata) for each in commands) else ()
 
-    def _news(self) -> LeadersChanged:
-        """Of topics that it does not subscribe to any more, though it may own some, it keeps none."""
-        kept = {each: at for each, at in self.leaders.items() if each.topic in self.member.subscription.topics}
-        return LeadersChanged(self.now, known(kept), self._ids())
+    def _news(self) -> tuple[ConsumerEvent, ...]:
+        """Metadata that are asked for come at once, and are for both halves. They are of what the member watches: of
+        topics that it does not subscribe to any more, though it may own some, they tell nothing."""
+        watched = self.member.subscription.watched
+        kept = {each: at for each, at in self.leaders.items() if each.topic in watched}
+        cluster = tuple(each for each in _CLUSTER if each.name in watched)
+        return MetadataChanged(self.now, cluster), LeadersChanged(self.now, known(kept), self._ids())
 
     @property
     def cooperative(self) -> bool:
@@ -103,7 +106,8 @@ class _InGroup(Maker):
         if self.listens:
             if dice.random() < 0.1 and not self.reader.settings.auto_commit:  # a listener that takes long
                 self.now += dice.choice((10, 500))
-            error = "oops" if dice.random() < 0.06 else None
+            throws = dice.random() < 0.06 and self.consumer.stage is not Stage.UNSUBSCRIBE  # it would stay in the group
+            error = "oops" if throws else None
             self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
             return
         due = [each for each, at in armed(member).items() if at <= self.now]
@@ -111,6 +115,8 @@ class _InGroup(Maker):
             super()._one()
         elif due:
             self._do(MemberTimerFired(self.now, due[0]), {"kind": "timer", "timer": due[0].value})
+        elif self._sleeps():
+            super()._one()
         elif member.coordinator.looking_up and dice.random() < 0.5:
             self._look_up()
         elif member.sent and dice.random() < 0.5:
@@ -146,6 +152,11 @@ class _InGroup(Maker):
         else:
             super()._application()
 
+    def _close(self) -> None:
+        """Without a coordinator Java's looks for one first, as long as there is time."""
+        if self.member.coordinator.node is not None:
+            super()._close()
+
     def _assign(self) -> None:
         """Partitions come from the group."""
         self._poll()
@@ -170,7 +181,7 @@ class _InGroup(Maker):
         self._rolls(2 * number, True, lambda: self._answer_member(number))
 
     def _rolls(self, request_id: int, coordinator: bool, answers: Any) -> None:
-        waits = coordinator and self._waits
+        waits = coordinator and (self._waits or self._prepares)
         if self.dice.random() >= 0.05 or waits:
             answers()
             return
@@ -188,13 +199,18 @@ class _InGroup(Maker):
         here."""
         error = super()._error(chance, errors)
         passes = error in ELSEWHERE or error in _PASSES
-        held = (error in ELSEWHERE and self._waits) or (passes and self.member.prepare_commit is PrepareCommit.OPEN)
+        held = (error in ELSEWHERE and self._waits) or (passes and self._prepares)
         return ErrorCode.NONE if held else error
 
     @property
     def _waits(self) -> bool:
         """A call of the application, or the member's half of one."""
         return self.reader.waiting is not None or self.consumer.stage is not None
+
+    @property
+    def _prepares(self) -> bool:
+        """A commit before a rejoin, or that of a close, is under way."""
+        return self.member.prepare_commit is PrepareCommit.OPEN or self.consumer.stage is Stage.CLOSE
 
     def _place(self, request_id: int) -> list[Any]:
         if request_id % 2:
@@ -210,7 +226,8 @@ class _InGroup(Maker):
         body: ResponseBody
         match sent.kind:
             case SentKind.JOIN:
-                body = joined(dice, self.bodies[2 * number], error)
+                body = joined(dice, self.bodies[2 * number], error, self.generation)
+                self.generation = max(self.generation, body.generation_id)
             case SentKind.SYNC:
                 protocol = self.member.generation.protocol_name
                 body = synced(dice, self.member.subscription.topics, _COUNTS, protocol, error)

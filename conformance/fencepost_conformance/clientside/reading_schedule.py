@@ -156,6 +156,7 @@ class Maker:
         told = {
             **group, **member, **reading, "reading": True, "reset": reset, "assignor": assignor,
             "isolation": "read_committed" if stable else "read_uncommitted", "leaders": self._led(),
+            "in_group": in_group,
         }  # fmt: skip
         self.made = Schedule(told, TOPICS)
         settings = ReaderSettings(
@@ -201,22 +202,27 @@ class Maker:
             self.consumer, commands = step(self.consumer, event)
         except Refused as refusal:
             refused = refusal.exception
-        for then in self._after(event, commands):
+        following = self._after(event, commands)
+        for then in following:
             self.consumer, more = step(self.consumer, then)
             self._after(then, more)
             commands += more
         if self.reader.partitions.keys() != before and not self.reader.closed:  # new metadata come at once
-            self.consumer, more = step(self.consumer, self._news())
-            commands += more
+            following = self._news()
+            for then in following:
+                self.consumer, more = step(self.consumer, then)
+                commands += more
+        if following:
+            self.made.events[first]["metadata"] = True
         for each in commands:
             if isinstance(each, Send | SendToLeader):
                 self.bodies[each.request_id] = each.body
         told_of = outcome(first, self.consumer, commands, refused)
         self.made.outcomes.append(told_of if self.old else loosely(told_of))
 
-    def _news(self) -> LeadersChanged:
+    def _news(self) -> tuple[ConsumerEvent, ...]:
         """Metadata as they are."""
-        return LeadersChanged(self.now, known(self.leaders), self._ids())
+        return (LeadersChanged(self.now, known(self.leaders), self._ids()),)
 
     def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
         """What comes of a step within the same event."""
@@ -247,6 +253,9 @@ class Maker:
                 self._do(Wakeup(self.now), {"kind": "wakeup"})
         else:
             self._application()
+
+    def _close(self) -> None:
+        self._do(Close(self.now), {"kind": "close", "timeout": self.reader.settings.request_timeout_ms})
 
     def _sleeps(self) -> bool:
         """Whether the call that waits sleeps through a back-off, in which Java's network stands still."""
@@ -324,7 +333,7 @@ class Maker:
         elif chance < 0.99 and reader.mode is not Mode.NONE:
             self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
         elif dice.random() < 0.3 and self.old:
-            self._do(Close(self.now), {"kind": "close", "timeout": reader.settings.request_timeout_ms})
+            self._close()
 
     def _assign(self) -> None:
         several = in_hash_order(each for each in PARTITIONS if self.dice.random() < 0.6) or PARTITIONS[:1]

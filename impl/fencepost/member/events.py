@@ -101,10 +101,12 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The application closes its consumer; nothing comes after it."""
+    """The application closes its consumer; nothing comes after it. ``timeout_ms``: how long it may wait in the end for
+    what was sent (K-LEAVE-04); None: as long as for a request."""
 
     at_ms: int
     option: CloseOption = CloseOption.DEFAULT
+    timeout_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

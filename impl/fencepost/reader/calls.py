@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
 
@@ -222,6 +224,8 @@ def go_on(turn: Turn) -> None:
     except Thrown as thrown:
         over = CallReturned(problem=None if waiting.kind is CallKind.CLOSE else thrown.problem)
     if over is None:
+        looked = turn.reader.coordinator.node is not None
+        turn.reader = turn.reader._replace(waiting=replace(waiting, looked=waiting.looked or looked))
         return
     if waiting.kind is CallKind.COMMITTED:
         committed.give_up(turn)
@@ -240,6 +244,8 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
         case CallKind.COMMITTED:
             if turn.client is Client.CLASSIC:
                 turn.check_coordinator()
+                if not waiting.looked and not turn.coordinator_known():  # whatever has been found already
+                    return None
             if turn.now < waiting.deadline_ms:
                 committed.go_on(turn, Purpose.CALL)
             lookup = committed.taken(turn, Purpose.CALL)

@@ -20,7 +20,7 @@ from .events import CommitCallback, Offsets, Problem, ProblemKind, TellMember
 from .membership import Phase
 from .naming import ids_of
 from .settings import Client
-from .state import CallKind, Cause, Commit, Outcome, SentCommit
+from .state import CallKind, Cause, Commit, Mode, Outcome, SentCommit
 from .turn import Thrown, Turn
 
 _E = ErrorCode
@@ -71,7 +71,14 @@ def restart_interval(turn: Turn) -> None:
 
 
 def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *, closing: bool) -> None:
-    """The member wants the positions committed before it gives something up (K-CB-01, N-REC-04, K-LEAVE-04)."""
+    """The member wants the positions committed before it gives something up (K-CB-01, N-REC-04, K-LEAVE-04). The old
+    consumer closes with a synchronous commit, which runs callbacks that are due first (K-OFF-18); who assigned by hand
+    does so itself (``calls.close``)."""
+    if turn.reader.mode is Mode.MANUAL:
+        turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.DONE)))
+        return
+    if closing and turn.client is not Client.CONSUMER and not turn.reader.fenced:
+        run_callbacks(turn, throw=False)
     offsets = tuple((each, offset) for each, offset in turn.reader.consumed if each in partitions)
     start(turn, Cause.MEMBER, offsets, commit_id, closing=closing)
 
@@ -84,10 +91,21 @@ def go_on(turn: Turn) -> None:
         if commit.outcome is None and commit.request_id is None and not late:
             _attempt(turn, commit)
     for commit in turn.reader.commits:
-        if commit.cause is Cause.MEMBER and commit.outcome is not None and not (commit.closing and open_async(turn)):
+        if commit.cause is Cause.MEMBER and commit.outcome is not None and not _others_first(turn, commit):
             if commit.closing:
                 run_callbacks(turn, throw=False)
             _tell(turn, commit, commit.outcome)
+
+
+def _others_first(turn: Turn, commit: Commit) -> bool:
+    """Whether the commit of a close still waits for asynchronous ones: the old consumer's for those that are not sent,
+    and for all if it has nothing to commit itself (K-LEAVE-04, K-OFF-21)."""
+    if not commit.closing:
+        return False
+    if turn.client is Client.CONSUMER or not commit.offsets:
+        return open_async(turn)
+    unsent = [each for each in turn.reader.commits if each.outcome is None and each.request_id is None]
+    return any(each.cause in _QUEUED for each in unsent)
 
 
 def _attempt(turn: Turn, commit: Commit) -> None:
@@ -216,7 +234,8 @@ def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) ->
 
 
 def _tell_refused(turn: Turn, error: ErrorCode) -> None:
-    if turn.reader.mode.automatic:
+    """Also after an unsubscribe: what is subscribed next joins for this reason (K-ERR-17)."""
+    if turn.reader.mode is not Mode.MANUAL:
         turn.emit(TellMember(CommitRefused(turn.now, error)))
 
 
@@ -249,7 +268,8 @@ def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
         _interval_over(turn, outcome)
         return
     problem = outcome.problem
-    if commit.cause in _QUEUED and problem is not None and problem.kind is _K.FENCED_INSTANCE:
+    asynchronous = commit.cause in _QUEUED or (commit.cause is Cause.MEMBER and not commit.closing)
+    if asynchronous and problem is not None and problem.kind is _K.FENCED_INSTANCE:
         turn.reader = turn.reader._replace(fenced=True)  # K-OFF-20
     turn.reader = turn.reader._replace(outcomes=turn.reader.outcomes + 1)
     _put(turn, replace(commit, request_id=None, outcome=outcome, ended=turn.reader.outcomes))

@@ -44,7 +44,7 @@ def initialise(turn: Turn) -> bool:
             turn.wake()
         turn.check_coordinator()
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
-    if lookup is None or not _same(turn, lookup, missing):
+    if lookup is None or not (_one_for_all(turn) or _same(turn, lookup, missing)):
         deadline = turn.now + turn.reader.settings.default_api_timeout_ms  # N-POLL-03
         lookup = begin(turn, Purpose.POSITIONS, missing, deadline)
     else:
@@ -64,6 +64,11 @@ def initialise(turn: Turn) -> bool:
         turn.saw_epoch(partition, found.leader_epoch)
         turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
     return True
+
+
+def _one_for_all(turn: Turn) -> bool:
+    """A call of the old consumer asks itself once, when it begins, whether a look-up is its own (K-POS-08)."""
+    return turn.client is Client.CLASSIC and turn.reader.waiting is not None and turn.reader.waiting.looked
 
 
 def _usable(turn: Turn, lookup: Lookup) -> bool:

@@ -174,8 +174,8 @@ class _Both:
         match stage:
             case Stage.POLL if failure is None:
                 self._read(Poll(self.now))
-            case Stage.CLOSE:
-                self._read(Close(self.now))
+            case Stage.CLOSE:  # a listener that throws ends it there (K-LEAVE-04)
+                self._read(Close(self.now, timeout_ms=None if failure is None else 0))
             case Stage.UNSUBSCRIBE if failure is None:
                 self._read(Unsubscribe(self.now))
         if failure is not None or stage is Stage.UNSUBSCRIBE:

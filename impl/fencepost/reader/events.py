@@ -231,7 +231,8 @@ class NeverArrived:
 
 @dataclass(frozen=True, slots=True)
 class LeadersChanged:
-    """The leaders as metadata has them from now on, and the topics' ids."""
+    """The leaders as metadata has them from now on, and the topics' ids: of partitions that are not among them nothing
+    is known any more."""
 
     at_ms: int
     leaders: tuple[tuple[TopicPartition, Leader], ...]

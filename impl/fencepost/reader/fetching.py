@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fencepost.protocol.partitions import TopicPartition
 
+from . import positions
 from .broker import FetchFrom, FetchRequest, FetchResponse
 from .partition import Leader
 from .settings import Client
@@ -16,7 +17,10 @@ from .turn import Turn
 def send_fetches(turn: Turn) -> None:
     """Ask for what is fetchable and not there yet: one request a broker at a time, none to a broker of which something
     is still to be handed out, so that no partition starves another, none to one that has just not answered (K-FETCH-01,
-    K-POLL-04)."""
+    K-POLL-04). The old consumer holds positions against new metadata here too, also in a poll in which a rebalance
+    keeps them from being looked for (K-POS-07)."""
+    if turn.client is Client.CLASSIC:
+        positions.hold_against_metadata(turn)
     reader = turn.reader
     buffered = {each.partition for each in reader.buffer}
     busy = {sent.node for sent in reader.sent.values() if isinstance(sent, SentFetch)}
@@ -52,7 +56,7 @@ def _node(turn: Turn, partition: TopicPartition) -> Leader:
 
 def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
     """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
-    The old consumer without membership looks at nothing at all: what is assigned again meanwhile may still be read.
+    The old consumer looks at nothing at all: what is assigned again meanwhile may still be read.
     ``body`` None: no answer has come."""
     if body is None:
         until = turn.now + turn.reader.settings.reconnect_backoff_ms
@@ -61,7 +65,7 @@ def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
             turn.change(each, replace(turn.reader.partitions[each], preferred=None))
         turn.want_metadata()
         return
-    whatever = turn.client is Client.CLASSIC and not turn.reader.mode.automatic
+    whatever = turn.client is Client.CLASSIC
     found = tuple(
         Buffered(each.partition, sent.offsets[each.partition], each)
         for each in body.partitions

@@ -145,10 +145,7 @@ def validate(turn: Turn) -> None:
     if problem is not None:
         turn.reader = turn.reader._replace(validation_problem=None)
         raise Thrown(problem)
-    if turn.reader.validated_version != turn.reader.metadata_version:
-        turn.reader = turn.reader._replace(validated_version=turn.reader.metadata_version)
-        for each, state in turn.reader.partitions.items():
-            turn.change(each, state.led_by(turn.leader(each)))
+    hold_against_metadata(turn)
     unsure = {
         each: state.position
         for each, state in turn.reader.partitions.items()
@@ -162,6 +159,14 @@ def validate(turn: Turn) -> None:
             for each, position in positions.items()
         )
         turn.send_to(node, OffsetForLeaderEpochRequest(asked), SentValidation(node, positions))
+
+
+def hold_against_metadata(turn: Turn) -> None:
+    """Positions whose leader is another one since are unsure (K-POS-07)."""
+    if turn.reader.validated_version != turn.reader.metadata_version:
+        turn.reader = turn.reader._replace(validated_version=turn.reader.metadata_version)
+        for each, state in turn.reader.partitions.items():
+            turn.change(each, state.led_by(turn.leader(each)))
 
 
 def validation_answered(turn: Turn, sent: SentValidation, body: OffsetForLeaderEpochResponse | None) -> None:

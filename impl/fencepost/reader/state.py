@@ -191,12 +191,14 @@ class CallKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call that waits until ``deadline_ms``, for this commit or partition."""
+    """A call that waits until ``deadline_ms``, for this commit or partition. ``looked``: it has looked once whether it
+    can return at once, with the coordinator known."""
 
     kind: CallKind
     deadline_ms: int
     commit: int | None = None
     partition: TopicPartition | None = None
+    looked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

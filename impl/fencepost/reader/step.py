@@ -203,8 +203,8 @@ def _called(turn: Turn, event: ReaderEvent) -> None:
             calls.ask_position(turn, partition, timeout)
         case AskLag(partition=partition):
             calls.ask_lag(turn, partition)
-        case Close():
-            calls.close(turn, turn.reader.settings.request_timeout_ms)
+        case Close(timeout_ms=timeout):
+            calls.close(turn, turn.reader.settings.request_timeout_ms if timeout is None else timeout)
 
 
 def _answered(turn: Turn, request_id: int, body: object) -> None:
@@ -244,17 +244,23 @@ def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
 
 
 def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
-    """What is older than an epoch that was seen is not believed (K-POS-08). Positions are held against it when they
-    are updated next (K-POS-07)."""
+    """What is older than an epoch that was seen is not believed, and of what is not told nothing is known any more: nor
+    are epochs of topics that are neither told nor subscribed to (K-POS-08). Positions are held against it when they are
+    updated next (K-POS-07)."""
     reader = turn.reader
-    leaders, epochs = {**reader.leaders}, {**reader.last_epochs}
+    topics = {partition.topic for partition, _ in event.leaders} | reader.topics
+    if reader.mode is Mode.MANUAL:
+        topics |= reader.watched_topics
+    epochs = {each: epoch for each, epoch in reader.last_epochs.items() if each.topic in topics}
+    leaders = {}
     for partition, leader in event.leaders:
         last = epochs.get(partition)
-        if leader.epoch is None:
+        if leader.epoch is None or last is None or leader.epoch >= last:
             leaders[partition] = leader
-        elif last is None or leader.epoch >= last:
-            leaders[partition] = leader
-            epochs[partition] = leader.epoch
+            if leader.epoch is not None:
+                epochs[partition] = leader.epoch
+        elif partition in reader.leaders:
+            leaders[partition] = reader.leaders[partition]
     turn.reader = reader._replace(
         leaders=leaders,
         last_epochs=epochs,

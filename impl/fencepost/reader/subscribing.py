@@ -20,7 +20,10 @@ _EXCLUSIVE = "subscription to topics, to a pattern and assignment of partitions 
 def choose(turn: Turn, mode: Mode, topics: frozenset[str] = frozenset()) -> None:
     """Subscribe in one of the ways. Raises ``Refused`` if another is in use (K-SUB-01)."""
     _take(turn, mode)
+    more = not topics <= turn.reader.topics
     turn.reader = turn.reader._replace(topics=topics)
+    if more:
+        turn.want_metadata()
 
 
 def _take(turn: Turn, mode: Mode) -> None:

@@ -125,7 +125,7 @@ class Turn:
         """Ask once until it comes."""
         if not self.reader.metadata_requested:
             self.reader = self.reader._replace(metadata_requested=True)
-            self.emit(RequestMetadata(frozenset(each.topic for each in self.reader.partitions)))
+            self.emit(RequestMetadata(self.reader.watched_topics))
 
     def left_alone(self, node: int) -> bool:
         """Whether the broker has just not answered (K-FETCH-01)."""

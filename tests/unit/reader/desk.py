@@ -95,6 +95,8 @@ class Desk(Told):
         """Subscribed, with these, in the stable generation 1."""
         if not self.reader.mode.automatic:
             self.do(Subscribe(self.now, frozenset({"t", "u"})))
+            if self.reader.leaders:  # metadata that are asked for come
+                self.do(LeadersChanged(self.now, tuple(self.reader.leaders.items()), IDS))
         values = {"member_id": "m", "epoch": 1, "phase": Phase.STABLE, **changes}
         self.do(MembershipChanged(self.now, Membership(owned, **values)))
         return self

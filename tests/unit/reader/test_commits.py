@@ -429,17 +429,31 @@ def test_a_classic_member_does_not_wait_for_a_coordinator():
     assert desk.only(TellMember).event == CommitFinished(desk.now, commit_id=7, result=CommitResult.RETRIABLE)
 
 
-def test_the_commit_of_a_close_waits_for_asynchronous_ones():
-    """K-LEAVE-04, step 2."""
+def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
+    """K-LEAVE-04, steps 1 and 2: one that commits something itself waits for those only that were not sent."""
+    desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset(), closing=True))
+    desk.none(TellMember)
+    desk.commit_answer()
+    desk.only(TellMember)
+    assert told(desk) == [(1, None)]
+
     desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0}), closing=True))
     first, second = (each for each in desk.sent if isinstance(each.body, OffsetCommitRequest))
     desk.sent = [second, first]
     desk.commit_answer()
-    desk.none(TellMember)
-    desk.commit_answer()
     desk.only(TellMember)
-    assert told(desk) == [(1, None)]
+    assert told(desk) == []
+
+
+def test_the_members_close_commits_nothing_for_who_assigned_by_hand():
+    """K-LEAVE-04: that is for the reader's own close."""
+    desk = Desk(auto_commit=True).leaders().coordinator()
+    desk.do(Assign(desk.now, (T0,)))
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset(), closing=True))
+    desk.only(TellMember)
+    desk.unasked(OffsetCommitRequest)
 
 
 # --- close and questions ---

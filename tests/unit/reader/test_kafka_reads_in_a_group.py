@@ -1,7 +1,4 @@
-"""Kafka's own classic consumer reads in a group beside the core's: schedules that agree, and faults that they find.
-
-Not all schedules agree yet (docs/client-judge.md); those that are here do, and have to go on doing so.
-"""
+"""Kafka's own classic consumer reads in a group beside the core's: schedules that agree, and faults that they find."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.member.events import CoordinatorFound, FindCoordinator, LookupFailed, RequestMetadata
+from fencepost.member.events import CoordinatorFound, FindCoordinator, LookupFailed, RequestMetadata, Subscribe
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetFetchRequest
 from fencepost.protocol.settings import BadSettings
@@ -290,8 +290,11 @@ def test_a_denied_reset_is_thrown_by_the_next_poll():
 
 
 def test_without_a_leader_metadata_is_asked_for_once():
-    desk = Desk().coordinator().member(T0)
+    desk = Desk().coordinator()
+    desk.do(Subscribe(desk.now, frozenset({"t", "u"})))
     desk.only(RequestMetadata)
+    desk.member(T0)
+    desk.none(RequestMetadata)
     desk.poll()
     desk.committed({})
     desk.poll()

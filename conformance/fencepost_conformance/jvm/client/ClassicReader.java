@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.reflect.Field;
 import java.util.List;
 import org.apache.kafka.clients.ApiVersions;
+import org.apache.kafka.clients.Metadata;
 import org.apache.kafka.clients.NodeApiVersions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
@@ -23,6 +24,7 @@ final class ClassicReader extends Play {
     private final ConsumerCoordinator coordinator;
     private final Application application;
     private final HeartbeatTurns turns;
+    private final boolean inGroup;
     private JsonNode leaders;
     private boolean known; // the coordinator, before the event
     private boolean looked;
@@ -49,6 +51,7 @@ final class ClassicReader extends Play {
             versions.update(node, NodeApiVersions.create());
         application = new Application(this, consumer);
         leaders = settings.get("leaders");
+        inGroup = settings.get("in_group").asBoolean();
         wire.waits = this::waits;
         time.sleeping = until -> {
             while (time.now < until && !idles())
@@ -94,6 +97,20 @@ final class ClassicReader extends Play {
         }
     }
 
+    private boolean told() {
+        return !updated && events.get(at).path("metadata").asBoolean();
+    }
+
+    /** Who asks again and again has to wait; in a schedule metadata come when the core has asked for them. */
+    private void satisfied() {
+        try {
+            for (String need : List.of("needFullUpdate", "needPartialUpdate"))
+                ClassicClient.field(Metadata.class, need).set(metadata, false);
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
+    }
+
     private void update() {
         updated = true;
         metadata.updateWithCurrentRequestVersion(Reads.metadata(cluster, leaders, false), false, time.milliseconds());
@@ -124,6 +141,8 @@ final class ClassicReader extends Play {
     void settle() {
         if (calling) { // who waits has the network
             look();
+            if (inGroup && told())
+                update();
             network.transmitSends();
             return;
         }
@@ -131,9 +150,11 @@ final class ClassicReader extends Play {
         network.pollNoWakeup();
         forget();
         look();
-        if ((left || metadata.updateRequested()) && !updated)
+        if (inGroup ? told() : !updated && (left || metadata.updateRequested()))
             update();
         left = false;
+        if (inGroup)
+            satisfied();
         network.pollNoWakeup();
     }
 

@@ -97,6 +97,7 @@ class Ledger:
         self.was: dict[TopicPartition, int] | None = None  #: the positions before this step
         self.due: int | None = None  #: when the next automatic commit has to be sent; None if that is not known
         self.blind = False
+        self.asking = False  #: a call of the old consumer waits
         self.called: list[int] = []  #: asynchronous commits whose callback has not run, in order
         self.ended: dict[str, ErrorCode | None] = {}  #: labels of commits with their answers; None: no answer came
 
@@ -136,6 +137,7 @@ class Ledger:
             self._restart(event.at_ms)
         self.was = self.positions(reader)
         self.allowed.append(self.was)
+        self.asking = self.client is Client.CLASSIC and reader.waiting is not None
         match event:
             case Subscribe(topics=topics):
                 self.topics = topics
@@ -324,7 +326,8 @@ class Ledger:
             return
         may = dict(place.may or {})
         if at != place.at or "seek" in may:
-            mine = f" for {self.generation}"  # K-POS-08: what was looked up in another generation does not count
+            # K-POS-08: what was looked up in another generation does not count, but to a call that waited for it
+            mine = "" if self.asking else f" for {self.generation}"
             origins = [
                 origin
                 for origin, (offset, _) in may.items()
