@@ -20,7 +20,11 @@ SCHEDULES, LENGTH = 150, 60
 JUDGED: Final[dict[Side, tuple[tuple[Half, MemberProtocol], ...]]] = {
     Side.MEMBER: ((Half.MEMBER, MemberProtocol.CLASSIC),),
     Side.CONSUMER_MEMBER: ((Half.MEMBER, MemberProtocol.CONSUMER),),
-    Side.READER: ((Half.READER, MemberProtocol.CLASSIC), (Half.READER, MemberProtocol.CONSUMER)),
+    Side.READER: (
+        (Half.READER, MemberProtocol.CLASSIC),
+        (Half.READER, MemberProtocol.CONSUMER),
+        (Half.GROUP_READER, MemberProtocol.CLASSIC),
+    ),
 }
 
 
