@@ -92,7 +92,13 @@ def test_a_fault_of_kafka_breaks_a_property_that_holds_if_mended(seed, switch, r
     [
         (range(12), {7: ("LIV-03", "fault_leave_forgets_parked_sync")}),
         (range(12, 24), {21: ("LIV-05", "fault_failed_append_loses_timers")}),
-        (range(24, 36), {31: ("INV-CONV-01", "fault_downgrade_assigns_target")}),
+        (
+            range(24, 36),
+            {
+                31: ("INV-CONV-01", "fault_downgrade_assigns_target"),
+                35: ("LIV-05", "fault_failed_append_loses_timers"),
+            },
+        ),
     ],
     ids=["leave", "append", "downgrade"],
 )

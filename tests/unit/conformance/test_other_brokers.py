@@ -39,7 +39,7 @@ def test_what_clients_need_is_needed_and_what_administrators_ask_is_not() -> Non
     del (less := dict(MOCK))[14]
     with pytest.raises(CannotRun, match=r"127\.0\.0\.1:9092 does not offer SyncGroup"):
         offer(less, GroupProtocol.CLASSIC, HERE, 1)
-    assert offer({**less, 19: (2, 7)}, GroupProtocol.CONSUMER, HERE, 1).topics == {19: (2, 5)}
+    assert offer({**less, 19: (2, 7)}, GroupProtocol.CONSUMER, HERE, 1).topics == {19: (2, 7)}
 
 
 def test_a_bound_that_nobody_told_gives_way() -> None:
