@@ -29,6 +29,7 @@ from ..report.files import write_report
 from ..report.terminal import WORDS, counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import absolute, parse_target, profiles_for, tell_build
+from ..wire.access import OPTION_HELP as ACCESS_HELP
 from ..wire.settings import OPTION_HELP, given
 from .conform_member import conform_member
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
@@ -70,6 +71,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
+    client_config: Annotated[Path | None, typer.Option(metavar="FILE", help=ACCESS_HELP)] = None,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="directory for rows, report.html, junit.xml, failures")
@@ -101,6 +103,8 @@ def conform(  # noqa: PLR0917 — options of a command line
     settings = given(setting)
     if settings and named.kind != "broker":
         raise CannotRun("--setting is for a broker; the other targets have the settings that each trace draws")
+    if client_config is not None and not named.host:
+        raise CannotRun("--client-config is for a broker at HOST:PORT; the others are reached without")
     if out is not None:
         require_folder(out)
     profiles = profiles_for(named, profile)
@@ -116,7 +120,8 @@ def conform(  # noqa: PLR0917 — options of a command line
     planned = counted(traces * len(plans), "traces")
     with opened(engine, named, place, rows) as run:
         for name, each in plans:
-            plan = Plan(Job(target, name, steps_per_trace, model, each, tuple(settings.items())), seed, traces)
+            job = Job(target, name, steps_per_trace, model, each, tuple(settings.items()), client_config)
+            plan = Plan(job, seed, traces)
             own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
             summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
             if summary.stopped:

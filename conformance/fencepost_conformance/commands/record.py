@@ -11,6 +11,8 @@ from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import Result, finish
 from ..record.addresses import parse_address
 from ..record.run import record_until_stopped
+from ..wire.access import OPTION_HELP as ACCESS_HELP
+from ..wire.access import read_access
 from ..wire.settings import OPTION_HELP, given, settings_json
 
 
@@ -20,6 +22,9 @@ def record(  # noqa: PLR0917
     output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
     group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
+    client_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"how the recorder speaks to the broker: {ACCESS_HELP}")
+    ] = None,
     patience: Annotated[
         float, typer.Option(min=0, help="seconds that the broker may be away, as when it is restarted")
     ] = 0,
@@ -43,6 +48,7 @@ def record(  # noqa: PLR0917
         settings=given(setting),
         replace=force,
         patience_s=patience,
+        access=read_access(client_config),
     )
     finish(
         Result(

@@ -17,7 +17,6 @@ from fencepost.server.wire.frames import (
     MalformedFrame,
     RequestHeader,
     UnknownErrorCode,
-    connect,
     framed,
     read_answer,
     read_response,
@@ -27,6 +26,7 @@ from fencepost.server.wire.frames import (
 
 from ..trace.convert import odd_codes, wire_body
 from ..trace.lines import API_OF_TYPE, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
+from ..wire.access import OPEN, Access
 
 #: seconds for which a broker may be late with an answer
 LATE_S = 25.0
@@ -62,9 +62,9 @@ class Connection:
         )
 
     @classmethod
-    async def open(cls, notes: Notes, host: str, port: int) -> Connection:
-        """Raises ``OSError``."""
-        return cls(notes, *await connect(host, port))
+    async def open(cls, notes: Notes, host: str, port: int, access: Access = OPEN) -> Connection:
+        """A log-in is not noted. Raises ``OSError``."""
+        return cls(notes, *await access.streams(host, port))
 
     async def ask(self, version: int, body: RequestBody, client_id: str) -> ResponseBody:
         """Send a request and wait for its answer. Raises ``MalformedFrame``, also for a connection that is closed, and

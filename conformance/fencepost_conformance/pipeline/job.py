@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from ..generate.plan import GroupProtocol
@@ -35,7 +36,8 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Job:
     """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too; ``protocol``: what
-    the clients of the traces speak; ``given``: settings of a broker (by field) over what it tells."""
+    the clients of the traces speak; ``given``: settings of a broker (by field) over what it tells; ``client_config``: a
+    file that says how the broker is spoken to (``wire.access``)."""
 
     target: str
     profile: str
@@ -43,11 +45,13 @@ class Job:
     model: bool = True
     protocol: GroupProtocol = GroupProtocol.CLASSIC
     given: tuple[tuple[str, Setting], ...] = ()
+    client_config: Path | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         given = {field: list(value) if isinstance(value, tuple) else value for field, value in self.given}
-        return {**asdict(self), "given": given}
+        config = None if self.client_config is None else str(self.client_config)
+        return {**asdict(self), "given": given, "client_config": config}
 
 
 @dataclass(frozen=True, slots=True)

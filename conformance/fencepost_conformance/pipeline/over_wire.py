@@ -33,6 +33,7 @@ from ..targets.registry import TargetName, require_open
 from ..trace import WireTrace
 from ..trace.convert import wire_request, wire_response
 from ..trace.lines import API_OF_KEY, ReceivedLine, SentLine
+from ..wire.access import OPEN, Access, read_access
 from ..wire.questions import questions
 from ..wire.settings import OF_CLASSIC, Known, settle
 from .asking import Offer, coordinator_of, coordinator_ready, offer
@@ -83,17 +84,18 @@ class Place:
     address: Address
     controller: Address
     offer: Offer
+    access: Access = OPEN
 
 
 async def _all(plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None]) -> None:
-    address = Address(target.host, target.port)
+    address, access = Address(target.host, target.port), read_access(plan.job.client_config)
     try:
-        upstream = await inspect(address)
+        upstream = await inspect(address, access)
     except MalformedFrame as odd:
         raise MalformedFrame(f"{odd}; is this a Kafka broker?") from None
     protocol = GroupProtocol(plan.job.protocol)
     known = summary.known = settle(upstream.settings, dict(plan.job.given), _SETTINGS[protocol])
-    place = Place(address, upstream.controller, offer(upstream.versions, protocol, address, upstream.nodes))
+    place = Place(address, upstream.controller, offer(upstream.versions, protocol, address, upstream.nodes), access)
     summary.absent = place.offer.absent
     summary.visible = visible({API_OF_KEY[key]: bounds for key, bounds in place.offer.ranges.items()})
     run = os.urandom(4).hex()
@@ -150,8 +152,7 @@ class _Stage:
     """Where a trace is played; ``budget`` counts down what may still be done."""
 
     at: Address
-    controller: Address
-    offer: Offer
+    place: Place
     cast: Cast
     notes: Notes
     budget: int
@@ -162,13 +163,13 @@ class _Stage:
 
     async def connect(self, at: Address | None = None, notes: Notes | None = None) -> Connection:
         where = at or self.at
-        return await Connection.open(notes or self.notes, where.host, where.port)
+        return await Connection.open(notes or self.notes, where.host, where.port, self.place.access)
 
 
 async def _cast(place: Place, seed: int, job: Job, prefix: str) -> tuple[Random, Cast, Address]:
     """Who plays, what is drawn after them, and the broker that coordinates all their groups: in a cluster their names
     are made anew until one does. Raises ``CannotRun``."""
-    async with questions(place.address.host, place.address.port) as broker:
+    async with questions(place.address.host, place.address.port, place.access) as broker:
         for step in range(1, _NAMES + 1):
             rng = Random(seed)
             cast = _CASTS[GroupProtocol(job.protocol)](rng, prefix, place.offer, step)
@@ -186,12 +187,12 @@ async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) 
     """One trace: clients join, beat, leave and restart, and somebody forges requests in between. And what broke it off,
     if so: a request that was not answered in time, or not with an answer that can be read."""
     rng, cast, at = await _cast(place, seed, job, prefix)
-    async with questions(at.host, at.port) as broker:
+    async with questions(at.host, at.port, place.access) as broker:
         await coordinator_ready(broker, cast.groups, at)
     # nobody is kept waiting for longer than clients allow, or the initial delay (C-JOIN-43)
     longest = max(known.settings.group_initial_rebalance_delay_ms / 1_000, cast.longest_s)
-    stage = _Stage(at, place.controller, place.offer, cast, Notes(longest + LATE_S), job.steps)
-    administrator = await stage.connect(stage.controller)
+    stage = _Stage(at, place, cast, Notes(longest + LATE_S), job.steps)
+    administrator = await stage.connect(stage.place.controller)
     await cast.set_up(administrator.ask_plain)
     tasks = [asyncio.create_task(_client(stage, client, Random(rng.random()))) for client in cast.clients]
     tasks.append(asyncio.create_task(_forger(stage, Random(rng.random()))))
@@ -220,7 +221,7 @@ async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) 
 async def _clear_away(stage: _Stage) -> None:
     """What was made for the trace goes, if the broker lets it; none of it is noted."""
     with suppress(OSError, MalformedFrame):
-        connection = await stage.connect(stage.controller, Notes())
+        connection = await stage.connect(stage.place.controller, Notes())
         await stage.cast.clear_away(connection.ask_plain)
         connection.close()
 
@@ -254,7 +255,7 @@ async def _forger(stage: _Stage, rng: Random) -> None:
         while stage.takes():
             await asyncio.sleep(rng.choice((0.02, 0.1, 0.4)))
             version, body = stage.cast.forged(rng)
-            low, high = stage.offer.ranges.get(API_KEYS[api_of(body)], (1, 0))
+            low, high = stage.place.offer.ranges.get(API_KEYS[api_of(body)], (1, 0))
             if low <= version <= high:
                 await connection.ask(version, stage.cast.as_sent(body), "forger")
     finally:

@@ -25,7 +25,6 @@ from fencepost.server.wire.frames import (
     RequestHeader,
     UnknownErrorCode,
     close,
-    connect,
     framed,
     read_correlation_id,
     read_frame,
@@ -35,6 +34,7 @@ from fencepost.server.wire.frames import (
     write_response,
 )
 
+from ..wire.access import OPEN, Access
 from .addresses import WITH_ADDRESSES, Address, SeveralBrokers, on_proxy, within_known_versions
 from .journal import FETCH, RECORDED, Journal, groups_of
 from .reading import Quiet, says_something
@@ -82,6 +82,7 @@ class Proxy:
         groups: frozenset[str] = frozenset(),
         patience_s: float = 0.0,
         complain: Callable[[str], None] = lambda _: None,
+        access: Access = OPEN,
     ) -> None:
         self.connections = 0
         self.malformed = 0
@@ -89,6 +90,7 @@ class Proxy:
         self._journal = journal
         self._groups = groups
         self._patience_s = patience_s
+        self._access = access
         self._away_since: float | None = None
         self._complain = complain
         self._tasks: set[asyncio.Task[None]] = set()
@@ -140,7 +142,7 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            server = await connect(self._upstream.host, self._upstream.port)
+            server = await self._access.streams(self._upstream.host, self._upstream.port)
         except OSError as error:
             await close(writer)
             self._away(f"the broker at {self._upstream} refuses connections: {error.strerror or error}")
@@ -187,7 +189,7 @@ class Proxy:
     async def _probe(self) -> None:
         """The broker closed a connection: was it that one (idle, refused), or is the broker gone?"""
         try:
-            _, writer = await connect(self._upstream.host, self._upstream.port)
+            _, writer = await self._access.streams(self._upstream.host, self._upstream.port)
             await close(writer)
         except OSError:
             self._away(f"the broker at {self._upstream} is gone")

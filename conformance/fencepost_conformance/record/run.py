@@ -14,6 +14,7 @@ from fencepost.server.wire.frames import MalformedFrame
 from ..console import CannotRun
 from ..counting import counted
 from ..trace.lines import Setting
+from ..wire.access import OPEN, Access
 from ..wire.settings import Known, assumed_words, settle
 from .addresses import Address, SeveralBrokers
 from .journal import Journal, Watch
@@ -49,17 +50,18 @@ async def record(
     settings: Mapping[str, Setting] | None = None,
     replace: bool = False,
     patience_s: float = 0.0,
+    access: Access = OPEN,
 ) -> Summary:
     """Record until the event is set; ``ready`` is told the address that clients use. ``settings``, by field, go over
     what the broker tells; ``replace``: a trace that is there already is written over. ``patience_s``: for how long the
-    broker may be away.
+    broker may be away. ``access``: how the recorder speaks to it; clients speak to the recorder without.
 
     Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address cannot be
     listened on, the file cannot be written. What was seen until then is in the file.
     """
     require_free(path, replace=replace)
     try:
-        broker = await inspect(upstream)
+        broker = await inspect(upstream, access)
     except OSError as error:
         raise CannotRun(f"no broker at {upstream}: {error.strerror or error}") from None
     except MalformedFrame as error:
@@ -77,7 +79,7 @@ async def record(
         name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
         watch=watch,
     )
-    proxy = Proxy(upstream, journal, groups=groups, patience_s=patience_s, complain=complain)
+    proxy = Proxy(upstream, journal, groups=groups, patience_s=patience_s, complain=complain, access=access)
     trouble = None
     try:
         here = await proxy.start(listen)
@@ -113,6 +115,7 @@ def record_until_stopped(
     settings: Mapping[str, Setting] | None = None,
     replace: bool = False,
     patience_s: float = 0.0,
+    access: Access = OPEN,
 ) -> Summary:
     """Record until SIGINT or SIGTERM."""
 
@@ -128,7 +131,7 @@ def record_until_stopped(
         return await record(
             listen, upstream, path, until,
             groups=groups, provenance=provenance, ready=ready, settings=settings, replace=replace,
-            patience_s=patience_s,
+            patience_s=patience_s, access=access,
         )  # fmt: skip
 
     return asyncio.run(run())

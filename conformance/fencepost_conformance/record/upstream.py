@@ -11,6 +11,7 @@ from fencepost.server.wire.frames import MalformedFrame, NoAnswer
 from fencepost.work.link import Unsupported
 
 from ..trace.lines import Setting
+from ..wire.access import OPEN, Access
 from ..wire.questions import Questions, questions
 from .addresses import Address
 
@@ -29,9 +30,9 @@ class Upstream:
     versions: dict[int, tuple[int, int]]
 
 
-async def inspect(address: Address) -> Upstream:
+async def inspect(address: Address, access: Access = OPEN) -> Upstream:
     """Ask the broker. Raises ``OSError``, ``MalformedFrame`` (not a Kafka broker, or mute)."""
-    async with questions(address.host, address.port) as broker:
+    async with questions(address.host, address.port, access) as broker:
         try:
             metadata = await broker.ask("metadata", 0, 13, topics=(), allow_auto_topic_creation=False)
         except Unsupported as unknown:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Final, Self
 
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 from kio.schema.types import TopicName
@@ -38,10 +38,15 @@ class BrokerFault(Exception):
     """The broker did not start, or died; the message ends with the end of its log."""
 
 
+_SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
 class Broker:
     """A context manager: the broker runs from ``start`` (or ``with``) to ``stop``.
 
-    ``settings`` are broker settings by Kafka's names, over the defaults below. ``bootstrap`` is its address.
+    ``settings`` are broker settings by Kafka's names, over the defaults below. ``bootstrap`` is its address. With
+    ``logins``, passwords by name, it listens at ``secured_port`` too, where these log in by PLAIN or SCRAM; over TLS,
+    if the settings have a key store for the listener ``secured``.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Broker:
         offsets_partitions: int = 4,
         heap_mb: int = 512,
         settings: Mapping[str, str] | None = None,
+        logins: Mapping[str, str] | None = None,
     ) -> None:
         self.version = version
         self.name = f"broker:{version}"
@@ -75,13 +81,15 @@ class Broker:
             "num.network.threads": "2",
             "num.io.threads": "4",
             "log.cleaner.dedupe.buffer.size": "2097152",
+            **(_secured(logins, settings or {}) if logins else {}),
             **(settings or {}),
         }
+        self._logins = logins or {}
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
         self._run: list[str] = []
-        self.port = 0
+        self.port = self.secured_port = 0
 
     @property
     def bootstrap(self) -> str:
@@ -138,12 +146,13 @@ class Broker:
 
     def _write_properties(self) -> Path:
         assert self._folder is not None
-        with _free_port() as port, _free_port() as controller_port:
-            self.port = port
+        with _free_port() as port, _free_port() as controller_port, _free_port() as secured_port:
+            self.port, self.secured_port = port, secured_port
+        secured = f",SECURED://{HOST}:{secured_port}" if self._logins else ""
         values = {
             **self._settings,
-            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}{secured}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}{secured}",
             "controller.quorum.voters": f"1@{HOST}:{controller_port}",
             "log.dirs": str(self._folder / "data"),
         }
@@ -152,8 +161,14 @@ class Broker:
         return path
 
     def _format(self, command: list[str], properties: Path) -> None:
+        users = [
+            word
+            for name, password in self._logins.items()
+            for mechanism in _SCRAM
+            for word in ("--add-scram", f"{mechanism}=[name={name},password={password}]")
+        ]
         answer = subprocess.run(
-            [*command, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)],
+            [*command, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties), *users],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -225,6 +240,24 @@ class Broker:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+def _secured(logins: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings of the listener on which these log in."""
+    tls = "listener.name.secured.ssl.keystore.location" in settings
+    users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
+    modules = "org.apache.kafka.common.security"
+    scram = {
+        f"listener.name.secured.{mechanism.lower()}.sasl.jaas.config": f"{modules}.scram.ScramLoginModule required;"
+        for mechanism in _SCRAM
+    }
+    protocol = "SASL_SSL" if tls else "SASL_PLAINTEXT"
+    return {
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:{protocol}",
+        "sasl.enabled.mechanisms": ",".join(("PLAIN", *_SCRAM)),
+        "listener.name.secured.plain.sasl.jaas.config": f"{modules}.plain.PlainLoginModule required {users};",
+        **scram,
+    }
 
 
 @contextmanager

@@ -11,14 +11,14 @@ from fencepost.remote.connection import Connection
 from fencepost.server.wire.frames import ASK_S, MalformedFrame, NoAnswer
 from fencepost.work.link import Unsupported
 
-_CLIENT_ID = "fencepost"
+from .access import CLOSED, OPEN, Access
 
 
 class Questions:
     """``versions``: of each API, by its number, the lowest and highest that the broker announces."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, hint: str) -> None:
+        self._connection, self._hint = connection, hint
         self.versions = connection.versions
 
     async def ask(self, api: str, lowest: int, highest: int, **values: Any) -> Any:
@@ -33,14 +33,14 @@ class Questions:
         except Unsupported:
             raise
         except ConnectionError as odd:
-            raise MalformedFrame(str(odd)) from None
+            raise MalformedFrame(f"{odd}{self._hint if CLOSED in str(odd) else ''}") from None
 
 
 @asynccontextmanager
-async def questions(host: str, port: int) -> AsyncIterator[Questions]:
+async def questions(host: str, port: int, access: Access = OPEN) -> AsyncIterator[Questions]:
     """A connection of its own. Raises ``OSError``, also for whoever does not say which versions it has."""
-    connection = await Connection.open(host, port, _CLIENT_ID, None, None)
+    connection = await access.open(host, port)
     try:
-        yield Questions(connection)
+        yield Questions(connection, access.hint)
     finally:
         await connection.close()

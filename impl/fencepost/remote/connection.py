@@ -68,8 +68,12 @@ class Connection:
                 told = await connection.ask(_ASKS_VERSIONS, 0, {})
                 connection.versions = {row.api_key: (row.min_version, row.max_version) for row in told.api_keys}
                 await connection._log_in()
-        except TimeoutError:
-            raise ConnectionError(f"{host}:{port} does not say which versions it has within {CONNECT_S:g} s") from None
+        except BaseException as wrong:
+            await connection.close()
+            if isinstance(wrong, TimeoutError):
+                late = f"{host}:{port} does not say which versions it has within {CONNECT_S:g} s"
+                raise ConnectionError(late) from None
+            raise
         return connection
 
     async def ask(self, api: str, version: int, values: Any) -> Any:
@@ -140,6 +144,11 @@ class Connection:
             has = f"has {api} v{least} to v{most}" if most >= 0 else f"does not have {api}"
             raise Unsupported(f"the broker {has}; v{lowest} to v{highest} would do here")
         return min(most, highest)
+
+    @property
+    def streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """For who goes on by themselves, once all that was asked is answered."""
+        return self._reader, self._writer
 
     def break_(self) -> None:
         """Nothing goes over it any more."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fencepost.member.consumer_protocol import Subscription, encode_subscription
 from fencepost.protocol import messages as m
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    NamedTopicPartitions,
+)
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
 
-from .written import Wire, parts
+from .written import TOPIC, Wire, parts
 
 
 def mixed(profile: Profile = KAFKA_4_4, at: int = 2_000, instance: str | None = None) -> Wire:
@@ -22,6 +30,24 @@ def mixed(profile: Profile = KAFKA_4_4, at: int = 2_000, instance: str | None = 
     wire.beat(at - 1_000, "a", 0, 2, parts(0, 1, 2, 3))
     joins(wire, at, "c", told(3, "c"), instance=instance)
     return wire
+
+
+HAVE = (("a", (0, 1)), ("c", (2, 3)))
+
+
+def described(name: str, epoch: int, *numbers: int) -> DescribedConsumerMember:
+    return DescribedConsumerMember(
+        name,
+        instance_id=None,
+        rack_id=None,
+        member_epoch=epoch,
+        client_id="",
+        client_host="",
+        subscribed_topic_names=("t",),
+        subscribed_topic_regex=None,
+        assignment=(NamedTopicPartitions(TOPIC.bytes, "t", numbers),),
+        target_assignment=(),
+    )
 
 
 def told(generation: int, member: str = "", error: E = E.NONE) -> m.JoinGroupResponse:
@@ -175,11 +201,25 @@ def test_who_waited_with_an_instance_may_have_taken_a_place() -> None:
     assert wire.accepted()
 
 
+def test_what_a_member_has_that_changes_its_protocol_is_not_known() -> None:
+    """A JoinGroup is not answered with it (X-JOIN-15)."""
+    wire = mixed()
+    wire.beat(2_100, "a", 2, 2, parts(0, 1))
+    wire.beat(2_200, "a", 2, 3, topic_partitions=parts(0, 1))
+    joins(wire, 2_300, "c", told(3, "c"))
+    wire.beat(2_400, "c", 3, 3)
+    shown = [described(name, 3, *numbers) for name, numbers in HAVE]
+    group = DescribedConsumerGroup(E.NONE, group_id="g", group_state="Stable", group_epoch=3, assignment_epoch=3)
+    answer = ConsumerGroupDescribeResponse((replace(group, members=tuple(shown)),))
+    wire.exchange(2_500, 9, 69, 1, ConsumerGroupDescribeRequest(("g",)), answer)
+    assert wire.accepted()
+
+
 def test_a_timer_of_the_other_protocol_may_still_end_a_member() -> None:
     """X-TMR-03: it has not synced in time, and speaks KIP-848 meanwhile."""
     for gone_at, accepted in ((5_000, False), (8_000, True)):
         wire = mixed()
-        wire.beat(2_500, "c", 3, 3)
+        wire.beat(2_500, "c", 0, 3, ())
         wire.beat(4_500, "c", 3, 3)
         wire.beat(gone_at, "c", 3, 0, error=E.UNKNOWN_MEMBER_ID)
         assert wire.accepted() if accepted else "M-FENCE-01" in wire.refusal().rules

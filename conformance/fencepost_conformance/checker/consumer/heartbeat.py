@@ -175,8 +175,9 @@ def _accepted(
     elif member is None:
         return
     changed = _subscribe(member, body)
-    if member.classic:
+    if member.classic:  # what it has is not known before it has synced, nor whether it is replaced by itself (X-UP-13)
         member.changes_protocol()
+        member.exact = False
     if given is not None:
         _subscribed(known, op, member, given)
     if member.exact and before.alone and not member.away:

@@ -64,6 +64,11 @@ class RequestHeader:
         return api_key_map.get(self.api_key, f"api_{self.api_key}")
 
 
+#: How a handshake of TLS and an alert begin, which would be frames of more than 340 MiB.
+_TLS = (0x1603, 0x1503)
+SPEAKS_TLS = "the peer speaks TLS"
+
+
 async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
     """The next frame, or None at the end of the stream between two frames.
 
@@ -71,6 +76,8 @@ async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
     """
     try:
         (length,) = struct.unpack(">i", await reader.readexactly(4))
+        if length >> 16 in _TLS:
+            raise MalformedFrame(SPEAKS_TLS)
         if not 0 <= length <= limit:
             raise MalformedFrame(f"a frame of {length} bytes is announced; at most {limit} are allowed")
         return await reader.readexactly(length)
