@@ -65,7 +65,7 @@ FAULTS = (
         (
             Replacement(
                 ANSWERS, "heard",
-                "turn.fail(Failure(FailureKind.ANSWER, error))",
+                "turn.fail(Failure(FailureKind.ANSWER, error), leaving=sent.beat is Beat.LEAVE)",
                 "if error is not ErrorCode.UNRELEASED_INSTANCE_ID:\n"
                 "    turn.fail(Failure(FailureKind.ANSWER, error))",
             ),

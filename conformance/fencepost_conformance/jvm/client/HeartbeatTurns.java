@@ -27,16 +27,24 @@ final class HeartbeatTurns {
             running.set(coordinator, maker.newInstance(coordinator));
     }
 
-    /** A turn that does something: one that only forgets the look-up that is over comes before it. */
+    /**
+     * A turn that does something: one that only forgets the look-up that is over comes before it. While a look-up is
+     * unanswered there is none: the thread would forget that too, and begin another.
+     */
     void look() throws Exception {
         if (stale())
             turn();
-        turn();
+        if (lookup() == null || !coordinator.coordinatorUnknown())
+            turn();
     }
 
     boolean stale() throws Exception {
-        Object lookup = ClassicClient.field(AbstractCoordinator.class, "findCoordinatorFuture").get(coordinator);
-        return coordinator.coordinatorUnknown() && lookup != null && ((RequestFuture<?>) lookup).isDone();
+        return coordinator.coordinatorUnknown() && lookup() != null && lookup().isDone();
+    }
+
+    private RequestFuture<?> lookup() throws Exception {
+        return (RequestFuture<?>) ClassicClient.field(AbstractCoordinator.class, "findCoordinatorFuture")
+            .get(coordinator);
     }
 
     /** One turn of the loop; it ends at its second look at the flag, or where it would wait. */

@@ -14,7 +14,7 @@ from .state import Beat, ConsumerState, LocalAssignment, Reason, Sent, TopicIdPa
 from .turn import ConsumerTurn
 
 _GONE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-_THROWN_OUT = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
+THROWN_OUT = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
@@ -44,7 +44,7 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
     if error in _GONE:  # N-ERR-01
         heartbeats.skip_backoff(turn)
         heartbeats.let_go(turn)
-    elif error in _THROWN_OUT:  # N-ERR-02
+    elif error in THROWN_OUT:  # N-ERR-02
         heartbeats.skip_backoff(turn)
         _thrown_out(turn)
     elif (gone and harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -52,7 +52,7 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
     elif error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # N-ERR-07
         turn.put(Failure(FailureKind.ANSWER, error))
     else:  # N-ERR-04, N-ERR-05
-        turn.fail(Failure(FailureKind.ANSWER, error))
+        turn.fail(Failure(FailureKind.ANSWER, error), leaving=sent.beat is Beat.LEAVE)
 
 
 @varies

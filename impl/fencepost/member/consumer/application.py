@@ -181,7 +181,7 @@ def honoured(turn: ConsumerTurn, option: CloseOption) -> CloseOption:
 def committed(turn: ConsumerTurn) -> None:
     """The last commit is over, well or not. This thread tells the listener itself, whatever the background has asked
     for, and then asks for the leave."""
-    turn.member = turn.member._replace(queue=(), reconciliation=None)
+    turn.member = turn.member._replace(queue=())
     turn.wait(replace(turn.waiting, errands=(), commit_id=None))
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)

@@ -94,15 +94,17 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         """The leave is over: answered, failed or skipped (N-TR-08, N-TR-12)."""
         self.member = self.member._replace(leaving=False)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, *, leaving: bool = False) -> None:
         """The member can go on no more, and the application is told why (N-TR-11). From STALE and FENCED the transition
-        would be illegal, and Kafka swallows that, but not the failure (N-ERR-02)."""
+        would be illegal, and Kafka swallows that, but not the failure (N-ERR-02). ``leaving``: it was, until this."""
         before = self.member.state
         self.put(failure)
         if _S.FATAL not in LEGAL[before]:
             return
         self.move(_S.FATAL)
-        if not before.in_group:
+        if before is _S.UNSUBSCRIBED and not (self.member.leaving or leaving):
+            self.release()  # nothing is owned, but the application's thread hears of it once more
+        elif not before.in_group:
             self.left()
         elif not self.give_up(Call.LOST, Reason.FATAL):
             self.release()

@@ -10,7 +10,7 @@ from fencepost.quirks import intended, quirk
 
 from ..consumer import answers, application, heartbeats, reconciling, requests
 from ..consumer import turn as turns
-from ..consumer.state import Beat, ConsumerState, LocalAssignment, Sent, TopicIdPartition
+from ..consumer.state import Beat, ConsumerState, LocalAssignment, Reason, Sent, TopicIdPartition
 from ..consumer.turn import ConsumerTurn
 from ..events import Call, CloseOption
 from ..partitions import TopicPartition
@@ -26,13 +26,16 @@ _JITTER = 0.2
 @quirk("fault_late_heartbeat_counts", of=answers.overtaken)
 def counts_late(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
     """Kafka cannot tell an answer from before the leave from any other: it counts as the answer to whatever is in
-    flight (N-HB-11). It ends a leave if it says that the member is none (N-TR-08)."""
+    flight (N-HB-11). It ends a leave if it says that the member is none (N-TR-08), and who is fenced by it once more is
+    told so once more (N-TR-06)."""
     member = turn.member
     late = (replace(each, beat=Beat.LATE) if each.beat is not Beat.IGNORED else each for each in member.sent)
     left = member.leaving and member.state is ConsumerState.UNSUBSCRIBED
     ends_leave = left and (body.error_code is not ErrorCode.NONE or body.member_epoch < 0)
     turn.member = member._replace(sent=tuple(late))
     answers.heard(turn, replace(sent, beat=Beat.LEAVE if ends_leave else Beat.CURRENT), body)
+    if member.state is ConsumerState.FENCED and body.error_code in answers.THROWN_OUT:
+        turn.give_up(Call.LOST, Reason.FENCED)
 
 
 @quirk("fault_late_heartbeat_counts", of=heartbeats.late_loss_counts)
@@ -59,9 +62,9 @@ def minds_every_code(turn: ConsumerTurn, error: ErrorCode) -> bool:
 
 @quirk("fault_leave_answer_is_fatal", of=answers.harmless)
 def minds_other_codes(turn: ConsumerTurn, error: ErrorCode) -> bool:
-    """Of the codes that may answer a leave Kafka expects one; any other makes a member fatal that has left
-    (N-TR-08)."""
-    return error is ErrorCode.GROUP_ID_NOT_FOUND
+    """Of the codes that may answer a leave Kafka expects one, unless the member joins again already; any other makes a
+    member fatal that has left (N-TR-08)."""
+    return error is ErrorCode.GROUP_ID_NOT_FOUND and turn.member.state is ConsumerState.UNSUBSCRIBED
 
 
 @quirk("old_negative_epoch_adopted", of=answers.tells_epoch)

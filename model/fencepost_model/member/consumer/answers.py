@@ -7,7 +7,7 @@ from typing import Final
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 
-from ...machines import IN_GROUP, LEAVING, PREPARE_LEAVING, RECONCILING, UNSUBSCRIBED
+from ...machines import FENCED, IN_GROUP, LEAVING, PREPARE_LEAVING, RECONCILING, UNSUBSCRIBED
 from .background import leave_epoch
 from .draft import ClientDraft
 from .inputs import Heard
@@ -52,15 +52,19 @@ def heard(d: ClientDraft, answer: Heard) -> None:
         return
     d.rule("N-HB-04")
     d.set(told=Told(), failing=True, due=False)
-    if not (goodbye or d.now.state == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
-        _bad(d, error)
+    before = d.now.state
+    if not (goodbye or before == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
+        _bad(d, error, parting=goodbye)
+    if before == FENCED and error in _FENCED:
+        d.give_up("lost", "fenced")  # N-HB-11: only an answer that is late can say so to who is fenced
 
 
 def _counts(d: ClientDraft, error: ErrorCode) -> bool:
     """Whether the answer to a leave does more than end it (N-TR-08, N-ERR-05)."""
     if not d.config.profile.fault_leave_answer_is_fatal:
         return False
-    return error is not ErrorCode.GROUP_ID_NOT_FOUND or d.config.profile.old_leave_without_group_is_fatal
+    gone = error is ErrorCode.GROUP_ID_NOT_FOUND and d.now.state == UNSUBSCRIBED
+    return not gone or d.config.profile.old_leave_without_group_is_fatal
 
 
 def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
@@ -86,7 +90,7 @@ def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
         d.go("target_is_current")
 
 
-def _bad(d: ClientDraft, error: ErrorCode) -> None:
+def _bad(d: ClientDraft, error: ErrorCode, *, parting: bool) -> None:
     if error in _GONE:
         d.rule("N-ERR-01")
         d.set(failing=False, due=True)
@@ -104,7 +108,7 @@ def _bad(d: ClientDraft, error: ErrorCode) -> None:
         d.rule("N-ERR-07")
         d.throw(error.name)
     else:
-        d.fatal(error.name)
+        d.fatal(error.name, parting=parting)
 
 
 def _fenced(d: ClientDraft) -> None:

@@ -146,7 +146,7 @@ def close(d: ClientDraft, step: Close) -> None:
 
 def close_committed(d: ClientDraft) -> None:
     """The application's thread tells itself, whatever the background had asked for, and asks for the leave then."""
-    d.set(close_commit=None, queue=(), batch=(), work=None)
+    d.set(close_commit=None, queue=(), batch=())
     now = d.now
     gone, member = (now.owned, now.epoch > 0)
     if d.config.profile.fault_close_tells_again:

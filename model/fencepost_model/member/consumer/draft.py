@@ -108,8 +108,8 @@ class ClientDraft(AnyDraft[ClientState]):
         """N-TR-08, N-TR-12: the leave is over, and nobody waits for it any more."""
         self.set(leaving=False)
 
-    def fatal(self, error: str) -> None:
-        """N-TR-11."""
+    def fatal(self, error: str, *, parting: bool = False) -> None:
+        """N-TR-11. ``parting``: what is wrong was the answer to a leave."""
         before = self.now.state
         self.throw(error)
         if before in (STALE, FENCED, FATAL):
@@ -117,7 +117,9 @@ class ClientDraft(AnyDraft[ClientState]):
             return
         self.rule("N-TR-11", "N-ERR-04", "N-ERR-05")
         self.go("fatal")
-        if before not in IN_GROUP:
+        if before == UNSUBSCRIBED and not (self.now.leaving or parting):
+            self.release()
+        elif before not in IN_GROUP:
             self.left()
         elif not self.give_up("lost", "fatal"):
             self.release()
