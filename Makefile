@@ -12,7 +12,7 @@ help:
 	@echo "make test      the tests, within a quarter of an hour"
 	@echo "make test-all  every test, then random traces with a seed of their own; it says what that adds"
 	@echo "make check     types, lint and format"
-	@echo "make compiled  the coordinator compiled by mypyc, in out/compiled"
+	@echo "make compiled  coordinator, codec and server compiled by mypyc, in out/compiled"
 	@echo "make coverage  which lines of the core no unit test runs"
 	@echo "make bench     measure the cost table again"
 

@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say.
 
 A wheel has the rule book, docs/rules, within the package that reads it. And where the environment has
-FENCEPOST_COMPILED set, the coordinator is compiled by mypyc: the same source, the same outcomes, faster
+FENCEPOST_COMPILED set, coordinator, codec and server are compiled by mypyc: the same source, the same outcomes, faster
 (docs/embedding.md).
 """
 
@@ -11,6 +11,21 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
+
+#: What stands between a port and the coordinators, and what writes their records.
+SERVED = (
+    "aio/engine.py",
+    "aio/led.py",
+    "host/broker.py",
+    "host/parts.py",
+    "server/dispatch.py",
+    "server/net/connection.py",
+    "server/observe/rebalances.py",
+    "server/observe/watched.py",
+    "store/packed.py",
+    "store/tables.py",
+    "store/worker.py",
+)
 
 
 class WithRules(build_py):
@@ -27,22 +42,27 @@ class WithRules(build_py):
 
 
 def compiled() -> list[Extension]:
-    """The codec of records, and the coordinator but for its quirks, which replace functions of it by name, and are off
-    when speed matters."""
+    """The codec of records, the way of a request through a server, and the coordinator but for its quirks, which
+    replace functions of it by name, and are off when speed matters."""
     try:
         from mypyc.build import mypycify  # noqa: PLC0415  only a build that asks for it needs mypy
     except ImportError:
         sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
     core = Path("impl", "fencepost")
     alone = (core / "quirks.py", core / "protocol" / "logged.py")
-    sources = [*alone, *sorted(core.glob("coordinator/**/*.py")), *sorted(core.glob("codec/*.py"))]
+    sources = [
+        *alone,
+        *[core / each for each in SERVED],
+        *sorted(core.glob("coordinator/**/*.py")),
+        *sorted(core.glob("codec/*.py")),
+    ]
     left = {
         core / "coordinator" / "__init__.py",
         core / "codec" / "__init__.py",
         *core.glob("coordinator/quirks/**/*.py"),
     }
     level = os.environ.get("MYPYC_OPT_LEVEL", "3")
-    return mypycify([str(each) for each in sources if each not in left], opt_level=level)
+    return mypycify(["--follow-imports=silent", *[str(each) for each in sources if each not in left]], opt_level=level)
 
 
 setup(

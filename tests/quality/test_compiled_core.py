@@ -14,6 +14,8 @@ from fencepost_conformance.compiled import build, is_of_these_sources, unavailab
 
 ROOT = Path(__file__).parents[2]
 COUNT = "12"
+#: What is compiled takes what its types say, and no stand-in for a connection.
+_WITH_A_STAND_IN = ["--deselect", "server/test_bad_frames.py::test_frames_that_no_client_sends"]
 WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
@@ -85,3 +87,20 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
         read = f"import pickle; kept = pickle.load(open({str(state)!r}, 'rb'));"
         told = run(["-c", begin + read + "print(kept == state, kept.quirks is state.quirks, kept.status)"], there)
         assert told.split() == ["True", "True", "Status.LOADING"]
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        ["server/test_partition.py", "server/test_wire.py", "store/test_sqlite.py"],
+        pytest.param(["server", "store", "aio", "-m", "not all", *_WITH_A_STAND_IN], marks=pytest.mark.all),
+    ],
+    ids=["some", "all"],
+)
+def test_what_a_server_runs_on_passes_its_tests_compiled(compiled: Path, tests: list[str]) -> None:
+    assert ".so" in run(["-c", "import fencepost.server.dispatch as it; print(it.__file__)"], compiled)
+    env = os.environ | {"PYTHONPATH": str(compiled)}
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(words, cwd=ROOT / "tests" / "unit", env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout

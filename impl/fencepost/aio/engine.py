@@ -410,7 +410,8 @@ class Engine:
 
     async def _compaction(self, partition: int) -> None:
         try:
-            self.counts.compacted += await self._store.compact(partition)
+            gone = await self._store.compact(partition)
+            self.counts.compacted += gone
         except Exception:
             _log.exception("partition %s could not be compacted; nothing that is needed is gone", partition)
             self._rest = self._loop.time() + REST_S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fencepost import log
+from fencepost.log import append, compact, due, of_records, replicated
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
@@ -16,7 +16,7 @@ class MemoryStore:
     are to be compacted. While ``failing`` is set, every append fails with it."""
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
-        self._log = log.of_records(records)
+        self._log = of_records(records)
         self.failing: ErrorCode | None = None
 
     @property
@@ -32,6 +32,6 @@ class MemoryStore:
         """Keeps the records, unless it is to fail. Who loads is handed the log at once, so no reader is under way."""
         if self.failing is not None:
             raise AppendError(self.failing)
-        longer = log.append(self._log, records, self._log.leader_epoch)
-        longer = log.replicated(longer, longer.end)
-        self._log = log.compact(longer, 0, readers=()) if log.due(longer) else longer
+        longer = append(self._log, records, self._log.leader_epoch)
+        longer = replicated(longer, longer.end)
+        self._log = compact(longer, 0, readers=()) if due(longer) else longer

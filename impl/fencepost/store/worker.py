@@ -85,8 +85,8 @@ class Worker:
         self._terms: dict[Hashable, int] = {}
         self._dead: dict[Hashable, int] = {}  #: the thread's own
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._thread.start()
+        self._writer = threading.Thread(target=self._work, name=name, daemon=True)
+        self._writer.start()
 
     def within(self, act: Callable[[], _Value], line: Hashable) -> asyncio.Future[_Value]:
         """Run it in a transaction, with others. It may decline with ``FencedEpoch`` or ``AppendError`` before it has
@@ -102,7 +102,7 @@ class Worker:
         if not self._closed:
             self._closed = True
             self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._writer.join)
 
     def _submit(self, act: Callable[[], _Value], line: Hashable, *, alone: bool) -> asyncio.Future[_Value]:
         if self._closed:
