@@ -301,8 +301,11 @@ def last_async(turn: Turn) -> bool:
 
 
 def flying_async(turn: Turn) -> bool:
-    """Whether such a commit was sent and not answered."""
-    return any(each.cause in _QUEUED and each.request_id is not None for each in turn.reader.commits)
+    """Whether such a commit was sent and not answered; of the old consumer also the one before a rejoin."""
+    causes = _QUEUED if turn.client is Client.CONSUMER else (*_QUEUED, Cause.MEMBER)
+    return any(
+        each.cause in causes and each.request_id is not None and not each.closing for each in turn.reader.commits
+    )
 
 
 def attempted(turn: Turn) -> None:
