@@ -26,7 +26,8 @@ class KeyType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorRequest:
-    """Asks who coordinates: FindCoordinator v0-6. Before v4 there is one key. v0 carries no ``key_type``: a group."""
+    """Asks who coordinates: FindCoordinator v0-6 (G-WIRE-09). Before v4 there is one key. v0 carries no ``key_type``:
+    a group."""
 
     coordinator_keys: tuple[str, ...]
     _: KW_ONLY

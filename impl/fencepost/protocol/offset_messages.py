@@ -80,7 +80,7 @@ class OffsetCommitResponseTopic:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponse:
-    """An answer for each partition; an error of the group stands at each of them (O-COMMIT-07)."""
+    """An answer for each partition; an error of the group stands at each of them (O-COMMIT-07, G-WIRE-31)."""
 
     topics: tuple[OffsetCommitResponseTopic, ...]
 
@@ -222,7 +222,7 @@ class OffsetDeleteRequestTopic:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetDeleteRequest:
-    """An operator deletes committed offsets: OffsetDelete v0 (O-DEL-01)."""
+    """An operator deletes committed offsets: OffsetDelete v0 (G-WIRE-07, O-DEL-01)."""
 
     group_id: str
     topics: tuple[OffsetDeleteRequestTopic, ...]

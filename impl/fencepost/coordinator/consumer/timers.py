@@ -97,7 +97,8 @@ def assignment_interval(step: Step, group_id: str) -> int:
 
 
 def _own(step: Step, value: int | None, usual: int, low: int, high: int) -> int:
-    """The group's own value within the broker's bounds, or the broker's if it has none (M-CFG-01)."""
+    """The group's own value within the broker's bounds, or the broker's if it has none (M-CFG-01); that never
+    changes while a coordinator lives, so it is the one of its start and of now (V-128)."""
     return usual if value is None else within_bounds(step, value, low, high)
 
 

@@ -53,7 +53,7 @@ class Admitted:
 
 
 def admit(request: Request, image: TopicImage, topics: Iterable[OffsetCommitRequestTopic], *, by_id: bool) -> Admitted:
-    """Takes a commit apart (O-COMMIT-02, O-COMMIT-03, O-TXN-01)."""
+    """Takes a commit apart, by names or, since 4.1, by ids (O-COMMIT-02, O-COMMIT-03, V-03, O-TXN-01)."""
     admitted = []
     refused: list[tuple[str, bytes, Results]] = []
     for topic in topics:

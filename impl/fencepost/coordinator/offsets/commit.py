@@ -26,7 +26,7 @@ from . import access, admission, validation
 from .admission import Admitted, Results
 from .validation import Committer, Older
 
-#: From this version on topics are named by their ids (G-WIRE-05).
+#: From this version on, which 4.1 is the first to announce, topics are named by their ids (G-WIRE-05, V-01).
 TOPIC_IDS_SINCE = 10
 #: The last version in which a request says how long the offset is to be kept (O-COMMIT-14).
 RETENTION_UNTIL = 4

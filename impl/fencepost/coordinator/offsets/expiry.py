@@ -47,8 +47,8 @@ def schedule(step: Step) -> None:
 
 
 def run(step: Step, delete_group: Callable[[Step, Group], None]) -> None:
-    """Looks at all offsets: those that are too old go, and a group with none left, if it is empty (O-EXP-20…25).
-    ``delete_group`` writes the tombstones of the group itself."""
+    """Looks at all offsets: those that are too old go, and a group with none left, if it is empty (O-EXP-20…25,
+    C-ADM-11). ``delete_group`` writes the tombstones of the group itself."""
     for name, group in sorted(step.memory.groups.items()):
         if _expire(step, name, group) and is_empty(group):
             delete_group(step, group)

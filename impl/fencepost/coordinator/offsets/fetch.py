@@ -186,7 +186,8 @@ def _all(
 
 
 def _row(index: int, stored: StoredOffset | None, topic_id: bytes) -> OffsetFetchResponsePartition:
-    """O-FETCH-06."""
+    """Nothing where nothing is committed, or for a topic of another id; 4.0 keeps no ids, and shows it (O-FETCH-06,
+    V-04)."""
     if stored is None or _of_another(stored.value.topic_id, topic_id):
         return OffsetFetchResponsePartition(index)
     value = stored.value
