@@ -22,9 +22,8 @@ from fencepost_conformance.targets.broker import LOGGER, Broker
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 RELEASE = "4.4.0"
 PARTITIONS = 6
-#: three workers with two connections each, one for look-ups; the broker drops those whose login is not renewed, and a
-#: machine that is busy renews one or the other too late
-CONNECTIONS = 10
+#: three workers with two connections each, one for look-ups; the broker drops those whose login is not renewed
+CONNECTIONS = 7
 ALICE, BOB = Sasl("alice", "in the clear", "PLAIN"), Sasl("bob", "s,a=lted", "SCRAM-SHA-256")
 _MODULES = "org.apache.kafka.common.security"
 SETTINGS = {
