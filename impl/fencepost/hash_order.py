@@ -53,6 +53,11 @@ def of_text(text: str) -> int:
     return spread(java_hash(text))
 
 
+def of_partition(topic: str, partition: int) -> int:
+    """The spread hash of a TopicPartition."""
+    return spread(31 * (31 + partition) + java_hash(topic))
+
+
 @lru_cache(maxsize=65_536)
 def of_uuid(data: bytes) -> int:
     """The spread hash of a topic id, 16 bytes."""

@@ -94,9 +94,11 @@ class EnforceRebalance:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The application polls."""
+    """The application polls. ``resumed``: the same call of it goes on, since a commit that the member waited for was
+    over at once; a join goes on where it was, and nothing that a poll begins with is looked at again (K-CB-01)."""
 
     at_ms: int
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +258,8 @@ class RequestMetadata:
 @dataclass(frozen=True, slots=True)
 class Commit:
     """Commit all valid positions of these partitions, those that have one (K-CB-01, K-LEAVE-04, N-REC-04); answer
-    ``CommitFinished``. STALE_MEMBER_EPOCH, to a member of a consumer group that has an epoch, is ``RETRIABLE``
-    (N-CMT-02)."""
+    ``CommitFinished``. To a classic member that is not STABLE that is FAILED, and nothing is sent (K-OFF-02).
+    STALE_MEMBER_EPOCH, to a member of a consumer group that has an epoch, is ``RETRIABLE`` (N-CMT-02)."""
 
     commit_id: int
     partitions: frozenset[TopicPartition]

@@ -40,13 +40,13 @@ def unsubscribed(turn: Turn, error: str | None) -> None:
 
 def close(turn: Turn, option: CloseOption) -> None:
     """The last call: commit, revoke, leave (K-LEAVE-04). Who owns nothing has nothing to commit, but waits in the
-    same way for what was committed asynchronously. Step 6, waiting for the last answers, is the driver's: it may drop
-    the member when it likes."""
+    same way for what was committed asynchronously; who is not in the group is refused his commit, but callbacks run
+    all the same (K-OFF-02). Step 6, waiting for the last answers, is the driver's: it may drop the member when it
+    likes."""
     member = turn.member
     turn.member = turn.member._replace(closed=True)
     owned = member.subscription.owned
-    allowed = not owned or member.state is MemberState.STABLE  # K-OFF-02
-    if member.settings.auto_commit and allowed and member.coordinator.node is not None:
+    if member.settings.auto_commit and member.coordinator.node is not None:
         commit_id = member.next_request_id
         turn.member = turn.member._replace(
             next_request_id=commit_id + 1, waiting=Waiting(Stage.CLOSE_COMMIT, option=option, commit_id=commit_id)

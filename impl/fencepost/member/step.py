@@ -66,8 +66,11 @@ def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Membe
 
 def _handle(turn: Turn, event: MemberEvent) -> None:
     match event:
-        case Poll():
-            joining.poll(turn)
+        case Poll(resumed=resumed):
+            if resumed:
+                joining.join_if_needed(turn)
+            else:
+                joining.poll(turn)
         case ListenerDone(error=error):
             _listener_done(turn, error)
         case Answered(request_id=request_id, body=body):

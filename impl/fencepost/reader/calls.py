@@ -102,9 +102,8 @@ def commit_sync(turn: Turn, event: CommitSync) -> None:
     """Waits for the answer, and tries again what may pass (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
-    if offsets and turn.reader.coordinator.problem is not None and turn.client is Client.CLASSIC:
-        turn.wake()
-        turn.check_coordinator()
+    if offsets and turn.client is Client.CLASSIC:
+        turn.check_coordinator(waits=True)
     number = commits.start(turn, Cause.SYNC, offsets)
     if not offsets and turn.client is not Client.CONSUMER and not commits.flying_async(turn):
         commits.give_up(turn, number)
@@ -123,7 +122,9 @@ def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms
         turn.emit(CallReturned(()))
         return
     if turn.client is Client.CLASSIC:
-        turn.check_coordinator()
+        committed.drop_other(turn, partitions)
+        turn.check_coordinator(waits=True)
+        turn.coordinator_known()  # it makes sure of one, whatever has been found already
     _wait(turn, CallKind.COMMITTED, timeout_ms)
     assert turn.reader.waiting is not None
     committed.begin(turn, Purpose.CALL, partitions, turn.reader.waiting.deadline_ms)
@@ -186,11 +187,11 @@ def end_answered(turn: Turn, sent: SentEnd, body: ListOffsetsResponse | None) ->
 
 
 def close(turn: Turn, timeout_ms: int) -> None:
-    """The last call, after the member's. Who assigned by hand commits here (K-LEAVE-04); asynchronous commits that are
+    """The last call, after the member's. Who has no group commits here (K-LEAVE-04); asynchronous commits that are
     under way are waited for (N-CLOSE-01)."""
     turn.reader = turn.reader._replace(closed=True)
     number = None
-    if turn.reader.settings.auto_commit and turn.reader.mode is Mode.MANUAL and not turn.reader.fenced:
+    if turn.reader.settings.auto_commit and not turn.reader.mode.automatic and not turn.reader.fenced:
         commits.run_callbacks(turn, throw=False)
         if turn.client is not Client.CLASSIC or turn.reader.coordinator.problem is None:  # else the commit has failed
             number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
@@ -224,8 +225,10 @@ def go_on(turn: Turn) -> None:
     except Thrown as thrown:
         over = CallReturned(problem=None if waiting.kind is CallKind.CLOSE else thrown.problem)
     if over is None:
-        looked = turn.reader.coordinator.node is not None
-        turn.reader = turn.reader._replace(waiting=replace(waiting, looked=waiting.looked or looked))
+        known = turn.reader.coordinator.node is not None
+        looked = waiting.looked or known
+        seeks = _seeks(turn, waiting)
+        turn.reader = turn.reader._replace(waiting=replace(waiting, looked=looked, seeks=seeks))
         return
     if waiting.kind is CallKind.COMMITTED:
         committed.give_up(turn)
@@ -268,7 +271,7 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
 def _position(turn: Turn, partition: TopicPartition) -> CallReturned | None:
     """One look for positions leads to the next, as from what is committed to whether the leader has it."""
     before = None
-    if Purpose.POSITIONS in turn.reader.lookups and turn.reader.waiting is not None:
+    if turn.reader.initializing and Purpose.POSITIONS in turn.reader.lookups and turn.reader.waiting is not None:
         positions.fill(turn)  # what is committed has been found: it is taken over for all
     while before != turn.reader.partitions and turn.reader.position(partition) is None:
         before = turn.reader.partitions
@@ -290,6 +293,10 @@ def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
         commits.run_callbacks(turn)
     if commit.outcome is None:
         return None
+    if waiting.seeks:
+        turn.check_coordinator()
+        if turn.now < waiting.deadline_ms and _seeks(turn, waiting):
+            return None
     if old and not commit.outcome.unfound:
         commits.run_callbacks(turn)
     if old and not commit.offsets and commits.flying_async(turn):
@@ -301,12 +308,16 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """The last callbacks run whatever has come of the commits."""
     commits.attempted(turn)
     commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
-    if commit is not None and commit.outcome is not None:
-        commits.run_callbacks(turn, throw=False)
+    seeks = turn.now < waiting.deadline_ms and _seeks(turn, waiting)
+    if commit is not None and commit.outcome is not None and not seeks:
+        if not commit.outcome.unfound:
+            commits.run_callbacks(turn, throw=False)
         if commit.offsets or not commits.flying_async(turn):
             commits.give_up(turn, commit.number)
             commit = None
-    pending = commit is not None or commits.open_async(turn)
+    elif waiting.seeks and not seeks:
+        commits.run_callbacks(turn, throw=False)
+    pending = commit is not None or seeks or commits.open_async(turn)
     if turn.client is Client.CLASSIC and turn.reader.coordinator.node is not None:  # K-LEAVE-04
         pending |= turn.reader.membership.asks
         pending |= any(isinstance(each, SentCommit | SentLookup) for each in turn.reader.sent.values())
@@ -314,3 +325,23 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
         return None
     commits.last_callbacks(turn)
     return CallReturned()
+
+
+def _seeks(turn: Turn, waiting: Waiting) -> bool:
+    """Whether the call looks for a coordinator for asynchronous commits alone (K-LEAVE-04, K-OFF-21)."""
+    if turn.client is not Client.CLASSIC or turn.reader.coordinator.node is not None:
+        return False
+    own = any(each.number == waiting.commit and each.outcome is None for each in turn.reader.commits)
+    unsent = waiting.kind is CallKind.CLOSE and not own and commits.unsent_async(turn)
+    return (waiting.seeks or unsent) and not turn.coordinator_known()
+
+
+def coordinator_moved(turn: Turn) -> None:
+    """An answer says so. The old consumer that waits for other asynchronous commits than that makes sure of a
+    coordinator before it sees that they have failed with the connection (K-OFF-21)."""
+    waiting = turn.reader.waiting
+    if waiting is None or waiting.commit is None or not commits.flying_async(turn):
+        return
+    empty = any(each.number == waiting.commit and not each.offsets for each in turn.reader.commits)
+    if empty and turn.client is Client.CLASSIC:
+        turn.reader = turn.reader._replace(waiting=replace(waiting, seeks=True))

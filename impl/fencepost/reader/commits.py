@@ -73,11 +73,14 @@ def restart_interval(turn: Turn) -> None:
 def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *, closing: bool) -> None:
     """The member wants the positions committed before it gives something up (K-CB-01, N-REC-04, K-LEAVE-04). The old
     consumer closes with a synchronous commit, which runs callbacks that are due first (K-OFF-18); who assigned by hand
-    does so itself (``calls.close``)."""
-    if turn.reader.mode is Mode.MANUAL:
+    does so itself, and so does who reads nothing any more (``calls.close``)."""
+    if not turn.reader.mode.automatic:
         turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.DONE)))
         return
-    if closing and turn.client is not Client.CONSUMER and not turn.reader.fenced:
+    if closing and turn.client is not Client.CONSUMER:
+        if turn.reader.fenced:  # K-OFF-20
+            turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.FAILED)))
+            return
         run_callbacks(turn, throw=False)
     offsets = tuple((each, offset) for each, offset in turn.reader.consumed if each in partitions)
     start(turn, Cause.MEMBER, offsets, commit_id, closing=closing)
@@ -104,8 +107,7 @@ def _others_first(turn: Turn, commit: Commit) -> bool:
         return False
     if turn.client is Client.CONSUMER or not commit.offsets:
         return open_async(turn)
-    unsent = [each for each in turn.reader.commits if each.outcome is None and each.request_id is None]
-    return any(each.cause in _QUEUED for each in unsent)
+    return unsent_async(turn)
 
 
 def _attempt(turn: Turn, commit: Commit) -> None:
@@ -289,6 +291,12 @@ def open_async(turn: Turn) -> bool:
     return any(each.cause in _QUEUED and each.outcome is None for each in turn.reader.commits)
 
 
+def unsent_async(turn: Turn) -> bool:
+    """Whether such commits wait for a coordinator."""
+    unsent = [each for each in turn.reader.commits if each.outcome is None and each.request_id is None]
+    return any(each.cause in _QUEUED for each in unsent)
+
+
 def told(turn: Turn, commit: Commit) -> None:
     """Callbacks have run for its sake."""
     _put(turn, replace(commit, told=commit.told + 1))
@@ -323,9 +331,15 @@ def attempted(turn: Turn) -> None:
 
 def run_callbacks(turn: Turn, *, throw: bool = True) -> None:
     """Tell the application of asynchronous commits that are over, in the order in which it called for them
-    (K-OFF-18). Throws for ever once one of them was fenced (K-OFF-20)."""
-    if turn.reader.fenced and throw:
-        raise Thrown(Problem(_K.FENCED_INSTANCE, _E.FENCED_INSTANCE_ID))
+    (K-OFF-18). Once one of them was fenced it tells of none, and throws for ever (K-OFF-20)."""
+    if turn.reader.fenced:
+        if throw:
+            raise Thrown(Problem(_K.FENCED_INSTANCE, _E.FENCED_INSTANCE_ID))
+        return
+    _call_back(turn)
+
+
+def _call_back(turn: Turn) -> None:
     for commit in turn.reader.commits:
         if commit.cause is Cause.INTERVAL and commit.outcome is not None:
             _drop(turn, commit)
@@ -352,7 +366,7 @@ def callbacks_due(turn: Turn) -> tuple[Commit, ...]:
 @varies
 def last_callbacks(turn: Turn) -> None:
     """At the end of a close (K-LEAVE-04, N-CLOSE-01)."""
-    run_callbacks(turn, throw=False)
+    _call_back(turn)
 
 
 @varies

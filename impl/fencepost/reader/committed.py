@@ -40,9 +40,8 @@ def initialise(turn: Turn) -> bool:
     if not missing:
         return True
     if turn.client is Client.CLASSIC:
-        if turn.reader.coordinator.problem is not None:
-            turn.wake()
-        turn.check_coordinator()
+        drop_other(turn, missing)
+        turn.check_coordinator(waits=True)
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is None or not (_one_for_all(turn) or _same(turn, lookup, missing)):
         deadline = turn.now + turn.reader.settings.default_api_timeout_ms  # N-POLL-03
@@ -88,6 +87,15 @@ def _identity(turn: Turn) -> tuple[str, int]:
 
 def _same(turn: Turn, lookup: Lookup, partitions: tuple[TopicPartition, ...]) -> bool:
     return frozenset(lookup.partitions) == frozenset(partitions) and lookup.identity == _identity(turn)
+
+
+def drop_other(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
+    """What was looked up for others is forgotten before the coordinator is looked at, and so whatever comes of that
+    (K-POS-08)."""
+    if not _one_for_all(turn):
+        for purpose, lookup in tuple(turn.reader.lookups.items()):
+            if not _same(turn, lookup, partitions):
+                _drop(turn, purpose)
 
 
 def begin(turn: Turn, purpose: Purpose, partitions: tuple[TopicPartition, ...], deadline_ms: int) -> Lookup:

@@ -168,7 +168,7 @@ class _Both:
         """The member's part of a call is over; now comes the reader's (K-POLL-01, K-LEAVE-04)."""
         if self.stage is Stage.POLL and failure is None and self.committed:
             self.committed = False  # it waited for a commit that is over already: the loop in poll goes round again
-            self._join(Poll(self.now))
+            self._join(Poll(self.now, resumed=True))
             return
         stage, self.stage = self.stage, None
         match stage:
@@ -218,7 +218,8 @@ class _Both:
                     pass
                 case _:
                     self.commands.append(command)
-        if before.coordinator.node is not None and self.member.coordinator.node is None:
+        theirs = self.reader.coordinator.node is not None
+        if theirs and before.coordinator.node is not None and self.member.coordinator.node is None:
             self._read(CoordinatorLost(self.now))  # they have one connection (K-ERR-13)
 
     def _read(self, event: ReaderEvent) -> None:

@@ -48,6 +48,9 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
             committed.fail(turn, problem)
         return
     commits.fail(turn, problem, retriable=retriable)
+    waiting = turn.reader.waiting
+    if not retriable and waiting is not None and waiting.seeks:  # a close ends there, and calls back of nothing
+        turn.reader = turn.reader._replace(waiting=replace(waiting, seeks=False, commit=None))
     if not retriable and (turn.client is not Client.CLASSIC or turn.reader.mode.automatic):
         committed.fail(turn, problem)
 
@@ -59,17 +62,20 @@ def _waits_to_be_thrown(turn: Turn) -> bool:
     if turn.client is Client.CONSUMER:
         return not turn.reader.mode.automatic
     waiting = turn.reader.waiting
+    if waiting is not None and waiting.seeks:
+        return waiting.kind is CallKind.COMMIT_SYNC
     asks = waiting is None or waiting.kind in (CallKind.COMMITTED, CallKind.POSITION)
     return asks and turn.client is Client.CLASSIC and not turn.reader.mode.automatic
 
 
 def lost(turn: Turn, *, disconnected: bool) -> None:
     """It is unknown from now on, and what was sent to it has failed (K-ERR-13); the new consumer keeps the connection
-    to a broker that only says that it is none."""
-    if turn.reader.coordinator.node is None:
-        return
+    to a broker that only says that it is none, until that is lost too."""
     before = turn.reader.coordinator
-    turn.reader = turn.reader._replace(coordinator=Coordinator(retry_at=before.retry_at, problem=before.problem))
+    if before.node is not None:
+        turn.reader = turn.reader._replace(coordinator=Coordinator(retry_at=before.retry_at, problem=before.problem))
+    elif not disconnected:
+        return
     if not disconnected and turn.client is Client.CONSUMER:
         return  # what it has sent may still be answered
     if not disconnected:

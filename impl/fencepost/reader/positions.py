@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from . import committed
 from .broker import (
@@ -175,17 +176,30 @@ def validation_answered(turn: Turn, sent: SentValidation, body: OffsetForLeaderE
     rows = [] if body is None else [each for each in body.partitions if each.partition in sent.positions]
     denied, again = [each.partition for each in rows if each.error_code is _DENIED], list(sent.positions)
     truncated = []
-    for each in () if denied else rows:
-        if each.error_code is ErrorCode.NONE:
-            again.remove(each.partition)
-            if not _complete(turn, each.partition, sent.positions[each.partition], each.leader_epoch, each.end_offset):
-                truncated.append(each.partition)
-    _retry(turn, again)
+    good = [] if denied else [each for each in rows if each.error_code is ErrorCode.NONE]
+    for each in good:
+        again.remove(each.partition)
+    if body is None or denied:
+        _retry(turn, again)
+    elif not asked_again(turn, again, len(sent.positions)):
+        return
+    for each in good:
+        if not _complete(turn, each.partition, sent.positions[each.partition], each.leader_epoch, each.end_offset):
+            truncated.append(each.partition)
     problem = Problem(ProblemKind.API, _DENIED, tuple(denied)) if denied else None
     if truncated:
         problem = Problem(ProblemKind.TRUNCATION, partitions=tuple(truncated))
     if problem is not None:
         turn.reader = turn.reader._replace(validation_problem=turn.reader.validation_problem or problem)
+
+
+@varies
+def asked_again(turn: Turn, partitions: list[TopicPartition], asked: int) -> bool:
+    """What an answer to a question about so many has left open is asked again; whether the rest of it counts
+    (K-POS-07)."""
+    del asked
+    _retry(turn, partitions)
+    return True
 
 
 def _complete(turn: Turn, partition: TopicPartition, asked: Position, epoch: int, end: int) -> bool:

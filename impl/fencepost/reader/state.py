@@ -192,13 +192,15 @@ class CallKind(Enum):
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A call that waits until ``deadline_ms``, for this commit or partition. ``looked``: it has looked once whether it
-    can return at once, with the coordinator known."""
+    can return at once, with the coordinator known. ``seeks``: it goes on looking for a coordinator for
+    asynchronous commits, whatever becomes of them meanwhile."""
 
     kind: CallKind
     deadline_ms: int
     commit: int | None = None
     partition: TopicPartition | None = None
     looked: bool = False
+    seeks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,8 +237,10 @@ def _asked(sent: Sent) -> str:
 def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
     """No answer, or one of a broker that does not coordinate the group: the coordinator is forgotten (K-OFF-11,
     K-ERR-13)."""
+    if elsewhere and not turn.reader.fenced:
+        commits.attempted(turn)  # before the others have failed; who is fenced hears of that at the end of the step
     if elsewhere:
-        commits.attempted(turn)  # before the others have failed
+        calls.coordinator_moved(turn)
     if elsewhere or body is None:
         coordinating.lost(turn, disconnected=body is None)
 
@@ -297,6 +299,7 @@ def _retries(reader: Reader) -> list[int | None]:
         lookups += [each for purpose, each in reader.lookups.items() if purpose is Purpose.POSITIONS]
     times += [each.retry_at for each in lookups]
     looks = reader.settings.client is Client.CONSUMER and reader.coordinator.node is None
+    looks |= reader.waiting is not None and reader.waiting.seeks
     if idle or lookups or looks:
         times.append(reader.coordinator.retry_at)
     return times

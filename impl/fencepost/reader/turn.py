@@ -159,10 +159,13 @@ class Turn:
             self.reader = self.reader._replace(wakeup=False)
             raise Thrown(Problem(ProblemKind.WAKEUP))
 
-    def check_coordinator(self) -> None:
-        """Throw what the last look-up met, if that is for good and nobody has been told (K-FIND-01)."""
+    def check_coordinator(self, *, waits: bool = False) -> None:
+        """Throw what the last look-up met, if that is for good and nobody has been told (K-FIND-01). Who ``waits`` for
+        a look-up looks at the network first, which a wakeup ends (K-POLL-06)."""
         problem = self.reader.coordinator.problem
         if problem is not None:
+            if waits:
+                self.wake()
             self.reader = self.reader._replace(coordinator=replace(self.reader.coordinator, problem=None))
             raise Thrown(problem)
 

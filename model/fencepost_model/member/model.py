@@ -123,7 +123,7 @@ class MemberModel:
         """K-LEAVE-04: commit, even if it is nothing, stop the heartbeats, give up, leave."""
         d.rule("K-LEAVE-04", "K-LEAVE-05")
         generation = d.now.generation
-        if self.config.auto_commit and d.now.coordinator and (not d.now.owned or d.now.state == M_STABLE):
+        if self.config.auto_commit and d.now.coordinator:
             d.outputs.append(Commit(d.number("other"), generation.id, generation.member_id, d.now.owned))
         d.set(thread=False, beating=False)
         d.give_up()

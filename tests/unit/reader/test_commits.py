@@ -13,6 +13,7 @@ from fencepost.member.events import (
     Disconnect,
     FindCoordinator,
     LookupFailed,
+    Unsubscribe,
 )
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
@@ -26,6 +27,7 @@ from fencepost.reader.events import (
     CommitAsync,
     CommitSync,
     CommitWanted,
+    MembershipChanged,
     OffsetAndMetadata,
     Pause,
     ProblemKind,
@@ -35,7 +37,7 @@ from fencepost.reader.events import (
     TellMember,
     Wakeup,
 )
-from fencepost.reader.membership import Phase
+from fencepost.reader.membership import Membership, Phase
 
 from .desk import T0, T1, Desk, records
 
@@ -524,3 +526,97 @@ def test_a_handed_out_record_is_consumed():
     desk.poll()
     (body,) = commits(sync(desk, None))
     assert body.topics[0].partitions[0].committed_offset == 4
+
+
+def test_a_connection_that_is_lost_late_takes_what_was_sent_with_it():
+    """K-ERR-13: the new consumer keeps it when a broker says that it is none; when it breaks, nothing is answered."""
+    desk = asynchronous(asynchronous(Desk(Client.CONSUMER).reading(T0), 1), 2)
+    sync(desk, timeout_ms=60_000)
+    desk.sent.reverse()
+    desk.commit_answer(_E.COORDINATOR_NOT_AVAILABLE)
+    assert told(desk) == []
+    desk.lose(OffsetCommitRequest)
+    assert told(desk) == [(1, _K.RETRIABLE_COMMIT), (2, _K.RETRIABLE_COMMIT)]
+
+
+def test_who_is_fenced_while_another_commit_is_to_be_tried_again_throws_and_forgets_the_coordinator():
+    """K-OFF-11, K-OFF-20: both in one step."""
+    desk = asynchronous(Desk().reading(T0), 1)
+    sync(desk)
+    desk.commit_answer(_E.FENCED_INSTANCE_ID)
+    desk.none(CallReturned)
+    desk.commit_answer(_E.NOT_COORDINATOR)
+    assert desk.returned().problem.kind is _K.FENCED_INSTANCE
+    assert desk.reader.coordinator.node is None
+    assert desk.reader.waiting is None
+
+
+def test_who_is_fenced_commits_nothing_in_a_close():
+    """K-OFF-20, K-LEAVE-04."""
+    desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
+    desk.commit_answer(_E.FENCED_INSTANCE_ID)
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0}), closing=True))
+    assert desk.only(TellMember).event == CommitFinished(desk.now, commit_id=7, result=CommitResult.FAILED)
+    assert commits(desk) == []
+    assert told(desk) == []
+
+
+def closing_without_coordinator():
+    """A close in which a commit of something and one of nothing wait for a coordinator."""
+    desk = Desk().reading(T0)
+    desk.do(CoordinatorLost(desk.now))
+    asynchronous(desk, 1)
+    desk.do(CommitAsync(desk.now, (), 2))
+    desk.do(Close(desk.now))
+    return desk
+
+
+def test_a_close_looks_for_a_coordinator_though_the_commits_have_failed():
+    """K-LEAVE-04, step 2: their callbacks run when one is found."""
+    desk = closing_without_coordinator()
+    desk.do(LookupFailed(desk.now, None))
+    desk.none(CallReturned)
+    assert told(desk) == []
+    desk.wait(100)
+    desk.only(FindCoordinator)
+    desk.coordinator()
+    assert told(desk) == [(1, _K.RETRIABLE_COMMIT), (2, None)]
+    desk.returned()
+
+
+def test_a_close_that_finds_a_coordinator_sends_what_waited_for_it():
+    """K-LEAVE-04: and calls back of what is over by then."""
+    desk = Desk().reading(T0)
+    desk.do(CoordinatorLost(desk.now))
+    desk.do(CommitAsync(desk.now, (), 1))
+    asynchronous(desk, 2)
+    desk.do(Close(desk.now))
+    desk.coordinator()
+    assert told(desk) == [(1, None)]
+    desk.none(CallReturned)
+    desk.commit_answer()
+    desk.returned()
+
+
+def test_a_close_gives_up_where_a_look_up_fails_for_good_or_time_is_over():
+    """K-LEAVE-04, K-FIND-01."""
+    desk = closing_without_coordinator()
+    desk.do(LookupFailed(desk.now, _E.GROUP_AUTHORIZATION_FAILED))
+    desk.returned()
+    desk = closing_without_coordinator()
+    desk.do(LookupFailed(desk.now, None))
+    desk.wait(30_000)
+    desk.returned()
+    assert [number for number, _ in told(desk)] == [1, 2]
+
+
+def test_who_reads_nothing_any_more_closes_as_who_assigned_by_hand():
+    """K-LEAVE-04: a commit of nothing, which runs callbacks."""
+    desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
+    desk.commit_answer()
+    desk.do(Unsubscribe(desk.now))
+    desk.do(MembershipChanged(desk.now, Membership()))
+    assert told(desk) == []
+    desk.do(Close(desk.now))
+    assert told(desk) == [(1, None)]
+    desk.returned()

@@ -31,7 +31,9 @@ from fencepost.member.events import (
     Unsubscribe,
 )
 from fencepost.member.state import MemberState
+from fencepost.member.step import step as member_step
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
+from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import (
     HeartbeatResponse,
     JoinGroupRequest,
@@ -295,3 +297,26 @@ def test_a_wakeup_ends_a_poll_before_its_member_has_a_turn() -> None:
     assert whole.kinds() == [PollReturned]
     whole.do(Poll(0))
     assert Listener in whole.kinds()
+
+
+def test_a_close_outside_of_the_group_calls_back_first() -> None:
+    """K-LEAVE-04, K-OFF-02: the commit of a close is refused without a request, and runs callbacks all the same."""
+    whole = Whole()
+    whole.do(CommitSync(0, FIVE))
+    whole.commit_answer(ErrorCode.UNKNOWN_MEMBER_ID)
+    whole.do(CommitAsync(0, FIVE, 1))
+    assert CommitCallback not in whole.kinds()
+    whole.do(Close(0))
+    assert whole.kinds() == [CommitCallback, Listener]
+    assert not [each for each in whole.sent if isinstance(each.body, OffsetCommitRequest)]
+
+
+def test_a_poll_that_goes_on_looks_at_no_newer_metadata() -> None:
+    """K-CB-01, K-JOIN-18: metadata that came while a listener ran are for the next poll."""
+    member = Whole().consumer.member
+    assert isinstance(member, Member)
+    member, _ = member_step(member, MetadataChanged(0, (Topic("t", b"\1" * 16, 2),)))
+    resumed, _ = member_step(member, Poll(0, resumed=True))
+    assert resumed.snapshot == member.snapshot
+    polled, _ = member_step(member, Poll(0))
+    assert polled.snapshot.topics == (("t", (frozenset(), frozenset())),)

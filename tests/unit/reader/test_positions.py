@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.member.events import CoordinatorFound, FindCoordinator, LookupFailed, RequestMetadata, Subscribe
+from fencepost.member.events import (
+    CoordinatorFound,
+    CoordinatorLost,
+    FindCoordinator,
+    LookupFailed,
+    RequestMetadata,
+    Subscribe,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetFetchRequest
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.settings import BadSettings
 from fencepost.reader import Client, Reset, ResetPolicy, reset_policy
 from fencepost.reader.broker import (
@@ -17,10 +25,22 @@ from fencepost.reader.broker import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from fencepost.reader.events import Assign, LeadersChanged, ProblemKind, Seek, SeekToEnd
+from fencepost.reader.events import (
+    AskCommitted,
+    AskPosition,
+    Assign,
+    CallReturned,
+    CommitAsync,
+    LeadersChanged,
+    OffsetAndMetadata,
+    ProblemKind,
+    Seek,
+    SeekToEnd,
+    Wakeup,
+)
 from fencepost.reader.partition import FetchState, Leader
 
-from .desk import EARLIEST, LATEST, NONE, T0, T1, Desk
+from .desk import EARLIEST, LATEST, NONE, T0, T1, T2, Desk
 
 JAVA = [Client.CLASSIC, Client.CONSUMER]
 ALL = list(Client)
@@ -475,3 +495,80 @@ def test_an_answer_about_another_position_that_is_in_doubt_too_is_dropped():
     desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=2, end_offset=7)))
     assert state(desk) is FetchState.AWAIT_VALIDATION
     assert desk.reader.partitions[T0].position.offset == 50
+
+
+def two_unsure(**more):
+    """At offset 10 of epoch 3 of two partitions, whose leader has moved to epoch 5 and is asked."""
+    desk = Desk(**more).leaders(epoch=3).coordinator().member(T0, T1)
+    for each in (T0, T1):
+        desk.do(Seek(desk.now, each, 10, 3))
+    desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)), (T1, Leader(2, 5)))))
+    return desk
+
+
+def test_a_position_that_is_found_looks_for_no_other():
+    """K-POS-01, K-POS-07: what a call asked for that waited no longer is no reason to begin a reset."""
+    desk = two_unsure()
+    desk.do(AskCommitted(desk.now, (T2,), 100))
+    desk.wait(100)  # the answer may still serve the next who asks
+    desk.do(AskPosition(desk.now, T0))
+    desk.answer(
+        OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=3, end_offset=10), EpochEnd(T1, end_offset=-1))
+    )
+    assert desk.only(CallReturned).value == 10
+    assert state(desk, T1) is FetchState.AWAIT_RESET
+    desk.unasked(ListOffsetsRequest)
+
+
+@pytest.mark.parametrize(("profile", "taken"), [(KAFKA_4_4, False), (INTENDED, True)])
+@pytest.mark.parametrize("client", JAVA)
+def test_an_error_about_a_partition_that_is_gone(client, profile, taken):
+    """K-POS-07, fault_gone_partition_voids_answer: in Kafka nothing of the answer counts."""
+    desk = two_unsure(client=client, profile=profile)
+    desk.poll()
+    desk.member(T0)
+    gone = EpochEnd(T1, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=3, end_offset=10), gone))
+    assert (state(desk) is FetchState.FETCHING) is taken
+
+
+@pytest.mark.parametrize(("profile", "again"), [(KAFKA_4_4, False), (INTENDED, True)])
+def test_what_stands_behind_a_partition_that_is_gone(profile, again):
+    """K-POS-07, fault_gone_partition_voids_answer: Java's hash set has t-1 before t-0."""
+    desk = two_unsure(profile=profile)
+    desk.poll()
+    desk.member(T0)
+    desk.answer(OffsetForLeaderEpochRequest, ends(*(EpochEnd(each, error_code=ErrorCode(56)) for each in (T0, T1))))
+    desk.now += 100
+    desk.poll()
+    assert any(isinstance(each.body, OffsetForLeaderEpochRequest) for each in desk.sent) is again
+
+
+def test_a_wakeup_comes_before_a_look_up_that_failed_for_good():
+    """K-POLL-06, K-FIND-01: who asks for what is committed looks at the network first."""
+    desk = Desk().leaders()
+    desk.do(Assign(desk.now, (T0,)))
+    desk.do(CommitAsync(desk.now, ((T0, OffsetAndMetadata(5)),)))
+    desk.do(LookupFailed(desk.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    desk.do(Wakeup(desk.now))
+    desk.do(AskCommitted(desk.now, (T0,)))
+    assert desk.only(CallReturned).problem.kind is ProblemKind.WAKEUP
+    desk.do(AskCommitted(desk.now, (T0,)))
+    assert desk.only(CallReturned).problem.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def test_who_asks_for_others_forgets_what_was_looked_up_even_if_it_throws():
+    """K-POS-08, K-FIND-01."""
+    desk = Desk().leaders().coordinator()
+    desk.do(Assign(desk.now, (T0,)))
+    desk.poll()
+    desk.committed({T0: 5})
+    desk.do(CoordinatorLost(desk.now))
+    desk.do(CommitAsync(desk.now, ((T0, OffsetAndMetadata(5)),)))
+    desk.do(LookupFailed(desk.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    desk.do(AskCommitted(desk.now, (T1,)))
+    assert desk.only(CallReturned).problem.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+    desk.coordinator()
+    desk.poll()
+    assert desk.reader.position(T0) is None
+    desk.asked(OffsetFetchRequest)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.hash_order import grown, in_table, spread
-from fencepost.sharding import java_hash
+from fencepost.hash_order import grown, in_table, of_partition
 
 from ..partitions import TopicPartition
 
@@ -11,8 +10,7 @@ from ..partitions import TopicPartition
 class _Moved:
     """Partitions of one topic that moved between two members, in the order of a hash set, which never shrinks."""
 
-    def __init__(self, topic: str) -> None:
-        self._topic_hash = java_hash(topic)
+    def __init__(self) -> None:
         self._most = 0
         self.partitions: dict[TopicPartition, None] = {}
 
@@ -23,9 +21,7 @@ class _Moved:
 
     def first(self) -> TopicPartition:
         """The one that the hash set comes to first."""
-        return in_table(
-            self.partitions, lambda each: spread(31 * (31 + each.partition) + self._topic_hash), grown(self._most)
-        )[0]
+        return in_table(self.partitions, lambda each: of_partition(each.topic, each.partition), grown(self._most))[0]
 
 
 class Movements:
@@ -55,5 +51,5 @@ class Movements:
             self._ways[partition] = (origin, taker)
             key = (partition.topic, origin, taker)
             if key not in self._moved:
-                self._moved[key] = _Moved(partition.topic)
+                self._moved[key] = _Moved()
             self._moved[key].add(partition)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from fencepost.hash_order import in_table, made_for, of_partition
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import quirk
 
-from .. import committed, handing, state
+from .. import committed, handing, positions, state
 from ..events import Problem, ProblemKind
 from ..state import Reader
 from ..turn import Turn
@@ -34,3 +35,17 @@ def at_once(turn: Turn, problem: Problem) -> bool:
 def is_fatal(turn: Turn) -> bool:
     """Up to 4.1 an unknown topic or id ends a look-up of committed offsets (V-100)."""
     return False
+
+
+@quirk("fault_gone_partition_voids_answer", of=positions.asked_again)
+def until_one_is_gone(turn: Turn, partitions: list[TopicPartition], asked: int) -> bool:
+    """One that is to be asked about again and is not assigned any more breaks the answer off: no partition of it is
+    checked, and those that a hash table has behind it are not asked about before the request's time is over
+    (K-POS-07)."""
+    for each in in_table(partitions, lambda at: of_partition(at.topic, at.partition), made_for(asked)):
+        if each not in turn.reader.partitions:
+            return False
+        positions.put_off(turn, [each], turn.reader.settings.retry_backoff_ms)
+    if partitions:
+        turn.want_metadata()
+    return True
