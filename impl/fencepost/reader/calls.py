@@ -308,20 +308,21 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """The last callbacks run whatever has come of the commits."""
     commits.attempted(turn)
     commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
-    seeks = turn.now < waiting.deadline_ms and _seeks(turn, waiting)
-    if commit is not None and commit.outcome is not None and not seeks:
+    late = turn.now >= waiting.deadline_ms
+    still = waiting.seeks and not late and _seeks(turn, waiting)
+    if commit is not None and commit.outcome is not None and not still:
         if not commit.outcome.unfound:
             commits.run_callbacks(turn, throw=False)
         if commit.offsets or not commits.flying_async(turn):
             commits.give_up(turn, commit.number)
             commit = None
-    elif waiting.seeks and not seeks:
+    elif waiting.seeks and not still:
         commits.run_callbacks(turn, throw=False)
-    pending = commit is not None or seeks or commits.open_async(turn)
+    pending = commit is not None or (not late and _seeks(turn, waiting)) or commits.open_async(turn)
     if turn.client is Client.CLASSIC and turn.reader.coordinator.node is not None:  # K-LEAVE-04
         pending |= turn.reader.membership.asks
         pending |= any(isinstance(each, SentCommit | SentLookup) for each in turn.reader.sent.values())
-    if pending and turn.now < waiting.deadline_ms:
+    if pending and not late:
         return None
     commits.last_callbacks(turn)
     return CallReturned()

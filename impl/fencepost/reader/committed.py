@@ -74,7 +74,7 @@ def _usable(turn: Turn, lookup: Lookup) -> bool:
     """Whether the look-up is over; the old consumer makes sure of the coordinator before it looks at an answer."""
     if lookup.problem is None and lookup.found is None:
         return False
-    return turn.client is not Client.CLASSIC or turn.reader.mode.automatic or turn.coordinator_known()
+    return turn.client is not Client.CLASSIC or turn.coordinator_known()
 
 
 def _identity(turn: Turn) -> tuple[str, int]:
@@ -238,7 +238,10 @@ def over(turn: Turn, purpose: Purpose) -> bool:
 def blocks(turn: Turn) -> bool:
     """Whether the old consumer waits for what is committed, and looks at nothing else meanwhile."""
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
-    if turn.client is not Client.CLASSIC or lookup is None or not _same(turn, lookup, turn.reader.initializing):
+    missing = turn.reader.initializing
+    if turn.client is not Client.CLASSIC or lookup is None or not missing:
+        return False
+    if not (_one_for_all(turn) or _same(turn, lookup, missing)):
         return False
     turn.check_coordinator()
     return not _usable(turn, go_on(turn, Purpose.POSITIONS))

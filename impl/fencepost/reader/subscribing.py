@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from fencepost.protocol.partitions import TopicPartition
@@ -38,6 +38,7 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
     Raises ``Refused`` if subscribed, or for an empty list or name."""
     if not partitions or not all(each.topic for each in partitions):
         raise Refused("no partition, or one without a topic; unsubscribe instead", "IllegalArgumentException")
+    _keep(turn, partitions)  # also if the rest is refused
     commits.maybe_auto_commit(turn)
     _take(turn, Mode.MANUAL)
     if set(partitions) != turn.reader.partitions.keys():  # the same ones are not even put in another order
@@ -83,12 +84,18 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
     after = {each: before.get(each, Partition()) for each in by_topic(partitions)}
     if list(after) == list(before):
         return
-    buffer = tuple(each for each in turn.reader.buffer if each.partition in after)
-    turn.reader = turn.reader._replace(partitions=after, buffer=buffer)
+    _keep(turn, after)
+    turn.reader = turn.reader._replace(partitions=after)
     committed.forget(turn)
     turn.watch()
     if not all(each in turn.reader.leaders for each in after):
         turn.want_metadata()
+
+
+def _keep(turn: Turn, partitions: Collection[TopicPartition]) -> None:
+    """What was fetched of others is dropped (K-SUB-02)."""
+    kept = tuple(each for each in turn.reader.buffer if each.partition in partitions)
+    turn.reader = turn.reader._replace(buffer=kept)
 
 
 def assigned(turn: Turn, partition: TopicPartition) -> Partition:

@@ -17,6 +17,7 @@ from fencepost.member.events import (
 )
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.reader import Client
 from fencepost.reader.broker import FetchedPartition
 from fencepost.reader.events import (
@@ -620,3 +621,32 @@ def test_who_reads_nothing_any_more_closes_as_who_assigned_by_hand():
     desk.do(Close(desk.now))
     assert told(desk) == [(1, None)]
     desk.returned()
+
+
+def test_a_close_with_nothing_to_commit_does_not_wait_twice():
+    """K-LEAVE-04: what found its coordinator in the close is waited for, and not called back (in Kafka)."""
+    for profile, calls in ((KAFKA_4_4, []), (INTENDED, [(1, None)])):
+        desk = Desk(auto_commit=True, profile=profile).leaders()
+        desk.do(Assign(desk.now, (T0,)))
+        asynchronous(desk, 1)
+        desk.do(Close(desk.now))
+        desk.coordinator()
+        desk.none(CallReturned)
+        desk.commit_answer()
+        desk.returned()
+        assert told(desk) == calls
+
+
+def test_an_assignment_that_throws_has_dropped_what_was_fetched_of_others():
+    """K-SUB-02, K-FIND-01: nothing of them is handed out by the next poll."""
+    desk = Desk(auto_commit=True).leaders()
+    desk.do(Assign(desk.now, (T0,)))
+    desk.do(Seek(desk.now, T0, 1))
+    desk.poll()
+    desk.fetched(FetchedPartition(T0, records=records(1, 2), high_watermark=3))
+    asynchronous(desk, 1)
+    desk.do(LookupFailed(desk.now, _E.GROUP_AUTHORIZATION_FAILED))
+    desk.now += 5_000
+    desk.do(Assign(desk.now, (T1,)))
+    assert desk.returned().problem.error is _E.GROUP_AUTHORIZATION_FAILED
+    assert desk.offsets() == []

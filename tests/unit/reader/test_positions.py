@@ -572,3 +572,27 @@ def test_who_asks_for_others_forgets_what_was_looked_up_even_if_it_throws():
     desk.poll()
     assert desk.reader.position(T0) is None
     desk.asked(OffsetFetchRequest)
+
+
+def test_a_call_that_waits_keeps_to_its_look_up_whatever_generation_comes():
+    """K-POS-08: it looks at nothing else meanwhile."""
+    desk = Desk().leaders(epoch=3).coordinator().member(T0, T1)
+    desk.do(Seek(desk.now, T0, 10, 3))
+    desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)), (T1, Leader(2, 5)))))
+    desk.do(AskPosition(desk.now, T0))
+    desk.member(T0, T1, epoch=2)
+    desk.answer(OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=3, end_offset=10)))
+    desk.none(CallReturned)
+    desk.committed({T1: 4})
+    assert desk.only(CallReturned).value == 10
+
+
+def test_a_member_makes_sure_of_the_coordinator_before_it_takes_what_was_looked_up():
+    """K-POS-08: in a call that begins when the answer is there already."""
+    desk = started(Client.CLASSIC, T0)
+    desk.committed({}, group=ErrorCode.UNKNOWN_MEMBER_ID)
+    desk.do(CoordinatorLost(desk.now))
+    desk.do(AskPosition(desk.now, T0))
+    desk.none(CallReturned)
+    desk.coordinator()
+    assert desk.only(CallReturned).problem.error is ErrorCode.UNKNOWN_MEMBER_ID
