@@ -460,6 +460,11 @@ class Profile:
     fault_gone_partition_voids_answer: bool = switch(
         "member", "K-POS-07", says="an error about a partition that was taken away voids what leaders say of epochs"
     )
+    fault_old_look_up_serves: bool = switch(
+        "member",
+        "K-POS-08",
+        says="what was committed when a member of a former generation asked is taken for the present",
+    )
     old_no_close_options: bool = switch("member", "V-21", "V-80", says="4.0 has no options of close")
     old_no_rack_in_heartbeats: bool = switch("member", "V-90", says="4.0 never tells its rack")
     old_negative_epoch_adopted: bool = switch("member", "V-91", says="4.0 takes over an answer's negative epoch")

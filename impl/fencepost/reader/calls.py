@@ -241,15 +241,16 @@ def go_on(turn: Turn) -> None:
 
 
 def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
+    in_time, known = turn.now < waiting.deadline_ms, turn.reader.coordinator.node is not None
     match waiting.kind:
         case CallKind.COMMIT_SYNC:
             return _commit_over(turn, waiting)
         case CallKind.COMMITTED:
             if turn.client is Client.CLASSIC:
                 turn.check_coordinator()
-                if not waiting.looked and not turn.coordinator_known():  # whatever has been found already
-                    return None
-            if turn.now < waiting.deadline_ms:
+                if not waiting.looked and not (turn.coordinator_known() if in_time else known):
+                    return None  # whatever has been found already
+            if in_time:
                 committed.go_on(turn, Purpose.CALL)
             lookup = committed.taken(turn, Purpose.CALL)
             if lookup is None:
@@ -261,7 +262,7 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
             return CallReturned(None if lookup.problem else value, lookup.problem)
         case CallKind.POSITION:
             assert waiting.partition is not None
-            if turn.now >= waiting.deadline_ms or committed.blocks(turn):
+            if not in_time or committed.blocks(turn):
                 return None
             return _position(turn, waiting.partition)
         case CallKind.CLOSE:
@@ -308,7 +309,10 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """The last callbacks run whatever has come of the commits."""
     commits.attempted(turn)
     commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
-    late = turn.now >= waiting.deadline_ms
+    late, met = turn.now >= waiting.deadline_ms, turn.reader.coordinator.problem
+    if waiting.seeks and met is not None:
+        commits.last_callbacks(turn)
+        return CallReturned(problem=Problem(ProblemKind.KAFKA, met.error))
     still = waiting.seeks and not late and _seeks(turn, waiting)
     if commit is not None and commit.outcome is not None and not still:
         if not commit.outcome.unfound:

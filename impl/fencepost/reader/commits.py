@@ -102,11 +102,11 @@ def go_on(turn: Turn) -> None:
 
 def _others_first(turn: Turn, commit: Commit) -> bool:
     """Whether the commit of a close still waits for asynchronous ones: the old consumer's for those that are not sent,
-    and for all if it has nothing to commit itself (K-LEAVE-04, K-OFF-21)."""
+    and for all, that before a rejoin too, if it has nothing to commit itself (K-LEAVE-04, K-OFF-21)."""
     if not commit.closing:
         return False
     if turn.client is Client.CONSUMER or not commit.offsets:
-        return open_async(turn)
+        return open_async(turn) or flying_async(turn)
     return unsent_async(turn)
 
 

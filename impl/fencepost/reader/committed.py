@@ -256,10 +256,16 @@ def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
     return lookup
 
 
+@varies
+def forgets(turn: Turn) -> bool:
+    """Whether a look-up is given up with one of its partitions. Who assigns by hand had them all the time; the old
+    consumer shares a look-up as long as it is for the same ones (K-POS-08)."""
+    return turn.client is not Client.CLASSIC or turn.reader.mode.automatic
+
+
 def forget(turn: Turn) -> None:
-    """What is looked up for a partition that was taken away does not count if it comes back. Who assigns by hand had it
-    all the time; the old consumer shares a look-up as long as it is for the same ones (K-POS-08)."""
-    if turn.client is Client.CLASSIC and not turn.reader.mode.automatic:
+    """What is looked up for a partition that was taken away does not count if it comes back."""
+    if not forgets(turn):
         return
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is not None and not turn.reader.partitions.keys() >= set(lookup.partitions):

@@ -63,7 +63,8 @@ def _waits_to_be_thrown(turn: Turn) -> bool:
         return not turn.reader.mode.automatic
     waiting = turn.reader.waiting
     if waiting is not None and waiting.seeks:
-        return waiting.kind is CallKind.COMMIT_SYNC
+        own = any(each.number == waiting.commit for each in turn.reader.commits)
+        return waiting.kind is CallKind.COMMIT_SYNC or not own  # nobody misses the commit of a close
     asks = waiting is None or waiting.kind in (CallKind.COMMITTED, CallKind.POSITION)
     return asks and turn.client is Client.CLASSIC and not turn.reader.mode.automatic
 

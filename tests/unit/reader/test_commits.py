@@ -562,9 +562,9 @@ def test_who_is_fenced_commits_nothing_in_a_close():
     assert told(desk) == []
 
 
-def closing_without_coordinator():
+def closing_without_coordinator(**more):
     """A close in which a commit of something and one of nothing wait for a coordinator."""
-    desk = Desk().reading(T0)
+    desk = Desk(**more).reading(T0)
     desk.do(CoordinatorLost(desk.now))
     asynchronous(desk, 1)
     desk.do(CommitAsync(desk.now, (), 2))
@@ -601,9 +601,11 @@ def test_a_close_that_finds_a_coordinator_sends_what_waited_for_it():
 
 def test_a_close_gives_up_where_a_look_up_fails_for_good_or_time_is_over():
     """K-LEAVE-04, K-FIND-01."""
-    desk = closing_without_coordinator()
-    desk.do(LookupFailed(desk.now, _E.GROUP_AUTHORIZATION_FAILED))
-    desk.returned()
+    for profile, calls in ((KAFKA_4_4, []), (INTENDED, [1, 2])):
+        desk = closing_without_coordinator(profile=profile)
+        desk.do(LookupFailed(desk.now, _E.GROUP_AUTHORIZATION_FAILED))
+        assert desk.returned().problem.kind is _K.KAFKA
+        assert [number for number, _ in told(desk)] == calls
     desk = closing_without_coordinator()
     desk.do(LookupFailed(desk.now, None))
     desk.wait(30_000)
@@ -650,3 +652,13 @@ def test_an_assignment_that_throws_has_dropped_what_was_fetched_of_others():
     desk.do(Assign(desk.now, (T1,)))
     assert desk.returned().problem.error is _E.GROUP_AUTHORIZATION_FAILED
     assert desk.offsets() == []
+
+
+def test_a_close_with_nothing_to_commit_waits_for_the_commit_before_a_rejoin():
+    """K-LEAVE-04, K-OFF-21."""
+    desk = Desk(auto_commit=True).reading(T0, at=3)
+    desk.do(CommitWanted(desk.now, commit_id=6, partitions=frozenset({T0})))
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset(), closing=True))
+    desk.none(TellMember)
+    desk.commit_answer()
+    assert [each.event.commit_id for each in desk.commands if isinstance(each, TellMember)] == [6, 7]

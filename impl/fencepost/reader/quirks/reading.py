@@ -8,6 +8,7 @@ from fencepost.quirks import quirk
 
 from .. import committed, handing, positions, state
 from ..events import Problem, ProblemKind
+from ..settings import Client
 from ..state import Reader
 from ..turn import Turn
 
@@ -49,3 +50,10 @@ def until_one_is_gone(turn: Turn, partitions: list[TopicPartition], asked: int) 
     if partitions:
         turn.want_metadata()
     return True
+
+
+@quirk("fault_old_look_up_serves", of=committed.forgets)
+def while_it_is_for_the_same(turn: Turn) -> bool:
+    """What was asked outside of a stable generation and not taken answers the next question about the same partitions
+    outside of one, however long after (K-POS-08)."""
+    return turn.client is not Client.CLASSIC
