@@ -143,9 +143,11 @@ class RequestLost:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorLost:
-    """The connection to the coordinator cannot be used (K-FIND-01)."""
+    """The connection to the coordinator cannot be used (K-FIND-01). ``moved``: an answer to the other half of the
+    consumer said that it is no coordinator (K-OFF-11, K-ERR-13)."""
 
     at_ms: int
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,8 @@ class _Both:
                     self.commands.append(command)
         theirs = self.reader.coordinator.node is not None
         if theirs and before.coordinator.node is not None and self.member.coordinator.node is None:
-            self._read(CoordinatorLost(self.now))  # they have one connection (K-ERR-13)
+            moved = isinstance(event, Answered)
+            self._read(CoordinatorLost(self.now, moved))  # they have one connection (K-ERR-13)
 
     def _read(self, event: ReaderEvent) -> None:
         before = self.reader

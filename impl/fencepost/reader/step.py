@@ -155,8 +155,10 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
             commits.wanted(turn, commit_id, wanted, closing=closing)
         case CoordinatorFound(node=node):
             coordinating.found(turn, node)
-        case CoordinatorLost():
-            coordinating.lost(turn, disconnected=True)
+        case CoordinatorLost(moved=moved):
+            if moved:
+                calls.coordinator_moved(turn)
+            coordinating.lost(turn, disconnected=not moved or turn.client is not Client.CONSUMER)
         case LookupFailed(error=error):
             coordinating.failed(turn, error)
         case LeadersChanged():

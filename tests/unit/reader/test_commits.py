@@ -662,3 +662,19 @@ def test_a_close_with_nothing_to_commit_waits_for_the_commit_before_a_rejoin():
     desk.none(TellMember)
     desk.commit_answer()
     assert [each.event.commit_id for each in desk.commands if isinstance(each, TellMember)] == [6, 7]
+
+
+@pytest.mark.parametrize("client", JAVA)
+def test_a_member_that_hears_of_another_coordinator(client):
+    """K-OFF-11, K-OFF-21: the old consumer loses the connection, and a call that waits for asynchronous commits makes
+    sure of a coordinator first; what the new one has sent may still be answered."""
+    desk = asynchronous(Desk(client).reading(T0), 1)
+    sync(desk, (), timeout_ms=10_000)
+    desk.do(CoordinatorLost(desk.now, moved=True))
+    desk.none(CallReturned)
+    if client is Client.CONSUMER:
+        desk.commit_answer()
+    else:
+        desk.coordinator()
+    desk.returned()
+    assert told(desk) == [(1, None if client is Client.CONSUMER else _K.RETRIABLE_COMMIT)]
