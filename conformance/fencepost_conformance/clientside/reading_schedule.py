@@ -457,22 +457,12 @@ class Maker:
             parts = []
             for each in topic.partitions:
                 error = self._error(0.6 if bad else 0, _COMMIT)
-                if self._drains() and error in ELSEWHERE:
-                    error = _E.NONE
                 parts.append(OffsetCommitResponsePartition(each.partition_index, error_code=error))
                 shown = topic.name or f"#{topic.topic_id[0]}"
                 rows.append([f"{shown}-{each.partition_index}", int(error.value)])
             topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(parts)))
         told["rows"] = rows
         return OffsetCommitResponse(tuple(topics))
-
-    def _drains(self) -> bool:
-        """Whether a synchronous commit of nothing waits for asynchronous ones. Java's then looks for a coordinator that
-        is gone before it sees that they have all failed with it; so none goes."""
-        waiting = self.reader.waiting
-        return waiting is not None and any(
-            each.number == waiting.commit and not each.offsets for each in self.reader.commits
-        )
 
     def _offsets(self, asked: OffsetFetchRequest, told: dict[str, Any]) -> OffsetFetchResponse:
         dice = self.dice

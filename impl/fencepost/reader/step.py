@@ -272,7 +272,8 @@ def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
         metadata_version=reader.metadata_version + 1,
         metadata_requested=False,
     )
-    turn.watch()
+    if not reader.mode.automatic:  # a member is told of what it watches, which may be more: what its group reads
+        turn.watch()
 
 
 def _arm(turn: Turn, event: ReaderEvent) -> None:

@@ -40,7 +40,7 @@ from fencepost.reader.events import (
 )
 from fencepost.reader.partition import FetchState, Leader
 
-from .desk import EARLIEST, LATEST, NONE, T0, T1, T2, Desk
+from .desk import EARLIEST, LATEST, NONE, T0, T1, T2, U0, Desk
 
 JAVA = [Client.CLASSIC, Client.CONSUMER]
 ALL = list(Client)
@@ -596,3 +596,14 @@ def test_a_member_makes_sure_of_the_coordinator_before_it_takes_what_was_looked_
     desk.none(CallReturned)
     desk.coordinator()
     assert desk.only(CallReturned).problem.error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_epochs_of_what_a_member_watches_for_its_group_are_kept():
+    """K-POS-08, K-JOIN-10: a leader is told of topics that it does not read itself."""
+    desk = Desk().leaders(epoch=3).coordinator().member(T0)
+    desk.do(CommitAsync(desk.now, ((U0, OffsetAndMetadata(5, 7)),)))
+    desk.do(Subscribe(desk.now, frozenset({"t"})))
+    desk.leaders(epoch=3)
+    assert desk.reader.last_epochs[U0] == 7
+    desk.do(LeadersChanged(desk.now, ((T0, Leader(1, 3)),)))
+    assert U0 not in desk.reader.last_epochs
