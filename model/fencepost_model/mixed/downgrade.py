@@ -30,7 +30,9 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
     )
 
 
-def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target] | None) -> None:
+def downgrade(
+    t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target | None] | None
+) -> None:
     """X-DOWN-02…05. ``group``: as the tombstones must find it; the ``joiner`` comes with its share. Raises Refused
     (X-DOWN-04, 09, C-JOIN-72)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
@@ -45,15 +47,22 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     sinks = Sinks(t.settings, t.profile, t.chooser, t.world.now, [], [], t.rules)
     draft = Draft(sinks, t.group_id, classic, None)
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
+    errors: dict[str, tuple[ErrorCode, str]] = {}  # not the exceptions: one raised from here would hold this frame
     try:
         draft.protocol_name = draft.select_protocol()
         for member, share in rest:
             own = draft.members[member.member_id]
-            draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
+            if share is None:
+                errors[ErrorCode.UNKNOWN_SERVER_ERROR.name] = ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04"
+                continue
+            try:
+                draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
+            except SchemaError:
+                errors[ErrorCode.GROUP_ID_NOT_FOUND.name] = ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09"
     except InternalError:  # none that all support, or one that somebody lists twice and another not at all
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None
-    except SchemaError:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09") from None
+    if errors:  # the first in the order of a hash map
+        raise Refused(*errors[t.chooser.pick("refusal", sorted(errors))])
     before = group._replace(regexes=t.group.regexes)  # one that goes with this join is buried twice
     t.records += [*of_group(t.group_id, before), draft.record(None)]
     if not t.profile.fault_downgrade_leaves_timers:
@@ -62,14 +71,14 @@ def downgrade(t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: t
     t.classic = draft.close()
 
 
-def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Target:
+def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Target | None:
     """X-DOWN-04: what the classic group assigns the member: the target of that id, or, mended, what the member holds.
-    V-67: no target at all if it joined while none could be computed. Raises Refused."""
+    V-67: no target at all if it joined while none could be computed."""
     if not t.profile.fault_downgrade_assigns_target:
         return tuple(sorted(without_epochs((*member.assigned, *member.revoking))))
     target = group.target_of(heir_of)
     if target is None and t.profile.old_downgrade_rebalances_by_subscription:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04")
+        return None
     return target or ()
 
 
