@@ -345,8 +345,9 @@ def coordinator_moved(turn: Turn) -> None:
     """An answer says so. The old consumer that waits for other asynchronous commits than that makes sure of a
     coordinator before it sees that they have failed with the connection (K-OFF-21)."""
     waiting = turn.reader.waiting
-    if waiting is None or waiting.commit is None or not commits.flying_async(turn):
+    if waiting is None or waiting.commit is None or turn.reader.fenced or not commits.flying_async(turn):
         return
     empty = any(each.number == waiting.commit and not each.offsets for each in turn.reader.commits)
     if empty and turn.client is Client.CLASSIC:
+        commits.run_callbacks(turn)
         turn.reader = turn.reader._replace(waiting=replace(waiting, seeks=True))

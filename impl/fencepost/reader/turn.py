@@ -114,10 +114,10 @@ class Turn:
         self.reader = reader._replace(last_epochs={each: at for each, at in epochs.items() if each.topic in watched})
 
     def saw_epoch(self, partition: TopicPartition, epoch: int | None) -> None:
-        """An answer told a leader epoch: metadata with a lower one is old (K-POS-08)."""
+        """An answer told a leader epoch: metadata with a lower one is old (K-POS-08). Of a partition whose epoch was
+        never told nothing is kept."""
         last = self.reader.last_epochs.get(partition)
-        watched = partition.topic in self.reader.watched_topics
-        if watched and epoch is not None and (last is None or epoch > last):
+        if epoch is not None and last is not None and epoch > last:
             self.reader = self.reader._replace(last_epochs={**self.reader.last_epochs, partition: epoch})
             self.want_metadata()
 

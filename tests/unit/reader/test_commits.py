@@ -678,3 +678,16 @@ def test_a_member_that_hears_of_another_coordinator(client):
         desk.coordinator()
     desk.returned()
     assert told(desk) == [(1, None if client is Client.CONSUMER else _K.RETRIABLE_COMMIT)]
+
+
+def test_what_is_over_is_called_back_before_a_commit_of_nothing_looks_for_a_coordinator():
+    """K-OFF-18, K-OFF-21: what was sent besides is told when one is found."""
+    desk = asynchronous(asynchronous(Desk(profile=KAFKA_4_4).reading(T0), 1), 2)
+    sync(desk, (), timeout_ms=10_000)
+    desk.sent = [each for each in desk.sent if isinstance(each.body, OffsetCommitRequest)][::-1]
+    desk.commit_answer(_E.NOT_COORDINATOR)
+    assert told(desk) == [(2, _K.RETRIABLE_COMMIT)]
+    desk.none(CallReturned)
+    desk.coordinator()
+    assert told(desk) == [(2, _K.RETRIABLE_COMMIT), (1, _K.RETRIABLE_COMMIT)]
+    desk.returned()
