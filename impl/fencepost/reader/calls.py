@@ -208,6 +208,8 @@ def _wait(
     partition: TopicPartition | None = None,
 ) -> None:
     timeout = turn.reader.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
+    if turn.client is Client.CLASSIC:  # whose calls count look-ups that fail each for itself (K-FIND-01)
+        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, failed_attempts=0))
     turn.reader = turn.reader._replace(waiting=Waiting(kind, turn.now + timeout, commit, partition))
 
 

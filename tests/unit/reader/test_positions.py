@@ -607,3 +607,21 @@ def test_epochs_of_what_a_member_watches_for_its_group_are_kept():
     assert desk.reader.last_epochs[U0] == 7
     desk.do(LeadersChanged(desk.now, ((T0, Leader(1, 3)),)))
     assert U0 not in desk.reader.last_epochs
+
+
+def test_each_call_counts_look_ups_that_fail_for_itself():
+    """K-FIND-01: the first back-off in a call is the shortest, whatever has failed before."""
+    desk = Desk().leaders()
+    desk.do(Assign(desk.now, (T0,)))
+    desk.poll()
+    desk.do(LookupFailed(desk.now, None))
+    desk.now += 100
+    desk.do(AskPosition(desk.now, T0))
+    desk.do(LookupFailed(desk.now, None))
+    desk.wait(99)
+    desk.none(FindCoordinator)
+    desk.wait(1)
+    desk.only(FindCoordinator)
+    desk.do(LookupFailed(desk.now, None))
+    desk.wait(199)
+    desk.none(FindCoordinator)
