@@ -55,7 +55,7 @@ def test_who_commits_what_is_only_fetched_is_found() -> None:
 
 def test_who_does_not_go_on_where_the_group_has_committed_is_found() -> None:
     """The committed offset is taken for one too high."""
-    skips = Replacement("reader/committed.py", "initialise", "Position(found.offset,", "Position(found.offset + 1,")
+    skips = Replacement("reader/committed.py", "take", "Position(found.offset,", "Position(found.offset + 1,")
     with in_place([skips]):
         assert broken() == "K-POS-01"
 

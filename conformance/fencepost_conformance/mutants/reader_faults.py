@@ -54,7 +54,7 @@ FAULTS = (
         "a committed offset that was asked for before a seek undoes it",
         (
             Replacement(
-                COMMITTED, "initialise", " or state.state is not FetchState.INITIALIZING", "",
+                COMMITTED, "take", " or state.state is not FetchState.INITIALIZING", "",
             ),
             Replacement(COMMITTED, "_same", "frozenset(lookup.partitions) == frozenset(partitions)", "True"),
         ),

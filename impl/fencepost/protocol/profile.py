@@ -465,6 +465,12 @@ class Profile:
         "K-POS-08",
         says="what was committed when a member of a former generation asked is taken for the present",
     )
+    fault_poll_skips_the_check: bool = switch(
+        "member", "K-POS-07", "N-POLL-01", says="a poll of the new consumer with records to hand out checks no position"
+    )
+    fault_search_fails_twice: bool = switch(
+        "member", "N-POLL-03", says="what the new consumer's search for positions has met is thrown by two polls"
+    )
     old_no_close_options: bool = switch("member", "V-21", "V-80", says="4.0 has no options of close")
     old_no_rack_in_heartbeats: bool = switch("member", "V-90", says="4.0 never tells its rack")
     old_negative_epoch_adopted: bool = switch("member", "V-91", says="4.0 takes over an answer's negative epoch")
@@ -503,6 +509,11 @@ class Profile:
     )
     old_unknown_topic_id_is_final: bool = switch(
         "member", "V-101", says="up to 4.1 a synchronous commit does not try an unknown topic id again"
+    )
+    old_lag_waits_for_ever: bool = switch(
+        "member",
+        "V-134",
+        says="up to 4.3 the new consumer's question for the log's end is never over without an answer",
     )
     old_close_waits_for_coordinator: bool = switch(
         "member", "V-103", says="up to 4.1 a close waits for commits that found no coordinator until its time is over"

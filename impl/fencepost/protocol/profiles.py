@@ -31,6 +31,7 @@ KAFKA_4_3 = replace(
     old_replacement_rewrites_target=True,
     old_malformed_join_is_internal=True,
     old_transactions_without_topic_ids=True,
+    old_lag_waits_for_ever=True,
     draws_no_hyphens=False,
 )
 KAFKA_4_2 = replace(

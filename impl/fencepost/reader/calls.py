@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
-from . import commits, committed, fetching, handing, positions
+from . import background, commits, committed, fetching, handing, positions
 from .broker import ListOffsetsRequest, ListOffsetsResponse
 from .events import CallReturned, CommitAsync, CommitSync, Offsets, PollReturned, Problem, ProblemKind, Refused
 from .partition import Partition
@@ -26,15 +27,18 @@ def poll(turn: Turn) -> None:
         case Client.CLASSIC:
             _classic_turn(turn)
         case Client.CONSUMER:
-            _consumer_turn(turn)
+            background.poll(turn)
         case Client.KAFKA_PYTHON:
             if turn.reader.mode.automatic and not turn.reader.membership.settled:
                 turn.emit(PollReturned())  # K-PY-01: nothing else happens before the rebalance is over
                 return
             _classic_turn(turn)
     records, advanced = handing.collect(turn)
-    if turn.client is not Client.CONSUMER or records or advanced:
+    if turn.client is not Client.CONSUMER:
         fetching.send_fetches(turn)  # K-POLL-04: also when there are records
+    elif records or advanced:
+        background.want_fetches(turn)
+    background.send_fetches(turn)
     turn.emit(PollReturned(records, advanced))
 
 
@@ -59,16 +63,6 @@ def _classic_turn(turn: Turn) -> None:
         return
     commits.maybe_auto_commit(turn)
     positions.update(turn)
-
-
-def _consumer_turn(turn: Turn) -> None:
-    """The background works off the poll event, then come callbacks (N-POLL-01). Records are handed out only after that,
-    and the member beside has looked for a reconciliation before (N-POLL-02)."""
-    commits.maybe_auto_commit(turn)
-    positions.update(turn)
-    fetching.send_fetches(turn)
-    commits.run_callbacks(turn)
-    turn.check_coordinator()
 
 
 # --- commits ---
@@ -133,7 +127,10 @@ def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms
 def ask_position(turn: Turn, partition: TopicPartition, timeout_ms: int | None) -> None:
     """Waits until there is a position, and looks for it as a poll does. Raises ``Refused`` unless it is assigned."""
     assigned(turn, partition)
-    over = _position(turn, partition)  # before the wait, which a wakeup ends
+    offset = turn.reader.position(partition)
+    over = None if offset is None else CallReturned(offset)  # before the wait, which a wakeup ends
+    if over is None and turn.client is not Client.CONSUMER:
+        over = _position(turn, partition)
     if over is not None:
         turn.emit(over)
         return
@@ -158,12 +155,52 @@ def log_end(turn: Turn, state: Partition) -> int | None:
 
 
 def _ask_end(turn: Turn, partition: TopicPartition) -> None:
-    for node in turn.by_leader({partition: turn.leader(partition)}):
-        if turn.client is not Client.CONSUMER and turn.left_alone(node):
-            continue
+    node = turn.leader(partition).node
+    if node is None:
+        turn.want_metadata()
+        if not ends_with_failure(turn):
+            _end_asked(turn, partition, asked=True)
+            _watch_for_end(turn, partition)
+            turn.reader = turn.reader._replace(ends=(*turn.reader.ends, partition))
+        else:
+            turn.reader = turn.reader._replace(transient_topics=frozenset())
+    elif turn.left_alone(node):  # it is over with the first answer, which is that there is none
+        turn.reader = turn.reader._replace(transient_topics=frozenset())
+        if not ends_with_failure(turn):
+            _end_asked(turn, partition, asked=True)
+    else:
         _end_asked(turn, partition, asked=True)
-        body = ListOffsetsRequest(((partition, -1),), read_committed=turn.reader.settings.read_committed)
-        turn.send_to(node, body, SentEnd(node, partition))
+        _watch_for_end(turn, partition)
+        _send_end(turn, node, partition)
+
+
+@varies
+def ends_with_failure(turn: Turn) -> bool:
+    """Whether a question for the log's end that nobody answers is over, so that the next lag asks again (K-POS-09)."""
+    return True
+
+
+def _send_end(turn: Turn, node: int, partition: TopicPartition) -> None:
+    body = ListOffsetsRequest(((partition, -1),), read_committed=turn.reader.settings.read_committed)
+    turn.send_to(node, body, SentEnd(node, partition))
+
+
+def _watch_for_end(turn: Turn, partition: TopicPartition) -> None:
+    if turn.client is Client.CONSUMER:
+        topics = turn.reader.transient_topics | {partition.topic}
+        turn.reader = turn.reader._replace(transient_topics=topics)
+
+
+def ask_ends(turn: Turn) -> None:
+    """Ends that wait for a leader are asked for (V-134)."""
+    ends = turn.reader.ends
+    turn.reader = turn.reader._replace(ends=())
+    for each in ends:
+        node = turn.leader(each).node if each.topic in turn.reader.watched_topics else None
+        if node is None:
+            turn.reader = turn.reader._replace(ends=(*turn.reader.ends, each))
+        elif not turn.left_alone(node):
+            _send_end(turn, node, each)
 
 
 def _end_asked(turn: Turn, partition: TopicPartition, *, asked: bool, end: int | None = None) -> None:
@@ -177,10 +214,18 @@ def _end_asked(turn: Turn, partition: TopicPartition, *, asked: bool, end: int |
 
 
 def end_answered(turn: Turn, sent: SentEnd, body: ListOffsetsResponse | None) -> None:
-    """The log's end, for the next question of the lag."""
-    found = [each for each in (body.partitions if body else ()) if each.error_code is ErrorCode.NONE]
-    end = next((each.offset for each in found if each.partition == sent.partition and each.offset >= 0), None)
-    _end_asked(turn, sent.partition, asked=False, end=end)
+    """The log's end, for the next question of the lag; with the first answer the topics that were asked about are
+    watched no more (K-POS-08)."""
+    rows = [each for each in (body.partitions if body else ()) if each.partition == sent.partition]
+    end = next((each.offset for each in rows if each.error_code is ErrorCode.NONE and each.offset >= 0), None)
+    again = any(each.error_code is not ErrorCode.NONE for each in rows)
+    if end is not None or ends_with_failure(turn):
+        _end_asked(turn, sent.partition, asked=False, end=end)
+    elif again:
+        turn.want_metadata()
+        turn.reader = turn.reader._replace(ends=(*turn.reader.ends, sent.partition))
+        return
+    turn.reader = turn.reader._replace(transient_topics=frozenset())
 
 
 # --- waiting ---
@@ -219,7 +264,8 @@ def go_on(turn: Turn) -> None:
     if waiting is None:
         return
     try:
-        if waiting.kind is not CallKind.CLOSE:
+        searches = waiting.kind is CallKind.POSITION and turn.client is Client.CONSUMER
+        if waiting.kind is not CallKind.CLOSE and not searches:
             turn.wake()
         over = _over(turn, waiting)
         if over is None and turn.now >= waiting.deadline_ms:
@@ -230,6 +276,7 @@ def go_on(turn: Turn) -> None:
         known = turn.reader.coordinator.node is not None
         looked = waiting.looked or known
         seeks = _seeks(turn, waiting)
+        waiting = turn.reader.waiting or waiting
         turn.reader = turn.reader._replace(waiting=replace(waiting, looked=looked, seeks=seeks))
         return
     if waiting.kind is CallKind.COMMITTED:
@@ -264,6 +311,8 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
             return CallReturned(None if lookup.problem else value, lookup.problem)
         case CallKind.POSITION:
             assert waiting.partition is not None
+            if turn.client is Client.CONSUMER:
+                return background.position(turn, waiting, waiting.partition)
             if not in_time or committed.blocks(turn):
                 return None
             return _position(turn, waiting.partition)

@@ -21,7 +21,7 @@ from .membership import Phase
 from .naming import ids_of
 from .partition import FetchState, Position
 from .settings import Client
-from .state import Lookup, Purpose, SentLookup
+from .state import Lookup, LookupKey, Purpose, SentLookup
 from .turn import Thrown, Turn
 
 _E = ErrorCode
@@ -44,25 +44,31 @@ def initialise(turn: Turn) -> bool:
         turn.check_coordinator(waits=True)
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is None or not (_one_for_all(turn) or _same(turn, lookup, missing)):
-        deadline = turn.now + turn.reader.settings.default_api_timeout_ms  # N-POLL-03
+        deadline = turn.now + turn.reader.settings.default_api_timeout_ms
         lookup = begin(turn, Purpose.POSITIONS, missing, deadline)
     else:
         lookup = go_on(turn, Purpose.POSITIONS)
     usable = _usable(turn, lookup)
-    if turn.client is not Client.CONSUMER:
-        turn.wake()  # the old consumer looks at the network here, whatever has come already
+    turn.wake()  # it looks at the network here, whatever has come already
     if not usable:
         return False
-    _drop(turn, Purpose.POSITIONS)
+    drop(turn, Purpose.POSITIONS)
     if lookup.problem is not None:
         raise Thrown(lookup.problem)
+    take(turn, lookup)
+    return True
+
+
+def take(turn: Turn, lookup: Lookup) -> None:
+    """Partitions without a position begin where the group has committed (K-POS-01)."""
     for partition, found in (lookup.found or {}).items():
         state = turn.reader.partitions.get(partition)
+        if found is not None and turn.client is Client.CONSUMER:  # K-POS-08: whatever has become of the partition
+            turn.saw_epoch(partition, found.leader_epoch)
         if found is None or state is None or state.state is not FetchState.INITIALIZING:
             continue  # K-POS-08: gone meanwhile, or the application has said where to read
         turn.saw_epoch(partition, found.leader_epoch)
         turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
-    return True
 
 
 def _one_for_all(turn: Turn) -> bool:
@@ -72,7 +78,7 @@ def _one_for_all(turn: Turn) -> bool:
 
 def _usable(turn: Turn, lookup: Lookup) -> bool:
     """Whether the look-up is over; the old consumer makes sure of the coordinator before it looks at an answer."""
-    if lookup.problem is None and lookup.found is None:
+    if not lookup.over:
         return False
     return turn.client is not Client.CLASSIC or turn.coordinator_known()
 
@@ -93,30 +99,39 @@ def drop_other(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
     """What was looked up for others is forgotten before the coordinator is looked at, and so whatever comes of that
     (K-POS-08)."""
     if not _one_for_all(turn):
-        for purpose, lookup in tuple(turn.reader.lookups.items()):
+        for key, lookup in tuple(turn.reader.lookups.items()):
             if not _same(turn, lookup, partitions):
-                _drop(turn, purpose)
+                drop(turn, key)
 
 
-def begin(turn: Turn, purpose: Purpose, partitions: tuple[TopicPartition, ...], deadline_ms: int) -> Lookup:
+def begin(turn: Turn, key: LookupKey, partitions: tuple[TopicPartition, ...], deadline_ms: int) -> Lookup:
     """Start a look-up, instead of one that was for something else; the old consumer has one at a time, and who asks for
-    the same shares it, whatever it is for (K-POS-08)."""
-    if turn.client is not Client.CONSUMER:
-        other = next((each for each in turn.reader.lookups if each is not purpose), None)
+    the same shares it, whatever it is for (K-POS-08). The new one has several, and who asks for the same waits for the
+    first (N-CMT-04)."""
+    fresh = Lookup(partitions, _identity(turn), deadline_ms)
+    if turn.client is Client.CONSUMER:
+        alike = [
+            other
+            for other, each in turn.reader.lookups.items()
+            if each.shares is None and not each.over and frozenset(each.partitions) == frozenset(partitions)
+        ]
+        fresh = replace(fresh, shares=alike[0] if alike else None)
+    else:
+        other = next((each for each in turn.reader.lookups if each is not key), None)
         if other is not None:
             shared = turn.reader.lookups[other]
-            _drop(turn, other)
+            drop(turn, other)
             if _same(turn, shared, partitions):
-                _put(turn, purpose, shared)
-                return go_on(turn, purpose)
-    _put(turn, purpose, Lookup(partitions, _identity(turn), deadline_ms))
-    return go_on(turn, purpose)
+                _put(turn, key, shared)
+                return go_on(turn, key)
+    _put(turn, key, fresh)
+    return go_on(turn, key)
 
 
-def go_on(turn: Turn, purpose: Purpose) -> Lookup:
+def go_on(turn: Turn, key: LookupKey) -> Lookup:
     """Send a look-up that waits for the coordinator or a back-off, if it may go now."""
-    lookup = turn.reader.lookups[purpose]
-    waits = lookup.request_id is not None or lookup.found is not None or lookup.problem is not None
+    lookup = turn.reader.lookups[key]
+    waits = lookup.request_id is not None or lookup.over or lookup.shares is not None
     if waits or (lookup.retry_at is not None and turn.now < lookup.retry_at) or not turn.coordinator_known():
         return lookup
     names = ids_of(turn, lookup.partitions)
@@ -137,41 +152,41 @@ def go_on(turn: Turn, purpose: Purpose) -> Lookup:
         ),
     )
     body = OffsetFetchRequest((group,), require_stable=True)  # K-OFF-01
-    request_id = turn.send(body, SentLookup(purpose, names))
-    return _put(turn, purpose, replace(lookup, request_id=request_id, retry_at=None))
+    request_id = turn.send(body, SentLookup(names))
+    return _put(turn, key, replace(lookup, request_id=request_id, retry_at=None))
 
 
 def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchResponse | None) -> bool:
     """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
     answer has come."""
     group = None if body is None else body.groups[0]
-    for purpose, lookup in tuple(turn.reader.lookups.items()):
+    for key, lookup in tuple(turn.reader.lookups.items()):
         if lookup.request_id != request_id:
             continue
         if group is None:
-            _again(turn, purpose, lookup)
+            _again(turn, key, lookup)
         elif group.error_code is _E.NONE:
-            _read(turn, purpose, sent.names, lookup, group)
+            _read(turn, key, sent.names, lookup, group)
         else:
-            _refused(turn, purpose, lookup, group.error_code)
+            _refused(turn, key, lookup, group.error_code)
     return group is not None and group.error_code in _FORGET
 
 
-def _refused(turn: Turn, purpose: Purpose, lookup: Lookup, error: ErrorCode) -> None:
+def _refused(turn: Turn, key: LookupKey, lookup: Lookup, error: ErrorCode) -> None:
     """The whole group's answer is an error (K-OFF-01, N-CMT-04)."""
     stale = error is _E.STALE_MEMBER_EPOCH and turn.client is Client.CONSUMER and turn.reader.membership.epoch > 0
     if error in _AGAIN or error in _FORGET or stale:
-        _again(turn, purpose, lookup)
+        _again(turn, key, lookup)
     else:
         plain = {_E.GROUP_AUTHORIZATION_FAILED}
         if turn.client is Client.CONSUMER:  # N-CMT-04
             plain |= {_E.UNKNOWN_MEMBER_ID, _E.STALE_MEMBER_EPOCH}
         kind = ProblemKind.API if error in plain else ProblemKind.KAFKA
-        _put(turn, purpose, replace(lookup, request_id=None, problem=Problem(kind, error)))
+        _end(turn, key, replace(lookup, problem=Problem(kind, error)))
 
 
 def _read(
-    turn: Turn, purpose: Purpose, names: Mapping[bytes, str], lookup: Lookup, group: OffsetFetchResponseGroup
+    turn: Turn, key: LookupKey, names: Mapping[bytes, str], lookup: Lookup, group: OffsetFetchResponseGroup
 ) -> None:
     found: dict[TopicPartition, OffsetAndMetadata | None] = {}
     denied, unstable, unknown = [], False, False
@@ -187,7 +202,7 @@ def _read(
                 unknown = True
             elif error is not _E.NONE:
                 problem = Problem(ProblemKind.KAFKA, error, (partition,))
-                _put(turn, purpose, replace(lookup, request_id=None, problem=problem))
+                _end(turn, key, replace(lookup, problem=problem))
                 return
             elif each.committed_offset < 0:
                 found[partition] = None
@@ -198,11 +213,11 @@ def _read(
                 )
     if denied:
         problem = Problem(ProblemKind.API, _E.TOPIC_AUTHORIZATION_FAILED, tuple(denied))
-        _put(turn, purpose, replace(lookup, request_id=None, problem=problem))
+        _end(turn, key, replace(lookup, problem=problem))
     elif unstable or (unknown and turn.now + turn.backoff(lookup.attempts) < lookup.deadline_ms):
-        _again(turn, purpose, lookup)
+        _again(turn, key, lookup)
     else:  # with something unknown: what is missing counts as not committed (N-CMT-04)
-        _put(turn, purpose, replace(lookup, request_id=None, found=found))
+        _end(turn, key, replace(lookup, found=found))
 
 
 @varies
@@ -212,27 +227,52 @@ def unknown_passes(turn: Turn) -> bool:
     return turn.client is Client.CONSUMER
 
 
-def _again(turn: Turn, purpose: Purpose, lookup: Lookup) -> None:
+def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
+    """After a back-off, but for the new consumer's whose time is over (N-POLL-03)."""
+    if turn.client is Client.CONSUMER and turn.now >= lookup.deadline_ms:
+        _end(turn, key, replace(lookup, problem=Problem(ProblemKind.TIMEOUT)))
+        return
     retry_at = turn.now + turn.backoff(lookup.attempts)
-    _put(turn, purpose, replace(lookup, request_id=None, attempts=lookup.attempts + 1, retry_at=retry_at))
+    lookup = replace(lookup, request_id=None, attempts=lookup.attempts + 1, retry_at=retry_at)
+    rest = {other: each for other, each in turn.reader.lookups.items() if other != key}
+    turn.reader = turn.reader._replace(lookups={**rest, key: lookup})  # it goes out after those that wait already
+    sharing = [other for other, each in turn.reader.lookups.items() if each.shares == key]
+    if sharing:
+        _pass_on(turn, key, lookup, sharing)
 
 
-def _put(turn: Turn, purpose: Purpose, lookup: Lookup) -> Lookup:
-    turn.reader = turn.reader._replace(lookups={**turn.reader.lookups, purpose: lookup})
+def _pass_on(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]) -> None:
+    """Who came last asks next, and the others wait for that; it has its own back-off, or none yet (N-CMT-04)."""
+    *others, last = sharing
+    rest = {other: each for other, each in turn.reader.lookups.items() if other != key and other not in sharing}
+    waiting = {other: replace(turn.reader.lookups[other], shares=last) for other in reversed(others)}
+    first = replace(turn.reader.lookups[last], shares=None)
+    turn.reader = turn.reader._replace(lookups={**rest, last: first, **waiting, key: replace(lookup, shares=last)})
+
+
+def _end(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
+    """It has brought something, to those too who share it."""
+    _put(turn, key, replace(lookup, request_id=None))
+    for other, each in turn.reader.lookups.items():
+        if each.shares == key:
+            _put(turn, other, replace(each, shares=None, found=lookup.found, problem=lookup.problem))
+
+
+def _put(turn: Turn, key: LookupKey, lookup: Lookup) -> Lookup:
+    turn.reader = turn.reader._replace(lookups={**turn.reader.lookups, key: lookup})
     return lookup
 
 
-def _drop(turn: Turn, purpose: Purpose) -> None:
-    turn.reader = turn.reader._replace(
-        lookups={key: each for key, each in turn.reader.lookups.items() if key is not purpose}
-    )
-
-
-def over(turn: Turn, purpose: Purpose) -> bool:
-    """Whether the look-up for positions has brought something."""
-    lookup = turn.reader.lookups.get(purpose)
-    done = lookup is not None and (lookup.found is not None or lookup.problem is not None)
-    return done and purpose is Purpose.POSITIONS
+def drop(turn: Turn, key: LookupKey) -> None:
+    """Nobody waits for it any more. Who shares it takes it over."""
+    rest = dict(turn.reader.lookups)
+    lookup = rest.pop(key, None)
+    heirs = [other for other, each in rest.items() if each.shares == key]
+    if lookup is not None and heirs:
+        for other in heirs:
+            rest[other] = replace(rest[other], shares=heirs[0])
+        rest[heirs[0]] = replace(lookup, deadline_ms=rest[heirs[0]].deadline_ms)
+    turn.reader = turn.reader._replace(lookups=rest)
 
 
 def blocks(turn: Turn) -> bool:
@@ -252,7 +292,7 @@ def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
     lookup = turn.reader.lookups.get(purpose)
     if lookup is None or not _usable(turn, lookup):
         return None
-    _drop(turn, purpose)
+    drop(turn, purpose)
     return lookup
 
 
@@ -265,23 +305,21 @@ def forgets(turn: Turn) -> bool:
 
 def forget(turn: Turn) -> None:
     """What is looked up for a partition that was taken away does not count if it comes back."""
-    if not forgets(turn):
-        return
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is not None and not turn.reader.partitions.keys() >= set(lookup.partitions):
-        _drop(turn, Purpose.POSITIONS)
+        drop(turn, Purpose.POSITIONS)
 
 
 def give_up(turn: Turn) -> None:
     """The call that asked waits no longer. What the old consumer has asked for may still serve the next who asks."""
     lookup = turn.reader.lookups.get(Purpose.CALL)
-    _drop(turn, Purpose.CALL)
+    drop(turn, Purpose.CALL)
     if lookup is not None and lookup.retry_at is None and turn.client is not Client.CONSUMER:
         _put(turn, Purpose.POSITIONS, lookup)
 
 
 def fail(turn: Turn, problem: Problem) -> None:
     """The coordinator cannot be looked up: look-ups that wait for it fail."""
-    for purpose, lookup in turn.reader.lookups.items():
-        if lookup.request_id is None and lookup.found is None and lookup.problem is None:
-            _put(turn, purpose, replace(lookup, problem=problem))
+    for key, lookup in turn.reader.lookups.items():
+        if lookup.request_id is None and not lookup.over and lookup.shares is None:
+            _end(turn, key, replace(lookup, problem=problem))

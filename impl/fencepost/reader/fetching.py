@@ -56,7 +56,7 @@ def _node(turn: Turn, partition: TopicPartition) -> Leader:
 
 def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
     """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
-    The old consumer looks at nothing at all: what is assigned again meanwhile may still be read.
+    Java's consumers look at nothing at all: what is assigned again meanwhile may still be read.
     ``body`` None: no answer has come."""
     if body is None:
         until = turn.now + turn.reader.settings.reconnect_backoff_ms
@@ -65,7 +65,7 @@ def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
             turn.change(each, replace(turn.reader.partitions[each], preferred=None))
         turn.want_metadata()
         return
-    whatever = turn.client is Client.CLASSIC
+    whatever = turn.client is not Client.KAFKA_PYTHON
     found = tuple(
         Buffered(each.partition, sent.offsets[each.partition], each)
         for each in body.partitions

@@ -59,7 +59,7 @@ def collect(turn: Turn) -> tuple[Records, bool]:
             if not head.looked_at:
                 _first_look(turn, head, got)
             elif _keeps(turn, head.partition):
-                aside.append(head)
+                aside.append(replace(head, in_line=False))
                 turn.reader = turn.reader._replace(buffer=tuple(rest))
             else:
                 _hand_out(turn, head, got)
@@ -193,7 +193,7 @@ def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
     if over:
         _drained(turn, head, rest)
     else:
-        turn.reader = turn.reader._replace(buffer=(replace(head, offset=offset, records=left), *rest))
+        turn.reader = turn.reader._replace(buffer=(replace(head, offset=offset, records=left, in_line=True), *rest))
 
 
 def _drained(turn: Turn, head: Buffered, rest: tuple[Buffered, ...]) -> None:

@@ -27,14 +27,10 @@ _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def update(turn: Turn) -> None:
-    """One turn of looking for positions: check, take committed ones, reset the rest (K-POLL-01). Throws what an earlier
-    look-up has met.
+    """One turn of looking for positions: check, take committed ones, reset the rest (K-POLL-01); that of the new
+    consumer is in ``background``.
 
     kafka-python resets first and checks nothing, and each of its steps waits for the one before (K-PY-02)."""
-    problem = turn.reader.lookup_problem
-    if problem is not None:
-        turn.reader = turn.reader._replace(lookup_problem=None)
-        raise Thrown(problem)
     if turn.client is Client.KAFKA_PYTHON:
         send_resets(turn)
         if any(state.state is FetchState.AWAIT_RESET for state in turn.reader.partitions.values()):
@@ -50,28 +46,17 @@ def fill(turn: Turn) -> None:
         return
     if turn.reader.settings.group_id and not committed.initialise(turn):
         return
-    reset_initializing(turn)
+    reset_initializing(turn, turn.reader.initializing)
     send_resets(turn)
-
-
-def looked_up(turn: Turn) -> None:
-    """The new consumer's background does not wait for a poll to take over what a look-up has brought; what it meets is
-    thrown by the next one (N-POLL-03)."""
-    try:
-        if committed.initialise(turn):
-            reset_initializing(turn)
-            send_resets(turn)
-    except Thrown as thrown:
-        turn.reader = turn.reader._replace(lookup_problem=turn.reader.lookup_problem or thrown.problem)
 
 
 # --- reset ---
 
 
-def reset_initializing(turn: Turn) -> None:
-    """Where nothing is committed the policy decides; without one it is thrown (K-POS-02)."""
+def reset_initializing(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
+    """Where nothing is committed of these the policy decides; without one it is thrown (K-POS-02)."""
     policy = turn.reader.settings.reset
-    missing = turn.reader.initializing
+    missing = tuple(each for each in turn.reader.initializing if each in partitions)
     if missing and policy.reset is Reset.NONE:
         raise Thrown(Problem(ProblemKind.NO_OFFSET, partitions=missing))
     for each in missing:
@@ -91,7 +76,8 @@ def send_resets(turn: Turn) -> None:
         if state.state is FetchState.AWAIT_RESET and state.reset is not None and not state.backs_off(turn.now)
     }
     for node, partitions in turn.by_leader({each: turn.leader(each) for each in wanted}).items():
-        if turn.client is not Client.CONSUMER and turn.left_alone(node):
+        if turn.left_alone(node):
+            unsent(turn, partitions)
             continue
         put_off(turn, partitions, reader.settings.request_timeout_ms)
         policies = {each: wanted[each] for each in partitions}
@@ -100,6 +86,13 @@ def send_resets(turn: Turn) -> None:
             read_committed=reader.settings.read_committed,
         )
         turn.send_to(node, body, SentReset(node, policies))
+
+
+def unsent(turn: Turn, partitions: list[TopicPartition]) -> None:
+    """Their leader has just not answered (K-FETCH-01): the old consumer does not ask it; to the new one the question is
+    lost at once."""
+    if turn.client is Client.CONSUMER:
+        _retry(turn, partitions)
 
 
 def put_off(turn: Turn, partitions: list[TopicPartition], delay_ms: int) -> None:
@@ -142,10 +135,7 @@ def _retry(turn: Turn, partitions: list[TopicPartition]) -> None:
 
 def validate(turn: Turn) -> None:
     """Hold positions against new metadata, and ask the leaders about those that are unsure (K-POS-07)."""
-    problem = turn.reader.validation_problem
-    if problem is not None:
-        turn.reader = turn.reader._replace(validation_problem=None)
-        raise Thrown(problem)
+    check(turn)
     hold_against_metadata(turn)
     unsure = {
         each: state.position
@@ -153,6 +143,9 @@ def validate(turn: Turn) -> None:
         if state.state is FetchState.AWAIT_VALIDATION and state.position is not None and not state.backs_off(turn.now)
     }
     for node, partitions in turn.by_leader({each: position.leader for each, position in unsure.items()}).items():
+        if turn.client is Client.CONSUMER and turn.left_alone(node):
+            unsent(turn, partitions)
+            continue
         put_off(turn, partitions, turn.reader.settings.request_timeout_ms)
         positions = {each: unsure[each] for each in partitions}
         asked = tuple(
@@ -160,6 +153,14 @@ def validate(turn: Turn) -> None:
             for each, position in positions.items()
         )
         turn.send_to(node, OffsetForLeaderEpochRequest(asked), SentValidation(node, positions))
+
+
+def check(turn: Turn) -> None:
+    """Throw what the leaders have said of positions that do not hold (K-POS-07)."""
+    problem = turn.reader.validation_problem
+    if problem is not None:
+        turn.reader = turn.reader._replace(validation_problem=None)
+        raise Thrown(problem)
 
 
 def hold_against_metadata(turn: Turn) -> None:

@@ -48,7 +48,6 @@ class SentCommit:
 class SentLookup:
     """A look-up of committed offsets; topics by their ids, if it went out with those."""
 
-    purpose: Purpose
     names: Mapping[bytes, str]
 
 
@@ -144,10 +143,15 @@ class Purpose(Enum):
     CALL = "committed"
 
 
+#: Which look-up: by its purpose, or by the number of the search of the new consumer that began it (N-POLL-03).
+LookupKey: TypeAlias = Purpose | int
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """A look-up. ``identity``: who the member was when it began (K-POS-08). ``found``: the answer, None where nothing
-    is committed; ``problem``: or why there is none."""
+    is committed; ``problem``: or why there is none. ``shares``: the look-up for the same partitions whose answer is
+    waited for, instead of one of its own (N-CMT-04)."""
 
     partitions: tuple[TopicPartition, ...]
     identity: tuple[str, int]
@@ -156,6 +160,40 @@ class Lookup:
     attempts: int = 0
     retry_at: int | None = None
     found: Mapping[TopicPartition, OffsetAndMetadata | None] | None = None
+    problem: Problem | None = None
+    shares: LookupKey | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has brought something."""
+        return self.found is not None or self.problem is not None
+
+
+# --- the new consumer's background ---
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for positions that is under way in the new consumer's background (N-POLL-01, N-POLL-03).
+
+    ``initializing``: the partitions without a position when it began. ``lookup``: the look-up that it waits for;
+    ``resets``: the requests to leaders, by their ids. ``polls``: it was begun by a poll, and fetches follow it.
+    ``deadline_ms``: what it meets at or after this time is thrown by the next search too."""
+
+    number: int
+    deadline_ms: int
+    polls: bool
+    initializing: tuple[TopicPartition, ...] = ()
+    lookup: LookupKey | None = None
+    resets: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PollEvent:
+    """What the last poll of the new consumer has left with the background (N-POLL-01): a search of this number, and
+    what it met."""
+
+    search: int
     problem: Problem | None = None
 
 
@@ -166,7 +204,7 @@ class Lookup:
 class Buffered:
     """What came of one partition and is not handed out. ``offset``: where what is left begins. ``looked_at``: it was
     found good when its turn came, so ``records`` are those that are left, up to ``next_offset``. ``read``: some
-    were handed out."""
+    were handed out. ``in_line``: the next poll goes on with it, and it stands in the queue no more."""
 
     partition: TopicPartition
     offset: int
@@ -175,6 +213,7 @@ class Buffered:
     next_offset: int = 0
     looked_at: bool = False
     read: bool = False
+    in_line: bool = False
 
 
 # --- calls that wait ---
@@ -193,7 +232,8 @@ class CallKind(Enum):
 class Waiting:
     """A call that waits until ``deadline_ms``, for this commit or partition. ``looked``: it has looked once whether it
     can return at once, with the coordinator known. ``seeks``: it goes on looking for a coordinator for
-    asynchronous commits, whatever becomes of them meanwhile."""
+    asynchronous commits, whatever becomes of them meanwhile. ``search``: the new consumer's search for its position,
+    while that is under way, and ``problem`` what the last one met; ``searched``: there was one."""
 
     kind: CallKind
     deadline_ms: int
@@ -201,6 +241,9 @@ class Waiting:
     partition: TopicPartition | None = None
     looked: bool = False
     seeks: bool = False
+    search: int | None = None
+    searched: bool = False
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +287,19 @@ class Reader(NamedTuple):
     unavailable: Mapping[int, int] = MappingProxyType({})  #: brokers that did not answer, and until when they are left
 
     # positions
-    lookups: Mapping[Purpose, Lookup] = MappingProxyType({})
+    lookups: Mapping[LookupKey, Lookup] = MappingProxyType({})
     lookup_problem: Problem | None = None  #: these three are thrown when positions are updated next (N-POLL-03)
     reset_problem: Problem | None = None
     validation_problem: Problem | None = None
+    ends: tuple[TopicPartition, ...] = ()  #: whose end is asked for as soon as there is a leader (K-POS-09)
+    transient_topics: frozenset[str] = frozenset()  #: of questions for ends that have no answer (K-POS-08)
+
+    # the new consumer's background
+    searches: tuple[Search, ...] = ()
+    next_search: int = 0
+    last_lookup: int | None = None  #: that a search for the same partitions waits for too (N-POLL-03)
+    polled: PollEvent | None = None
+    fetches_wanted: bool = False
 
     # records
     buffer: tuple[Buffered, ...] = ()
@@ -277,8 +329,8 @@ class Reader(NamedTuple):
 
     @property
     def watched_topics(self) -> frozenset[str]:
-        """The topics whose metadata count: those of the subscription, and of what is assigned."""
-        return self.topics | {each.topic for each in self.partitions}
+        """The topics whose metadata count: those of the subscription, and of what is assigned or asked about."""
+        return self.topics | {each.topic for each in self.partitions} | self.transient_topics
 
     def fetchable(self, partition: TopicPartition) -> bool:
         """Whether records of the partition may be asked for and handed out (K-SUB-03)."""

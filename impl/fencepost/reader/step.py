@@ -28,7 +28,7 @@ from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.misuse import expect
 from fencepost.protocol.offset_messages import OffsetCommitResponse, OffsetFetchResponse
 
-from . import calls, commits, committed, coordinating, fetching, positions, subscribing
+from . import background, calls, commits, committed, coordinating, fetching, positions, subscribing
 from .broker import FetchResponse, ListOffsetsResponse, OffsetForLeaderEpochResponse
 from .events import (
     Arrived,
@@ -112,8 +112,11 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
         _handle(turn, event)
     except Thrown as thrown:
         turn.emit(_thrown(event, thrown))
+    background.go_on(turn)
+    background.send_fetches(turn)
     commits.go_on(turn)
     calls.go_on(turn)
+    background.send_fetches(turn)
     coordinating.keep(turn)
     _arm(turn, event)
     return turn.reader, tuple(turn.commands)
@@ -218,10 +221,9 @@ def _answered(turn: Turn, request_id: int, body: object) -> None:
             _of_coordinator(turn, commits.answered(turn, request_id, sent, body), body)
         case SentLookup(), OffsetFetchResponse() | None:
             _of_coordinator(turn, committed.answered(turn, request_id, sent, body), body)
-            if turn.client is Client.CONSUMER and committed.over(turn, sent.purpose):
-                positions.looked_up(turn)
         case SentReset(), ListOffsetsResponse() | None:
             positions.reset_answered(turn, sent, body)
+            background.landed(turn, request_id)
         case SentValidation(), OffsetForLeaderEpochResponse() | None:
             positions.validation_answered(turn, sent, body)
         case SentFetch(), FetchResponse() | None:
@@ -272,6 +274,7 @@ def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
         metadata_version=reader.metadata_version + 1,
         metadata_requested=False,
     )
+    calls.ask_ends(turn)
     if not reader.mode.automatic:  # a member is told of what it watches, which may be more: what its group reads
         turn.watch()
 
@@ -296,7 +299,7 @@ def _retries(reader: Reader) -> list[int | None]:
     """When something that waits may go on without a poll."""
     idle = [each for each in reader.commits if each.outcome is None and each.request_id is None]
     times = [each.retry_at for each in idle]
-    lookups = [reader.lookups[Purpose.CALL]] if Purpose.CALL in reader.lookups else []
+    lookups = [each for key, each in reader.lookups.items() if key is not Purpose.POSITIONS]
     if reader.waiting is not None and reader.waiting.partition is not None:
         times += [each.retry_at for each in reader.partitions.values()]
         lookups += [each for purpose, each in reader.lookups.items() if purpose is Purpose.POSITIONS]

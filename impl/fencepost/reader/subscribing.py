@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fencepost.protocol.partitions import TopicPartition
 
-from . import commits, committed
+from . import background, commits, committed
 from .events import MembershipChanged, Refused, Seek
 from .partition import Partition, Position
 from .settings import Client, Reset, ResetPolicy
@@ -38,7 +38,10 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
     Raises ``Refused`` if subscribed, or for an empty list or name."""
     if not partitions or not all(each.topic for each in partitions):
         raise Refused("no partition, or one without a topic; unsubscribe instead", "IllegalArgumentException")
-    _keep(turn, partitions)  # also if the rest is refused
+    kept = partitions
+    if turn.client is Client.CONSUMER:  # what was fetched of others that were assigned before too
+        kept = tuple(each for each in partitions if each in turn.reader.partitions)
+    _keep(turn, kept)  # also if the rest is refused
     commits.maybe_auto_commit(turn)
     _take(turn, Mode.MANUAL)
     if set(partitions) != turn.reader.partitions.keys():  # the same ones are not even put in another order
@@ -51,6 +54,7 @@ def unsubscribe(turn: Turn) -> None:
         turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
     nothing = replace(turn.reader.membership, owned=())
     turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset(), membership=nothing)
+    _keep(turn, ())
     _own(turn, ())
 
 
@@ -86,7 +90,9 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
         return
     _keep(turn, after)
     turn.reader = turn.reader._replace(partitions=after)
-    committed.forget(turn)
+    if committed.forgets(turn):
+        committed.forget(turn)
+        background.forget(turn)
     turn.watch()
     if not all(each in turn.reader.leaders for each in after):
         turn.want_metadata()
@@ -122,6 +128,8 @@ def seek(turn: Turn, event: Seek) -> None:
     assigned(turn, event.partition)
     leader = turn.leader(event.partition)  # as it was known before this epoch was heard of
     turn.saw_epoch(event.partition, event.leader_epoch)
+    if turn.client is Client.CONSUMER:  # as it is known since
+        leader = turn.leader(event.partition)
     turn.place(event.partition, Position(event.offset, event.leader_epoch, leader))
 
 

@@ -392,7 +392,7 @@ def test_who_subscribes_anew_reads_on():
     ("client", "order"),
     [
         (Client.CLASSIC, [CommitCallback, Send, SendToLeader, PollReturned]),  # K-POLL-01
-        (Client.CONSUMER, [Send, SendToLeader, CommitCallback, PollReturned]),  # N-POLL-01
+        (Client.CONSUMER, [Send, CommitCallback, SendToLeader, PollReturned]),  # N-POLL-01
     ],
 )
 def test_what_a_poll_does_in_which_order(client, order):

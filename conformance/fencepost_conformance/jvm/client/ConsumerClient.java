@@ -7,8 +7,10 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -28,7 +30,9 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.clients.consumer.internals.events.ApplicationEvent;
 import org.apache.kafka.clients.consumer.internals.events.ApplicationEventHandler;
+import org.apache.kafka.clients.consumer.internals.events.AssignmentChangeEvent;
 import org.apache.kafka.clients.consumer.internals.events.BackgroundEvent;
+import org.apache.kafka.clients.consumer.internals.events.CheckAndUpdatePositionsEvent;
 import org.apache.kafka.clients.consumer.internals.events.CompletableApplicationEvent;
 import org.apache.kafka.clients.consumer.internals.events.CompletableEventReaper;
 import org.apache.kafka.clients.consumer.internals.events.LeaveGroupOnCloseEvent;
@@ -56,7 +60,6 @@ final class ConsumerClient extends Play {
     private final boolean reading;
     private final Application application;
     private JsonNode leaders;
-    private boolean left;
     private Method work;
     private int updates;
     private long deadline; // of the call that waits
@@ -150,10 +153,15 @@ final class ConsumerClient extends Play {
 
         @Override
         public <T> T addAndGet(CompletableApplicationEvent<T> event) {
+            String before = event instanceof CheckAndUpdatePositionsEvent ? client.looked() : null;
             add(event);
             T result = ConsumerUtils.getResult(event.future());
             if (event instanceof LeaveGroupOnCloseEvent)
                 client.lastCommits();
+            if (before != null && before.equals(client.looked())) { // or it would ask again without a pause
+                client.next();
+                client.settle();
+            }
             return result;
         }
 
@@ -245,12 +253,31 @@ final class ConsumerClient extends Play {
                 throw new IllegalStateException(fault);
             }
         }
+        Set<TopicPartition> before = subscriptions.assignedPartitions();
         queue.add(event);
         try {
             work.invoke(network);
         } catch (IllegalAccessException | InvocationTargetException fault) {
             throw new IllegalStateException(fault);
         }
+        if (event instanceof AssignmentChangeEvent && !before.equals(subscriptions.assignedPartitions()))
+            order();
+    }
+
+    /** What is assigned by hand goes through a set whose order its JVM draws: here it is that of the trace. */
+    private void order() {
+        Map<String, List<TopicPartition>> topics = new LinkedHashMap<>();
+        for (JsonNode each : events.get(at).get("partitions")) {
+            TopicPartition partition = Reads.partition(each.asText());
+            topics.computeIfAbsent(partition.topic(), name -> new ArrayList<>()).add(partition);
+        }
+        topics.values().forEach(several -> several.forEach(subscriptions::movePartitionToEnd));
+    }
+
+    /** What a search for positions may change. */
+    private String looked() {
+        settle();
+        return at + " " + wire.count() + Reads.partitions(subscriptions);
     }
 
     /** The background works until it has nothing to do at this time, and again with the metadata that it asked for. */
@@ -258,11 +285,10 @@ final class ConsumerClient extends Play {
     void settle() {
         rest();
         if (reading) {
-            if ((left || metadata.updateRequested()) && updates++ == 0) {
+            if (events.get(first).path("metadata").asBoolean() && updates++ == 0) {
                 tellLeaders();
                 rest();
             }
-            left = false;
             return;
         }
         while (metadata.updateRequested() && updates++ < 3) { // then it backs off, as time does not pass
@@ -272,7 +298,7 @@ final class ConsumerClient extends Play {
     }
 
     private void rest() {
-        for (int same = 0, rounds = 0; same < 2; rounds++) {
+        for (int same = 0, rounds = 0; same < (reading ? 3 : 2); rounds++) { // what cannot be sent fails a round later
             if (rounds == 100)
                 throw new IllegalStateException("the background does not come to rest");
             int sent = wire.count();
@@ -382,7 +408,6 @@ final class ConsumerClient extends Play {
                 while (!errands.isEmpty() && returned.isEmpty());
             });
             default -> {
-                left = event.get("kind").asText().equals("unsubscribe");
                 if (!application.handle(event) && !network(event))
                     throw new IllegalArgumentException(event.toString());
             }

@@ -78,7 +78,7 @@ final class Wire {
                 case "hasInFlightRequests" -> !closing && (given == null ? lookup != null || !waiting.isEmpty()
                     : waiting.values().stream().anyMatch(each -> each.destination().equals(given[0])));
                 case "inFlightRequestCount" -> waiting.size() + (lookup == null ? 0 : 1);
-                case "leastLoadedNode" -> new LeastLoadedNode(new Node(0, "h", 1), true);
+                case "leastLoadedNode" -> new LeastLoadedNode(new Node(2, "h", 3), true);
                 case "send" -> send((ClientRequest) given[0]);
                 case "poll" -> poll((long) given[0]);
                 case "disconnect" -> lose(each -> each.destination().equals(given[0]));

@@ -177,7 +177,7 @@ class _Place:
         turn = Turn(self.reader, 0, 1.0)
         if what == "initialise":
             try:
-                reset_initializing(turn)
+                reset_initializing(turn, turn.reader.initializing)
             finally:
                 self.reader = turn.reader
             return

@@ -6,7 +6,7 @@ from fencepost.hash_order import in_table, made_for, of_partition
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import quirk
 
-from .. import committed, handing, positions, state
+from .. import background, calls, committed, handing, positions, state
 from ..events import Problem, ProblemKind
 from ..settings import Client
 from ..state import Reader
@@ -55,5 +55,27 @@ def until_one_is_gone(turn: Turn, partitions: list[TopicPartition], asked: int) 
 @quirk("fault_old_look_up_serves", of=committed.forgets)
 def while_it_is_for_the_same(turn: Turn) -> bool:
     """What was asked outside of a stable generation and not taken answers the next question about the same partitions
-    outside of one, however long after (K-POS-08)."""
-    return turn.client is not Client.CLASSIC
+    outside of one, however long after; what the new consumer has asked is taken for a partition that was taken away and
+    has come back (K-POS-08)."""
+    return turn.client is Client.KAFKA_PYTHON
+
+
+@quirk("old_lag_waits_for_ever", of=calls.ends_with_failure)
+def never(turn: Turn) -> bool:
+    """Up to 4.3 the new consumer asks for the log's end once, and after new metadata again if the leader said no or was
+    not known; if the question was lost it never asks again (V-134, K-POS-09)."""
+    return turn.client is not Client.CONSUMER
+
+
+@quirk("fault_poll_skips_the_check", of=background.checks_again)
+def with_the_next_poll(turn: Turn) -> bool:
+    """The new consumer's poll that comes while records of the last one are in the queue leaves no event: nothing is
+    committed, and no position held against newer metadata, before they are handed out (K-POS-07, N-POLL-01)."""
+    return False
+
+
+@quirk("fault_search_fails_twice", of=background.tells_again)
+def once_more(turn: Turn) -> bool:
+    """What a search for positions has met is thrown by the poll that began it and, since its time is over, by the next
+    one too (N-POLL-03)."""
+    return True

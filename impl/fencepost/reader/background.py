@@ -1,0 +1,250 @@
+"""What the background of the new consumer does for the application's polls and for ``position`` (8.12).
+
+Java's new consumer has two threads. Its application hands events over, and its background works them off: each poll
+leaves one event there, at most one at a time (N-POLL-01). Of that event this module is the half that reads: a *search*
+for positions (check them, take what is committed, reset the rest), and, when the search is over, requests for records.
+A search outlives the poll that began it: what is committed or where a log begins is taken over as soon as it is known,
+and fetches leave then, though nobody polls (N-POLL-03). What a search meets is thrown by the next poll.
+
+The two threads are one here: an event is worked off where it is handed over, and what is ready to leave leaves at the
+end of the step. Any other interleaving of the two is one in which the network or the application is slower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
+
+from . import commits, committed, fetching, positions
+from .events import CallReturned, Problem, ProblemKind
+from .settings import Client
+from .state import LookupKey, PollEvent, Search, Waiting
+from .turn import Thrown, Turn
+
+# --- the poll event ---
+
+
+def poll(turn: Turn) -> None:
+    """What comes before records are handed out (N-POLL-01)."""
+    held = _queued(turn) and not checks_again(turn)
+    if not held:
+        commits.maybe_auto_commit(turn)
+        turn.reader = turn.reader._replace(polled=PollEvent(turn.reader.next_search))
+        _begin(turn, turn.now, polls=True)
+    try:
+        commits.run_callbacks(turn)
+        turn.check_coordinator()
+    except Thrown:
+        turn.reader = turn.reader._replace(polled=None)  # N-POLL-03
+        raise
+    _throw(turn)
+    if held:
+        turn.reader = turn.reader._replace(polled=None)
+    positions.check(turn)
+
+
+def _queued(turn: Turn) -> bool:
+    """Whether what came of the event of the last poll is still in the queue. One that is not over has no time left;
+    what it has met is thrown."""
+    _throw(turn)
+    polled = turn.reader.polled
+    over = polled is not None and all(each.number != polled.search for each in turn.reader.searches)
+    return over and any(not each.in_line for each in turn.reader.buffer)
+
+
+@varies
+def checks_again(turn: Turn) -> bool:
+    """Whether a poll leaves an event with the background, and so has positions checked and commits made, though what
+    the last one has brought is still to be handed out (K-POS-07, N-POLL-01)."""
+    return True
+
+
+def _throw(turn: Turn) -> None:
+    polled = turn.reader.polled
+    if polled is not None and polled.problem is not None:
+        turn.reader = turn.reader._replace(polled=None)
+        raise Thrown(_told(turn, polled.problem))
+
+
+def _told(turn: Turn, problem: Problem) -> Problem:
+    """Somebody hears of it: it is not kept for the next search."""
+    if problem == turn.reader.lookup_problem and not tells_again(turn):
+        turn.reader = turn.reader._replace(lookup_problem=None)
+    return problem
+
+
+@varies
+def tells_again(turn: Turn) -> bool:
+    """Whether the next search throws too what was thrown already (N-POLL-03)."""
+    return False
+
+
+def send_fetches(turn: Turn) -> None:
+    """At the end of a step: what was asked for since leaves."""
+    if turn.reader.fetches_wanted:
+        turn.reader = turn.reader._replace(fetches_wanted=False)
+        if not turn.reader.closed:
+            fetching.send_fetches(turn)
+
+
+def want_fetches(turn: Turn) -> None:
+    """Records are to be asked for at the end of this step."""
+    turn.reader = turn.reader._replace(fetches_wanted=True)
+
+
+# --- position ---
+
+
+def position(turn: Turn, waiting: Waiting, partition: TopicPartition) -> CallReturned | None:
+    """One search after the other, until there is a position; while one is under way nothing else is looked at, and
+    after one that has changed nothing the next event is waited for, where Java's goes round without a pause
+    (N-POLL-05)."""
+    while True:
+        if waiting.searched:
+            turn.wake()  # K-POLL-06: the search goes on without it
+        if waiting.search is not None:
+            return None
+        if waiting.problem is not None:
+            raise Thrown(_told(turn, waiting.problem))
+        offset = turn.reader.position(partition)
+        if offset is not None:
+            return CallReturned(offset)
+        before = turn.reader.partitions, turn.reader.next_request_id
+        number = turn.reader.next_search
+        turn.reader = turn.reader._replace(waiting=replace(waiting, search=number, searched=True))
+        _begin(turn, waiting.deadline_ms, polls=False)
+        turn.wake()
+        assert turn.reader.waiting is not None
+        waiting = turn.reader.waiting
+        after = turn.reader.partitions, turn.reader.next_request_id
+        if waiting.search is None and waiting.problem is None and before == after:
+            return None
+
+
+# --- searches ---
+
+
+def _begin(turn: Turn, deadline_ms: int, *, polls: bool) -> None:
+    """Check positions, then look for those that are missing (K-POS-01, K-POS-07)."""
+    search = Search(turn.reader.next_search, deadline_ms, polls)
+    turn.reader = turn.reader._replace(next_search=search.number + 1, searches=(*turn.reader.searches, search))
+    problem = turn.reader.lookup_problem
+    if problem is not None:
+        turn.reader = turn.reader._replace(lookup_problem=None)
+        _end(turn, search, problem)
+        return
+    try:
+        positions.validate(turn)
+    except Thrown as thrown:
+        _end(turn, search, thrown.problem)
+        return
+    if all(state.valid for state in turn.reader.partitions.values()):
+        _end(turn, search)
+        return
+    search = replace(search, initializing=turn.reader.initializing)
+    if search.initializing and turn.reader.settings.group_id:
+        _put(turn, replace(search, lookup=_look_up(turn, search)))
+    else:
+        _reset(turn, search)
+
+
+def _look_up(turn: Turn, search: Search) -> LookupKey:
+    """The last look-up that was begun serves again, if it is for the same partitions (N-POLL-03)."""
+    last = turn.reader.last_lookup
+    if last is not None and set(turn.reader.lookups[last].partitions) == set(search.initializing):
+        return last
+    turn.reader = turn.reader._replace(last_lookup=search.number)
+    until = turn.now + turn.reader.settings.default_api_timeout_ms
+    committed.begin(turn, search.number, search.initializing, max(search.deadline_ms, until))
+    return search.number
+
+
+def go_on(turn: Turn) -> None:
+    """Look-ups that are over are taken over; those that wait go out, if they may."""
+    for key in reversed(_theirs(turn)):
+        lookup = turn.reader.lookups[key]
+        if not lookup.over:
+            continue
+        committed.drop(turn, key)
+        turn.reader = turn.reader._replace(last_lookup=None)
+        if lookup.problem is None:
+            committed.take(turn, lookup)
+        for search in [each for each in turn.reader.searches if each.lookup == key]:
+            if lookup.problem is not None:
+                _meets(turn, search, lookup.problem)
+            else:
+                _reset(turn, replace(search, lookup=None))
+    for waiting in turn.reader.lookups if turn.client is Client.CONSUMER else ():
+        committed.go_on(turn, waiting)
+
+
+def _theirs(turn: Turn) -> list[int]:
+    """The look-ups that searches have begun."""
+    return [each for each in turn.reader.lookups if isinstance(each, int)]
+
+
+def _reset(turn: Turn, search: Search) -> None:
+    """What nothing is committed of, and what is to be reset anyway, is asked for (K-POS-02, K-POS-03)."""
+    first = turn.reader.next_request_id
+    try:
+        positions.reset_initializing(turn, search.initializing)
+        positions.send_resets(turn)
+    except Thrown as thrown:
+        _meets(turn, search, thrown.problem)
+        return
+    asked = frozenset(range(first, turn.reader.next_request_id))
+    if asked:
+        _put(turn, replace(search, resets=asked))
+    else:
+        _end(turn, search)
+
+
+def landed(turn: Turn, request_id: int) -> None:
+    """A leader has answered, or will not; whatever it said, who waited for the last of them has looked (K-POS-03)."""
+    for search in turn.reader.searches:
+        if request_id in search.resets:
+            left = search.resets - {request_id}
+            if left:
+                _put(turn, replace(search, resets=left))
+            else:
+                _end(turn, search)
+
+
+def forget(turn: Turn) -> None:
+    """What is looked up for a partition that was taken away does not count if it comes back (K-POS-08)."""
+    for key in _theirs(turn):
+        if not turn.reader.partitions.keys() >= set(turn.reader.lookups[key].partitions):
+            committed.drop(turn, key)
+            if turn.reader.last_lookup == key:
+                turn.reader = turn.reader._replace(last_lookup=None)
+            for search in turn.reader.searches:
+                if search.lookup == key:
+                    _end(turn, search)
+
+
+def _meets(turn: Turn, search: Search, problem: Problem) -> None:
+    """It has failed: who began it hears of that, or, if its time is over, the next search (N-POLL-03)."""
+    if turn.now >= search.deadline_ms:
+        turn.reader = turn.reader._replace(lookup_problem=problem)
+    _end(turn, search, problem)
+
+
+def _end(turn: Turn, search: Search, problem: Problem | None = None) -> None:
+    """It is over. That the time was over is not told."""
+    reader = turn.reader
+    turn.reader = reader._replace(searches=tuple(each for each in reader.searches if each.number != search.number))
+    told = None if problem is not None and problem.kind is ProblemKind.TIMEOUT else problem
+    if search.polls:
+        if told is None:
+            want_fetches(turn)
+        elif reader.polled is not None and reader.polled.search == search.number:
+            turn.reader = turn.reader._replace(polled=replace(reader.polled, problem=told))
+    elif reader.waiting is not None and reader.waiting.search == search.number:
+        turn.reader = turn.reader._replace(waiting=replace(reader.waiting, search=None, problem=told))
+
+
+def _put(turn: Turn, search: Search) -> None:
+    searches = tuple(search if each.number == search.number else each for each in turn.reader.searches)
+    turn.reader = turn.reader._replace(searches=searches)
