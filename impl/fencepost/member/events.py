@@ -98,6 +98,7 @@ class Poll:
     over at once; a join goes on where it was, and nothing that a poll begins with is looked at again (K-CB-01)."""
 
     at_ms: int
+    _: KW_ONLY
     resumed: bool = False
 
 
@@ -147,6 +148,7 @@ class CoordinatorLost:
     consumer said that it is no coordinator (K-OFF-11, K-ERR-13)."""
 
     at_ms: int
+    _: KW_ONLY
     moved: bool = False
 
 

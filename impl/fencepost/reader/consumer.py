@@ -221,7 +221,7 @@ class _Both:
         theirs = self.reader.coordinator.node is not None
         if theirs and before.coordinator.node is not None and self.member.coordinator.node is None:
             moved = isinstance(event, Answered)
-            self._read(CoordinatorLost(self.now, moved))  # they have one connection (K-ERR-13)
+            self._read(CoordinatorLost(self.now, moved=moved))  # they have one connection (K-ERR-13)
 
     def _read(self, event: ReaderEvent) -> None:
         before = self.reader
