@@ -128,7 +128,6 @@ class Maker:
     def __init__(self, seed: int, profile: Profile, client: Client, *, in_group: bool = False) -> None:
         self.dice = dice = random.Random(f"reading {'in a group ' * in_group}{seed}")
         self.old = client is Client.CLASSIC
-        self.reads = self.old or dice.random() < 2.0
         group: dict[str, Any] = {
             "group_id": "g",
             "group_instance_id": dice.choice((None, None, "i")),
@@ -150,7 +149,7 @@ class Maker:
         }
         reset = dice.choice(("earliest", "latest", "none", "by_duration:PT1H"))
         stable = dice.random() < 0.3
-        epochs = self.reads and dice.random() < 0.85
+        epochs = dice.random() < 0.85
         self.leaders = {
             each: (dice.randrange(2), dice.randrange(1, 4) if epochs else -1) for each in PARTITIONS
         }  # of each partition the broker and its epoch; -1: none
@@ -170,7 +169,6 @@ class Maker:
         else:
             half = ConsumerMember(ConsumerSettings(**group, profile=profile), "m")
         self.consumer: Consumer = consumer_of(half, Reader(settings))
-        self.loops = profile.old_lag_waits_for_ever  # before 4.4 a look-up that is shared and fails goes round for ever
         self.now = 1_000_000
         self.bodies: dict[int, Any] = {}
         self.callbacks = 0
@@ -182,8 +180,6 @@ class Maker:
     def make(self, length: int) -> Schedule:
         self._metadata()
         while len(self.made.events) < length and not (self.reader.closed and self.reader.waiting is None):
-            if self.loops and any(each.shares is not None for each in self.reader.lookups.values()):
-                break
             self._one()
         return self.made
 
@@ -305,25 +301,20 @@ class Maker:
             waits = [lookup.retry_at for lookup in reader.lookups.values()] + [reader.coordinator.retry_at]
             self.now = max([self.now, *(at for at in waits if at is not None)])
         chance = dice.random()
-        bare = [each for each, state in reader.partitions.items() if state.position is None]
         if reader.mode is Mode.NONE and chance < 0.8:
             self._assign()
-        elif bare and not self.reads:
-            self._seek(bare[0])
-        elif not self.reads and (heard := self._heard()):
-            self._do(Pause(self.now, heard), {"kind": "pause", "partitions": [name(each) for each in heard]})
         elif chance < 0.5:
             self._poll()
         elif chance < 0.68:
             self._commit()
         elif chance < 0.74:
             self._seek()
-        elif chance < 0.80 and self.reads:
+        elif chance < 0.80:
             paused = dice.random() < 0.5
             several = self._some()
             told = {"kind": "pause" if paused else "resume", "partitions": [name(each) for each in several]}
             self._do((Pause if paused else Resume)(self.now, several), told)
-        elif chance < 0.84 and self.reads:
+        elif chance < 0.84:
             several = self._some() if dice.random() < 0.8 else ()
             to = dice.choice((Reset.EARLIEST, Reset.LATEST))
             told = {"kind": "seek_to", "partitions": [name(each) for each in several], "to": to.value}
@@ -343,10 +334,6 @@ class Maker:
         several = in_hash_order(each for each in PARTITIONS if self.dice.random() < 0.6) or PARTITIONS[:1]
         self._do(Assign(self.now, several), {"kind": "assign", "partitions": [name(each) for each in several]})
 
-    def _heard(self) -> tuple[TopicPartition, ...]:
-        """Of a consumer of KIP-848 only commits are compared: its partitions are paused, so that nothing is fetched."""
-        return tuple(each for each, state in self.reader.partitions.items() if not state.paused)
-
     def _poll(self) -> None:
         self._do(Poll(self.now), {"kind": "poll"})
 
@@ -357,11 +344,11 @@ class Maker:
             chosen.insert(0, self.dice.choice(PARTITIONS))
         return tuple(dict.fromkeys(chosen)) or tuple(self.reader.partitions)[:1] or PARTITIONS[:1]
 
-    def _seek(self, chosen: TopicPartition | None = None) -> None:
+    def _seek(self) -> None:
         dice = self.dice
-        partition = chosen or self._some()[0]
+        partition = self._some()[0]
         offset = -1 if dice.random() < 0.02 else dice.randrange(20)
-        epoch = dice.choice((None, None, 0, 1, 2, 3, 4)) if self.reads else None
+        epoch = dice.choice((None, None, 0, 1, 2, 3, 4))
         if partition not in self.reader.partitions:  # Kafka's would hear of the epoch before it refuses the seek
             epoch = None
         told = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
@@ -377,7 +364,7 @@ class Maker:
                     each,
                     OffsetAndMetadata(
                         dice.randrange(20),
-                        dice.choice((None, None, 1, 3)) if self.reads else None,
+                        dice.choice((None, None, 1, 3)),
                         dice.choice(("", "m")),
                     ),
                 )
@@ -402,9 +389,9 @@ class Maker:
         if chance < 0.3 and (self.old or not self.reader.wakeup):
             told = {"kind": "committed", "partitions": [name(each) for each in several], "timeout": timeout}
             self._do(AskCommitted(self.now, several, timeout), told)
-        elif chance < 0.6 and self.reads:
+        elif chance < 0.6:
             self._do(AskPosition(self.now, several[0], timeout), {"kind": "position", **told})
-        elif self.reads:
+        else:
             self._do(AskLag(self.now, several[0]), {"kind": "lag", **told})
 
     # --- answers ---
@@ -478,7 +465,7 @@ class Maker:
             for index in topic.partition_indexes:
                 code = self._error(0.5 if bad else 0, _OFFSETS)
                 offset = dice.randrange(20) if code is _E.NONE and dice.random() < 0.6 else -1
-                epoch = dice.choice((-1, 0, 1, 2, 3, 4)) if offset >= 0 and self.reads else -1
+                epoch = dice.choice((-1, 0, 1, 2, 3, 4)) if offset >= 0 else -1
                 metadata = dice.choice(("", "m")) if offset >= 0 else ""
                 parts.append(
                     OffsetFetchResponsePartition(
@@ -505,7 +492,7 @@ class Maker:
                 error = _E.UNKNOWN_SERVER_ERROR
             nothing = error is not _E.NONE or (not end and dice.random() < 0.05)
             offset = -1 if nothing else dice.randrange(20)
-            epoch = dice.choice((-1, 0, 1, 2, 3)) if offset >= 0 and self.reads else -1
+            epoch = dice.choice((-1, 0, 1, 2, 3)) if offset >= 0 else -1
             known = None if epoch < 0 else epoch
             found.append(ListedOffset(each, offset=offset, leader_epoch=known, error_code=error))
             rows.append([name(each), offset, epoch, int(error.value)])
@@ -531,8 +518,6 @@ class Maker:
         found, rows = [], []
         for each in asked.partitions:
             error = self._error(0.5 if bad else 0, _FETCH)
-            if error is _E.OFFSET_OUT_OF_RANGE and not self.reads:
-                error = _E.NONE
             batches = [] if error is not _E.NONE else self._batches(each.offset)
             records = tuple(
                 Record(offset, leader_epoch=None if epoch < 0 else epoch)
@@ -566,7 +551,7 @@ class Maker:
                 offsets.append(at)
                 at += 1
             last = max(at - 1 + dice.choice((0, 0, 0, 1)), offset)  # none ends before what was asked for
-            batches.append([dice.choice((-1, 0, 1, 1, 2)) if self.reads else -1, last, offsets])
+            batches.append([dice.choice((-1, 0, 1, 1, 2)), last, offsets])
             at = last + 1
         return batches
 

@@ -515,6 +515,11 @@ class Profile:
         "V-134",
         says="up to 4.3 the new consumer's question for the log's end is never over without an answer",
     )
+    old_shared_look_up_is_lost: bool = switch(
+        "member",
+        "V-135",
+        says="up to 4.3 who shares a look-up of committed offsets that fails for now waits until the time is over",
+    )
     old_close_waits_for_coordinator: bool = switch(
         "member", "V-103", says="up to 4.1 a close waits for commits that found no coordinator until its time is over"
     )

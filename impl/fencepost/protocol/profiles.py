@@ -32,6 +32,7 @@ KAFKA_4_3 = replace(
     old_malformed_join_is_internal=True,
     old_transactions_without_topic_ids=True,
     old_lag_waits_for_ever=True,
+    old_shared_look_up_is_lost=True,
     draws_no_hyphens=False,
 )
 KAFKA_4_2 = replace(

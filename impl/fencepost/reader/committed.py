@@ -238,10 +238,11 @@ def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
     turn.reader = turn.reader._replace(lookups={**rest, key: lookup})  # it goes out after those that wait already
     sharing = [other for other, each in turn.reader.lookups.items() if each.shares == key]
     if sharing:
-        _pass_on(turn, key, lookup, sharing)
+        pass_on(turn, key, lookup, sharing)
 
 
-def _pass_on(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]) -> None:
+@varies
+def pass_on(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]) -> None:
     """Who came last asks next, and the others wait for that; it has its own back-off, or none yet (N-CMT-04)."""
     *others, last = sharing
     rest = {other: each for other, each in turn.reader.lookups.items() if other != key and other not in sharing}
@@ -256,6 +257,12 @@ def _end(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
     for other, each in turn.reader.lookups.items():
         if each.shares == key:
             _put(turn, other, replace(each, shares=None, found=lookup.found, problem=lookup.problem))
+
+
+def forsake(turn: Turn, keys: list[LookupKey]) -> None:
+    """These wait for themselves, which is until their time is over."""
+    for key in keys:
+        _put(turn, key, replace(turn.reader.lookups[key], shares=key))
 
 
 def _put(turn: Turn, key: LookupKey, lookup: Lookup) -> Lookup:

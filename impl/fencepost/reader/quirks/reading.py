@@ -9,7 +9,7 @@ from fencepost.quirks import quirk
 from .. import background, calls, committed, handing, positions, state
 from ..events import Problem, ProblemKind
 from ..settings import Client
-from ..state import Reader
+from ..state import Lookup, LookupKey, Reader
 from ..turn import Turn
 
 
@@ -79,3 +79,11 @@ def once_more(turn: Turn) -> bool:
     """What a search for positions has met is thrown by the poll that began it and, since its time is over, by the next
     one too (N-POLL-03)."""
     return True
+
+
+@quirk("old_shared_look_up_is_lost", of=committed.pass_on)
+def alone(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]) -> None:
+    """Up to 4.3, when a look-up that others wait for too fails for now, only who began it asks again; the others are
+    forgotten, and wait until their time is over (V-135, N-CMT-04)."""
+    del key, lookup
+    committed.forsake(turn, sharing)
