@@ -21,7 +21,16 @@ from fencepost.reader.events import (
     ProblemKind,
     SendToLeader,
 )
-from fencepost.reader.state import Reader, Sent, SentCommit, SentFetch, SentLookup, SentValidation
+from fencepost.reader.state import (
+    Reader,
+    Sent,
+    SentCommit,
+    SentEnd,
+    SentFetch,
+    SentLookup,
+    SentReset,
+    SentValidation,
+)
 
 from .outcomes import Outcome, decoded, in_generation, thrown_of
 from .outcomes import told as told_of_member
@@ -132,6 +141,16 @@ def kind(sent: Sent) -> tuple[str, str | None]:
         case SentValidation(node=node):
             return "epochs", str(node)
     return "list", str(sent.node)
+
+
+def listed(sent: Sent) -> tuple[TopicPartition, ...]:
+    """The partitions whose offsets a leader was asked for; none of other requests."""
+    match sent:
+        case SentReset(policies=policies):
+            return tuple(policies)
+        case SentEnd(partition=partition):
+            return (partition,)
+    return ()
 
 
 def _told(command: ConsumerCommand) -> Outcome | None:

@@ -77,7 +77,7 @@ from fencepost.reader.partition import Leader
 from fencepost.reader.settings import Client, ReaderSettings, Reset, reset_policy
 from fencepost.reader.state import Mode, Reader, SentEnd
 
-from .reading_outcomes import kind, loosely, outcome
+from .reading_outcomes import kind, listed, loosely, outcome
 from .schedule import ASSIGNORS, Schedule
 
 #: no schedule lasts as long
@@ -408,11 +408,16 @@ class Maker:
             self._answer(number)
 
     def _placed(self, number: int) -> list[Any]:
-        """Which request it is: its kind, its broker, and the place among those that wait."""
+        """Which request it is: its kind, its broker, the place among those that wait and, of questions for offsets,
+        which Kafka's may send in the order of a hash table, what they ask for."""
         sent = self.reader.sent
-        what = kind(sent[number])
-        place = [each for each, other in sent.items() if kind(other) == what].index(number)
-        return [what[0], str(what[1]).replace("None", "null"), place]
+
+        def what(number: int) -> tuple[str, str | None, list[str]]:
+            return *kind(sent[number]), sorted(name(each) for each in listed(sent[number]))
+
+        place = [each for each in sent if what(each) == what(number)].index(number)
+        named, node, partitions = what(number)
+        return [named, str(node).replace("None", "null"), place, *([partitions] if partitions else [])]
 
     def _answer(self, number: int) -> None:
         reader = self.reader

@@ -96,6 +96,15 @@ final class Reads {
         return told;
     }
 
+    /** The partitions whose offsets are asked for, sorted. */
+    static ArrayNode listed(ClientRequest request) {
+        ArrayNode names = ClassicClient.JSON.createArrayNode();
+        ListOffsetsRequest list = (ListOffsetsRequest) request.requestBuilder().build(version(request));
+        list.data().topics().stream().flatMap(topic -> topic.partitions().stream()
+            .map(each -> topic.name() + "-" + each.partitionIndex())).sorted().forEach(names::add);
+        return names;
+    }
+
     /** Topics that go out by their ids are told by these: "#1". */
     private static String name(String name, Uuid id, boolean ids) {
         return ids ? "#" + Wire.number(id) : name;

@@ -164,13 +164,17 @@ final class Wire {
         return node instanceof Node ? Math.max(0, broken.getOrDefault(((Node) node).idString(), 0L) - time.now) : 0;
     }
 
-    /** The number of a request: as the event has it, or of the kind, broker and place in order that it has. */
+    /**
+     * The number of a request: as the event has it, or of the kind, broker and place in order that it has, and of those
+     * that ask for these partitions.
+     */
     private int numbered(JsonNode event) {
         if (!event.has("of"))
             return event.get("request").asInt();
         JsonNode of = event.get("of");
         return waiting.entrySet().stream().filter(each -> kind(each.getValue()).equals(of.get(0).asText())
-            && String.valueOf(node(each.getValue())).equals(of.get(1).asText())).skip(of.get(2).asInt()).findFirst()
+            && String.valueOf(node(each.getValue())).equals(of.get(1).asText())
+            && (!of.has(3) || Reads.listed(each.getValue()).equals(of.get(3)))).skip(of.get(2).asInt()).findFirst()
             .orElseThrow(() -> new IllegalStateException("no request " + of)).getKey();
     }
 
