@@ -32,7 +32,7 @@ def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Comman
     returned = [each for each in commands if isinstance(each, Returned)]
     return {
         "event": index,
-        "sends": [told for each in commands if (told := _told(each)) is not None],
+        "sends": [sent for each in commands if (sent := told(each)) is not None],
         "calls": [
             [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
             for each in commands
@@ -72,7 +72,8 @@ def _local(assignment: LocalAssignment | None) -> list[list[int]] | None:
     return sorted([each.topic_id[0], each.partition] for each in assignment.partitions)
 
 
-def _told(command: Command) -> Outcome | None:
+def told(command: Command) -> Outcome | None:
+    """A request that left."""
     if isinstance(command, FindCoordinator):
         return {"kind": "find"}
     if not isinstance(command, Send):
@@ -96,14 +97,19 @@ def _told(command: Command) -> Outcome | None:
     }
 
 
+def in_order(beat: Outcome) -> None:
+    """Sets of a heartbeat in order."""
+    beat["owned"] = beat["owned"] and sorted(beat["owned"])
+    beat["topics"] = beat["topics"] and sorted(beat["topics"])
+
+
 def of_kafka(told: Outcome) -> Outcome:
     """The same of what the JVM told: sets in order. One that could not go on tells a fault."""
     if "fault" in told:
         return told
     for send in told["sends"]:
         if send["kind"] == "heartbeat":
-            send["owned"] = send["owned"] and sorted(send["owned"])
-            send["topics"] = send["topics"] and sorted(send["topics"])
+            in_order(send)
     if told["state"] not in MEMBERS:
         told |= {"current": None, "target": None}
     return told | {name: told[name] and sorted(told[name]) for name in ("current", "target")}

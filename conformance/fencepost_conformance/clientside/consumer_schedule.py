@@ -31,11 +31,11 @@ from fencepost.member.events import (
     SubscribeRegex,
     Unsubscribe,
 )
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.profile import Profile
 
+from .consumer_answers import beaten, topic_id
 from .consumer_outcomes import outcome
 from .schedule import Schedule
 
@@ -49,16 +49,6 @@ _CLOSE = {
     CloseOption.REMAIN_IN_GROUP: "REMAIN_IN_GROUP",
 }
 _LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-_PASSING = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
-    ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-)  # fmt: skip
-_FATAL = (
-    ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST, ErrorCode.GROUP_MAX_SIZE_REACHED,
-    ErrorCode.UNSUPPORTED_ASSIGNOR, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNRELEASED_INSTANCE_ID,
-    ErrorCode.FENCED_INSTANCE_ID, ErrorCode.INVALID_REGULAR_EXPRESSION, ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.GROUP_ID_NOT_FOUND,
-)  # fmt: skip
 
 
 class _Maker:
@@ -118,10 +108,10 @@ class _Maker:
         topics by name where it subscribes by name, and then by no id."""
         if asked.topics:
             return frozenset(TOPICS) & asked.topics
-        return frozenset(name for name, (number, _) in TOPICS.items() if _id(number) in asked.topic_ids)
+        return frozenset(name for name, (number, _) in TOPICS.items() if topic_id(number) in asked.topic_ids)
 
     def _topics(self) -> tuple[Topic, ...]:
-        return tuple(Topic(name, _id(TOPICS[name][0]), TOPICS[name][1]) for name in sorted(self.cluster))
+        return tuple(Topic(name, topic_id(TOPICS[name][0]), TOPICS[name][1]) for name in sorted(self.cluster))
 
     # --- what happens ---
 
@@ -176,45 +166,9 @@ class _Maker:
         if dice.random() < 0.05:
             self._do(RequestLost(self.now, request_id=request_id), {"kind": "lost"})
             return
-        chance = dice.random()
-        error = dice.choice(_FATAL) if chance < 0.02 else dice.choice(_PASSING) if chance < 0.2 else ErrorCode.NONE
-        told = self.epochs[request_id]
-        epoch, assignment = 0, None
-        if error is ErrorCode.NONE:
-            epoch = told if told < 0 else max(told, 1) + dice.choice((0, 0, 1))
-            if told >= 0 and dice.random() < (0.9 if told == 0 else 0.4):
-                assignment = self._assignment()
-        body = ConsumerGroupHeartbeatResponse(
-            error,
-            member_id="m",
-            member_epoch=epoch,
-            heartbeat_interval_ms=dice.choice((3_000, 3_000, 5_000)) if error is ErrorCode.NONE else 0,
-            assignment=None if assignment is None else _rows(assignment),
-        )
-        self._do(
-            Answered(self.now, request_id=request_id, body=body),
-            {
-                "kind": "answer", "request": self.numbers[request_id], "error": int(error.value),
-                "epoch": epoch, "interval": body.heartbeat_interval_ms,
-                "assignment": None if assignment is None else [[key, list(each)] for key, each in assignment.items()],
-            },
-        )  # fmt: skip
-
-    def _assignment(self) -> dict[int, tuple[int, ...]]:
-        names = sorted(self.member.subscription.topics) or ["a"]
-        rows = {TOPICS[name][0]: TOPICS[name][1] for name in names}
-        drawn = {
-            number: tuple(each for each in range(count) if self.dice.random() < 0.6) for number, count in rows.items()
-        }
-        return {number: each for number, each in drawn.items() if each}
-
-
-def _rows(assignment: dict[int, tuple[int, ...]]) -> tuple[TopicPartitions, ...]:
-    return tuple(TopicPartitions(_id(number), each) for number, each in assignment.items())
-
-
-def _id(number: int) -> bytes:
-    return bytes([number] * 16)
+        body, words = beaten(dice, self.epochs[request_id], self.member.subscription.topics, TOPICS)
+        told = {"kind": "answer", "request": self.numbers[request_id], **words}
+        self._do(Answered(self.now, request_id=request_id, body=body), told)
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:

@@ -18,6 +18,7 @@ from . import (
     consumer_outcomes,
     consumer_schedule,
     outcomes,
+    reading_in_consumer_group,
     reading_in_group,
     reading_outcomes,
     reading_schedule,
@@ -49,13 +50,15 @@ _SCHEDULES: dict[tuple[Half, MemberProtocol], Callable[[int, int, Profile], Sche
     (Half.READER, MemberProtocol.CLASSIC): reading_schedule.schedule,
     (Half.GROUP_READER, MemberProtocol.CLASSIC): reading_in_group.schedule,
     (Half.READER, MemberProtocol.CONSUMER): reading_schedule.consumer_schedule,
+    (Half.GROUP_READER, MemberProtocol.CONSUMER): reading_in_consumer_group.schedule,
 }
 _OF_KAFKA: dict[tuple[Half, MemberProtocol], Callable[[Outcome], Outcome]] = {
     (Half.MEMBER, MemberProtocol.CLASSIC): outcomes.of_kafka,
     (Half.MEMBER, MemberProtocol.CONSUMER): consumer_outcomes.of_kafka,
     (Half.READER, MemberProtocol.CLASSIC): reading_outcomes.of_kafka,
     (Half.GROUP_READER, MemberProtocol.CLASSIC): reading_outcomes.of_kafka,
-    (Half.READER, MemberProtocol.CONSUMER): lambda told: reading_outcomes.loosely(reading_outcomes.of_kafka(told)),
+    (Half.READER, MemberProtocol.CONSUMER): reading_outcomes.of_new_kafka,
+    (Half.GROUP_READER, MemberProtocol.CONSUMER): reading_outcomes.of_new_kafka,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fencepost.member.answers import exception_name
 from fencepost.member.events import Failure, FindCoordinator, Listener, Returned, Send
 from fencepost.member.state import Member
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.reader.broker import FetchRequest, LeaderRequest, ListOffsetsRequest
@@ -32,6 +33,8 @@ from fencepost.reader.state import (
     SentValidation,
 )
 
+from .consumer_outcomes import in_order
+from .consumer_outcomes import told as told_of_consumer
 from .outcomes import Outcome, decoded, in_generation, thrown_of
 from .outcomes import told as told_of_member
 
@@ -52,9 +55,10 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
             case CallReturned(value=value):
                 returned = _value(value)
     member = consumer.member
-    classic = {"member": in_generation(member)} if isinstance(member, Member) else {}
-    return classic | {
+    state = in_generation(member) if isinstance(member, Member) else [member.state.name, member.epoch]
+    return {
         "event": first,
+        "member": state,
         "sends": ordered([sent for each in commands if (sent := _told(each)) is not None]),
         "calls": [call for each in commands if (call := _called(each)) is not None],
         "thrown": thrown,
@@ -74,6 +78,11 @@ def loosely(told: Outcome) -> Outcome:
         if call[0] == "commit" and (call[3] is not None or not call[2]):
             call[2] = None
     return told
+
+
+def of_new_kafka(told: Outcome) -> Outcome:
+    """What the JVM told of the new consumer."""
+    return loosely(of_kafka(told))
 
 
 def ordered(sends: list[Outcome]) -> list[Outcome]:
@@ -163,6 +172,9 @@ def _told(command: ConsumerCommand) -> Outcome | None:
             return _commit(commit) | {"node": None, "timeout": timeout}
         case Send(body=OffsetFetchRequest() as lookup, timeout_ms=timeout):
             return _lookup(lookup) | {"node": None, "timeout": timeout}
+        case Send(body=ConsumerGroupHeartbeatRequest()):
+            beat = told_of_consumer(command)
+            return beat and beat | {"node": None}
         case Send():
             told: Outcome | None = told_of_member(command)
             return told and told | {"node": None}
@@ -240,4 +252,6 @@ def of_kafka(told: Outcome) -> Outcome:
             send["rows"] = sorted([name, _end(time)] for name, time, _ in send["rows"])
         elif send["kind"] in ("commit", "offsets", "epochs"):
             send["rows"] = sorted(send["rows"])
+        elif send["kind"] == "heartbeat" and "owned" in send:
+            in_order(send)
     return told | {"sends": ordered(told["sends"])}

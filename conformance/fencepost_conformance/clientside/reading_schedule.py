@@ -202,6 +202,9 @@ class Maker:
             self.consumer, commands = step(self.consumer, event)
         except Refused as refusal:
             refused = refusal.exception
+        while (due := self._due_too(event)) is not None:
+            self.consumer, more = step(self.consumer, due)
+            commands += more
         following = self._after(event, commands)
         for then in following:
             self.consumer, more = step(self.consumer, then)
@@ -224,6 +227,15 @@ class Maker:
         """Metadata as they are."""
         return (LeadersChanged(self.now, known(self.leaders), self._ids()),)
 
+    def _due(self) -> list[ConsumerEvent]:
+        """The timers that are due."""
+        return [ReaderTimerFired(self.now, timer) for timer, at in self.reader.deadlines.items() if at <= self.now]
+
+    def _due_too(self, event: ConsumerEvent) -> ConsumerEvent | None:
+        """Another timer that is due when this has happened, and fires within the same event."""
+        del event
+        return None
+
     def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
         """What comes of a step within the same event."""
         del event, commands
@@ -234,9 +246,11 @@ class Maker:
     def _one(self) -> None:
         reader, dice = self.reader, self.dice
         self.now += dice.choice((0, 0, 1, 20))
-        due = [timer for timer, at in reader.deadlines.items() if at <= self.now]
+        due = self._due()
         if due:
-            self._do(ReaderTimerFired(self.now, due[0]), {"kind": "timer"})
+            self._do(due[0], {"kind": "timer"})
+        elif self._turn_of_member():
+            return
         elif self._sleeps():
             self.now = min(reader.deadlines.values())
         elif reader.coordinator.looking_up and dice.random() < 0.5:
@@ -253,6 +267,10 @@ class Maker:
                 self._do(Wakeup(self.now), {"kind": "wakeup"})
         else:
             self._application()
+
+    def _turn_of_member(self) -> bool:
+        """Whether something has happened to the member alone."""
+        return False
 
     def _close(self) -> None:
         self._do(Close(self.now), {"kind": "close", "timeout": self.reader.settings.request_timeout_ms})

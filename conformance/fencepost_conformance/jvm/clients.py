@@ -15,6 +15,7 @@ _PROGRAMS = {
     ("reader", "classic"): "ClassicReader",
     ("reader", "consumer"): "ConsumerClient",
     ("group-reader", "classic"): "ClassicReader",
+    ("group-reader", "consumer"): "ConsumerClient",
 }
 
 

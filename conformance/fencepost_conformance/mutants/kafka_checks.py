@@ -24,6 +24,7 @@ JUDGED: Final[dict[Side, tuple[tuple[Half, MemberProtocol], ...]]] = {
         (Half.READER, MemberProtocol.CLASSIC),
         (Half.READER, MemberProtocol.CONSUMER),
         (Half.GROUP_READER, MemberProtocol.CLASSIC),
+        (Half.GROUP_READER, MemberProtocol.CONSUMER),
     ),
 }
 

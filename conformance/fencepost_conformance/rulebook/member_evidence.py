@@ -25,7 +25,7 @@ from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.rulebook.book import cited_lines, read_book
 
 from .. import repository
-from ..clientside.judge import Half, Judge, protocols
+from ..clientside.judge import Half, Judge, MemberProtocol, protocols
 from ..console import CannotRun, progress
 from ..counting import counted
 from ..jvm.builds import Build
@@ -38,14 +38,19 @@ SCHEDULES = 1_000
 LENGTH = 60
 #: Where what a member does is written.
 _FOLDERS = ("member", "reader")
-#: What schedules of readers do not show, since they have no group and no kafka-python: it does not count for them,
-#: though functions that run there cite it.
-_UNSHOWN: Final[dict[Half, tuple[str, ...]]] = {
-    Half.READER: (
-        *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-"),
-        *("N-CMT-02", "N-CMT-05", "N-REC-", "N-POLL-", "N-CLOSE-", "N-TR-"),
+#: What schedules of readers do not show, since they have no group, or one of the other protocol, and no kafka-python:
+#: it does not count for them, though functions that run there cite it.
+_ALONE: Final = (
+    *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-"),
+    *("N-CMT-02", "N-CMT-05", "N-REC-", "N-CLOSE-", "N-TR-"),
+)
+_UNSHOWN: Final[dict[tuple[Half, MemberProtocol], tuple[str, ...]]] = {
+    (Half.READER, MemberProtocol.CLASSIC): (*_ALONE, "N-"),
+    (Half.READER, MemberProtocol.CONSUMER): _ALONE,
+    (Half.GROUP_READER, MemberProtocol.CLASSIC): ("K-PY-", "N-"),
+    (Half.GROUP_READER, MemberProtocol.CONSUMER): (
+        *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-", "N-CLOSE-"),
     ),
-    Half.GROUP_READER: ("K-PY-", "N-"),
 }
 _HOME = Path(fencepost.__file__).parent
 
@@ -115,7 +120,7 @@ def observe(schedules: int) -> dict[str, Any]:
                     steps += judged.steps
                     differing += judged.difference is not None
                     if judged.difference is None:
-                        count(ran, _UNSHOWN.get(half, ()))
+                        count(ran, _UNSHOWN.get((half, protocol), ()))
                     meter.advance(1)
         with closing(KafkaPositions(RELEASE)) as kafka:
             for seed in range(schedules):

@@ -18,6 +18,7 @@ from fencepost.member.consumer.turn import armed
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
+from fencepost_model.machines import FATAL
 from fencepost_model.member import inputs as mi
 from fencepost_model.member import outputs as mo
 from fencepost_model.member.consumer import ClientConfig, ClientModel, ClientState
@@ -240,10 +241,11 @@ class ConsumerPair(Beside):
 
     def _theirs(self) -> dict[str, object]:
         state = self.state
+        epoch = -1 if state.state == FATAL else state.epoch
         return {
             "state": state.state,
             "epoch": state.epoch,
-            "commits as": ("m" if state.known_member else "", state.epoch if state.epoch > 0 else -1),
+            "commits as": ("m" if state.known_member else "", epoch if epoch > 0 else -1),
             "coordinator": state.coordinator,
             "owned": state.owned,
             "not to be fetched": state.blocked,

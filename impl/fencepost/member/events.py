@@ -92,14 +92,26 @@ class EnforceRebalance:
     reason: str = ""
 
 
+class PollPart(Enum):
+    """Which part of a poll. The new consumer's two threads have theirs in turn, and so have its member and its reader,
+    where they stand side by side (N-POLL-01)."""
+
+    WHOLE = "all of it"
+    RESUMED = "what comes after a commit that was over at once"
+    BEGIN = "the application's thread hands an event over"
+    BACKGROUND = "the background works it off"
+    ERRANDS = "the application's thread does what the background has asked for"
+    END = "it hands out records"
+    BROKEN = "it throws"
+
+
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The application polls. ``resumed``: the same call of it goes on, since a commit that the member waited for was
-    over at once; a join goes on where it was, and nothing that a poll begins with is looked at again (K-CB-01)."""
+    """The application polls. When a poll is RESUMED a join goes on where it was, and nothing that a poll begins with is
+    looked at again (K-CB-01)."""
 
     at_ms: int
-    _: KW_ONLY
-    resumed: bool = False
+    part: PollPart = PollPart.WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +318,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The poll, unsubscribe or close in progress returns, or throws ``failure``."""
+    """The poll, unsubscribe or close in progress returns, or throws ``failure``. ``again``: of a poll in parts, that
+    the background has asked for more meanwhile, so that its loop has another turn."""
 
     failure: Failure | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from .events import (
     MemberTimerFired,
     MetadataChanged,
     Poll,
+    PollPart,
     RequestLost,
     RequestMetadata,
     Subscribe,
@@ -66,11 +67,12 @@ def step(member: Member, event: MemberEvent, jitter: float = 1.0) -> tuple[Membe
 
 def _handle(turn: Turn, event: MemberEvent) -> None:
     match event:
-        case Poll(resumed=resumed):
-            if resumed:
-                joining.join_if_needed(turn)
-            else:
-                joining.poll(turn)
+        case Poll(part=PollPart.WHOLE):
+            joining.poll(turn)
+        case Poll(part=PollPart.RESUMED):
+            joining.join_if_needed(turn)
+        case Poll(part=part):
+            raise IllegalEvent(f"a classic member's poll has no such part: {part.value}")
         case ListenerDone(error=error):
             _listener_done(turn, error)
         case Answered(request_id=request_id, body=body):

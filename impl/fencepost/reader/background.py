@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencepost.member.events import PollPart
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
 
@@ -26,10 +27,36 @@ from .turn import Thrown, Turn
 # --- the poll event ---
 
 
-def poll(turn: Turn) -> None:
-    """What comes before records are handed out (N-POLL-01)."""
-    held = _queued(turn) and not checks_again(turn)
-    if not held:
+def poll(turn: Turn, part: PollPart) -> None:
+    """What comes before records are handed out (N-POLL-01). In a group the member has its share between the parts: the
+    background reconciles before it commits and searches, and then come listeners."""
+    whole = part is PollPart.WHOLE
+    if whole or part is PollPart.BEGIN:
+        held = _queued(turn) and not checks_again(turn)
+        polled = turn.reader.polled
+        turn.reader = turn.reader._replace(polled=replace(polled, held=True) if polled is not None and held else None)
+    if whole or part is PollPart.BACKGROUND:
+        _work_off(turn)
+    if part is PollPart.ERRANDS:
+        lasts(turn)
+    if whole or part is PollPart.END:
+        _throw(turn)
+        polled = turn.reader.polled
+        if polled is not None and (polled.held or (polled.lasted and _over(turn, polled))):
+            turn.reader = turn.reader._replace(polled=None)
+        positions.check(turn)
+    if part is PollPart.BROKEN:
+        turn.reader = turn.reader._replace(polled=None)  # N-POLL-03
+
+
+def lasts(turn: Turn) -> None:
+    """The application's thread waits for the background in the midst of a poll, which may work off its event."""
+    if turn.reader.polled is not None:
+        turn.reader = turn.reader._replace(polled=replace(turn.reader.polled, lasted=True))
+
+
+def _work_off(turn: Turn) -> None:
+    if turn.reader.polled is None:
         commits.maybe_auto_commit(turn)
         turn.reader = turn.reader._replace(polled=PollEvent(turn.reader.next_search))
         _begin(turn, turn.now, polls=True)
@@ -39,10 +66,6 @@ def poll(turn: Turn) -> None:
     except Thrown:
         turn.reader = turn.reader._replace(polled=None)  # N-POLL-03
         raise
-    _throw(turn)
-    if held:
-        turn.reader = turn.reader._replace(polled=None)
-    positions.check(turn)
 
 
 def _queued(turn: Turn) -> bool:
@@ -50,8 +73,11 @@ def _queued(turn: Turn) -> bool:
     what it has met is thrown."""
     _throw(turn)
     polled = turn.reader.polled
-    over = polled is not None and all(each.number != polled.search for each in turn.reader.searches)
-    return over and any(not each.in_line for each in turn.reader.buffer)
+    return polled is not None and _over(turn, polled) and any(not each.in_line for each in turn.reader.buffer)
+
+
+def _over(turn: Turn, polled: PollEvent) -> bool:
+    return all(each.number != polled.search for each in turn.reader.searches)
 
 
 @varies

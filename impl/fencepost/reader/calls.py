@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencepost.member.events import PollPart
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
@@ -18,16 +19,20 @@ from .subscribing import assigned
 from .turn import Thrown, Turn
 
 
-def poll(turn: Turn) -> None:
-    """One turn of the loop, after that of the member. Raises ``Refused`` without subscription or assignment."""
+def poll(turn: Turn, part: PollPart) -> None:
+    """One turn of the loop, after that of the member; the new consumer's in a group comes in parts. Raises ``Refused``
+    without subscription or assignment."""
     if turn.reader.mode is Mode.NONE:
         raise Refused("not subscribed to any topic, and no partition assigned", "IllegalStateException")
-    turn.wake()
+    if part in (PollPart.WHOLE, PollPart.BEGIN):
+        turn.wake()
     match turn.client:
         case Client.CLASSIC:
             _classic_turn(turn)
         case Client.CONSUMER:
-            background.poll(turn)
+            background.poll(turn, part)
+            if part not in (PollPart.WHOLE, PollPart.END):
+                return
         case Client.KAFKA_PYTHON:
             if turn.reader.mode.automatic and not turn.reader.membership.settled:
                 turn.emit(PollReturned())  # K-PY-01: nothing else happens before the rebalance is over

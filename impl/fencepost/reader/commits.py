@@ -32,18 +32,29 @@ _THROWN = frozenset(
 )  # K-OFF-15
 _RETRIABLE = frozenset({_E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNKNOWN_TOPIC_OR_PARTITION})  # K-OFF-10
 _QUEUED = (Cause.ASYNC, Cause.INTERVAL)
+_AUTOMATIC = (Cause.INTERVAL, Cause.MEMBER)
 _NOT_SENT = Outcome(Problem(_K.API, _E.COORDINATOR_NOT_AVAILABLE), retriable=True)
 
 
 # --- beginning ---
 
 
-def start(turn: Turn, cause: Cause, offsets: Offsets, label: int | None = None, *, closing: bool = False) -> int:
+def start(
+    turn: Turn,
+    cause: Cause,
+    offsets: Offsets,
+    label: int | None = None,
+    *,
+    closing: bool = False,
+    deadline_ms: int | None = None,
+) -> int:
     """A new commit, sent at once if it can be. Without offsets it is over at once (K-OFF-21)."""
-    commit = Commit(turn.reader.next_commit, cause, offsets, label, closing)
+    commit = Commit(turn.reader.next_commit, cause, offsets, label, closing, deadline_ms)
     turn.reader = turn.reader._replace(commits=(*turn.reader.commits, commit), next_commit=turn.reader.next_commit + 1)
     if cause is Cause.ASYNC:
         turn.reader = turn.reader._replace(last_async=commit.number)
+    if turn.client is Client.CONSUMER and cause in _AUTOMATIC:
+        turn.reader = turn.reader._replace(committing=True)
     _attempt(turn, commit)
     return commit.number
 
@@ -52,9 +63,10 @@ def maybe_auto_commit(turn: Turn) -> None:
     """The interval has passed: commit what was handed out (K-OFF-04), and nothing beyond it (INV-CL-04). The new
     consumer waits for the answer to the last one, Java's old one does not (K-OFF-19)."""
     settings, due = turn.reader.settings, turn.reader.commit_due_ms
+    turn.reader = turn.reader._replace(commit_clock_ms=turn.now)
     if not settings.auto_commit or due is None or turn.now < due:
         return
-    if turn.client is Client.CONSUMER and any(each.cause is Cause.INTERVAL for each in turn.reader.commits):
+    if turn.reader.committing:
         return
     restart_interval(turn)
     if turn.client is not Client.CONSUMER:
@@ -64,10 +76,17 @@ def maybe_auto_commit(turn: Turn) -> None:
     start(turn, Cause.INTERVAL, turn.reader.consumed)
 
 
-def restart_interval(turn: Turn) -> None:
-    """The next automatic commit is an interval away (K-CB-05, N-REC-08)."""
+def restart_interval(turn: Turn, since_ms: int | None = None) -> None:
+    """The next automatic commit is an interval away from now, or since then."""
     if turn.reader.settings.auto_commit:
-        turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.auto_commit_interval_ms)
+        begun = turn.now if since_ms is None else since_ms
+        turn.reader = turn.reader._replace(commit_due_ms=begun + turn.reader.settings.auto_commit_interval_ms)
+
+
+def adopted(turn: Turn) -> None:
+    """A new assignment begins a new interval: that of the new consumer counts from the last poll that has looked
+    whether a commit is due (K-CB-05, N-REC-08)."""
+    restart_interval(turn, turn.reader.commit_clock_ms if turn.client is Client.CONSUMER else None)
 
 
 def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *, closing: bool) -> None:
@@ -83,7 +102,9 @@ def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *,
             return
         run_callbacks(turn, throw=False)
     offsets = tuple((each, offset) for each, offset in turn.reader.consumed if each in partitions)
-    start(turn, Cause.MEMBER, offsets, commit_id, closing=closing)
+    deadline = turn.now + turn.reader.settings.max_poll_interval_ms
+    until = None if closing or turn.client is not Client.CONSUMER else deadline
+    start(turn, Cause.MEMBER, offsets, commit_id, closing=closing, deadline_ms=until)
 
 
 def go_on(turn: Turn) -> None:
@@ -92,7 +113,10 @@ def go_on(turn: Turn) -> None:
     for commit in turn.reader.commits:
         late = waiting is not None and waiting.commit == commit.number and turn.now >= waiting.deadline_ms
         if commit.outcome is None and commit.request_id is None and not late:
-            _attempt(turn, commit)
+            if commit.deadline_ms is not None and turn.now >= commit.deadline_ms:
+                _finish(turn, commit, Outcome(Problem(_K.TIMEOUT)))
+            else:
+                _attempt(turn, commit)
     for commit in turn.reader.commits:
         if commit.cause is Cause.MEMBER and commit.outcome is not None and not _others_first(turn, commit):
             if commit.closing:
@@ -255,6 +279,13 @@ def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
 def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
     """A commit is over, or to be sent again: only who waits for it tries again (K-OFF-18, N-CMT-06), and only what may
     pass (K-OFF-22)."""
+    if commit.cause in _AUTOMATIC:
+        turn.reader = turn.reader._replace(committing=False)
+    if _comes_again(turn, commit, outcome):
+        delay = turn.backoff(commit.attempts)
+        again = replace(commit, offsets=turn.reader.consumed, request_id=None, attempts=commit.attempts + 1)
+        _put(turn, replace(again, retry_at=turn.now + delay))
+        return
     if commit.cause in (Cause.SYNC, Cause.CLOSE):
         if outcome.retriable:
             delay = turn.backoff(commit.attempts)
@@ -275,6 +306,15 @@ def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
         turn.reader = turn.reader._replace(fenced=True)  # K-OFF-20
     turn.reader = turn.reader._replace(outcomes=turn.reader.outcomes + 1)
     _put(turn, replace(commit, request_id=None, outcome=outcome, ended=turn.reader.outcomes))
+
+
+def _comes_again(turn: Turn, commit: Commit, outcome: Outcome) -> bool:
+    """Whether a commit before a reconciliation is tried again, with what has been consumed meanwhile: whatever has
+    become of the reconciliation, as long as that had time (N-REC-04, N-CMT-02)."""
+    if commit.deadline_ms is None or turn.now >= commit.deadline_ms or outcome.problem is None:
+        return False
+    unknown = outcome.problem.error in (_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID)
+    return not unknown and (outcome.retriable or (outcome.stale and turn.reader.membership.epoch > 0))
 
 
 def _interval_over(turn: Turn, outcome: Outcome) -> None:
@@ -381,14 +421,10 @@ def give_up_unsent(turn: Turn) -> None:
 def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
     """The member goes on (K-CB-01, N-REC-04)."""
     assert commit.label is not None
-    problem, result = outcome.problem, CommitResult.FAILED
-    if problem is None:
+    result = CommitResult.FAILED
+    if outcome.problem is None:
         result = CommitResult.DONE
-    elif turn.client is Client.CONSUMER:
-        unknown = problem.error in (_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID)
-        again = outcome.retriable or (outcome.stale and turn.reader.membership.epoch > 0)
-        result = CommitResult.RETRIABLE if again and not unknown else CommitResult.FAILED
-    elif outcome.retriable:
+    elif outcome.retriable and turn.client is not Client.CONSUMER:
         result = CommitResult.RETRIABLE
     _drop(turn, commit)
     turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit.label, result=result)))

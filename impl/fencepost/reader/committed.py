@@ -67,6 +67,8 @@ def take(turn: Turn, lookup: Lookup) -> None:
             turn.saw_epoch(partition, found.leader_epoch)
         if found is None or state is None or state.state is not FetchState.INITIALIZING:
             continue  # K-POS-08: gone meanwhile, or the application has said where to read
+        if turn.client is Client.CONSUMER and partition not in turn.reader.initializing:
+            continue  # about to be revoked or lost
         turn.saw_epoch(partition, found.leader_epoch)
         turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
 

@@ -35,6 +35,7 @@ from fencepost.member.events import (
     MemberTimerFired,
     MetadataChanged,
     Poll,
+    PollPart,
     RequestLost,
     Returned,
     Send,
@@ -64,7 +65,7 @@ from .events import (
 )
 from .membership import membership_of
 from .settings import Client
-from .state import Mode, Reader
+from .state import Mode, Reader, SentCommit, SentLookup
 from .step import step as reader_step
 
 ConsumerEvent: TypeAlias = MemberEvent | ReaderEvent
@@ -146,15 +147,40 @@ class _Both:
     # --- calls of both ---
 
     def _poll(self, event: Poll) -> None:
-        if self.reader.mode.automatic:
-            if self.reader.settings.client is not Client.CONSUMER:
-                self._read(RunCallbacks(self.now))  # K-POLL-01, step 2
-                if any(isinstance(each, PollReturned) for each in self.commands):
-                    return
-            self.stage = Stage.POLL
-            self._join(event)
-        else:
+        if not self.reader.mode.automatic:
             self._read(event)
+        elif self.reader.settings.client is Client.CONSUMER:
+            self._go_round()
+        else:
+            self._read(RunCallbacks(self.now))  # K-POLL-01, step 2
+            if not self._thrown():
+                self.stage = Stage.POLL
+                self._join(event)
+
+    def _thrown(self) -> bool:
+        """Whether the reader has ended the poll."""
+        return any(isinstance(each, PollReturned) for each in self.commands)
+
+    def _go_round(self) -> None:
+        """A turn of the loop in a poll of the new consumer, up to its errands (N-POLL-01)."""
+        self._read(Poll(self.now, PollPart.BEGIN))
+        if not self._thrown() and self.reader.polled is None:  # else it goes by the last event
+            self._join(Poll(self.now, PollPart.BACKGROUND))
+        if not self._thrown():
+            self._read(Poll(self.now, PollPart.BACKGROUND))
+        if self._thrown():
+            return
+        self.stage = Stage.POLL
+        self._join(Poll(self.now, PollPart.ERRANDS))
+        if self.stage is Stage.POLL:  # a listener runs, and the background too
+            self._read(Poll(self.now, PollPart.ERRANDS))
+
+    def _hand_out(self, *, again: bool) -> None:
+        """The rest of that turn. The poll goes on while it has nothing to return and the background asks for more."""
+        self._read(Poll(self.now, PollPart.END))
+        if PollReturned() in self.commands and again:
+            self.commands.remove(PollReturned())
+            self._go_round()
 
     def _leave(self, event: Unsubscribe | Close) -> None:
         if self.reader.mode is Mode.MANUAL and isinstance(event, Unsubscribe):
@@ -164,19 +190,25 @@ class _Both:
         self.stage = Stage.CLOSE if isinstance(event, Close) else Stage.UNSUBSCRIBE
         self._join(event)
 
-    def _returned(self, failure: Failure | None) -> None:
+    def _returned(self, failure: Failure | None, *, again: bool) -> None:
         """The member's part of a call is over; now comes the reader's (K-POLL-01, K-LEAVE-04)."""
-        if self.stage is Stage.POLL and failure is None and self.committed:
+        goes_on = self.stage is Stage.POLL and failure is None and self.reader.settings.client is not Client.CONSUMER
+        if goes_on and self.committed:
             self.committed = False  # it waited for a commit that is over already: the loop in poll goes round again
-            self._join(Poll(self.now, resumed=True))
+            self._join(Poll(self.now, PollPart.RESUMED))
             return
         stage, self.stage = self.stage, None
         match stage:
+            case Stage.POLL if self.reader.settings.client is Client.CONSUMER:
+                if failure is None:
+                    self._hand_out(again=again)
+                else:
+                    self._read(Poll(self.now, PollPart.BROKEN))
             case Stage.POLL if failure is None:
                 self._read(Poll(self.now))
             case Stage.CLOSE:  # a listener that throws ends it there (K-LEAVE-04)
                 self._read(Close(self.now, timeout_ms=None if failure is None else 0))
-            case Stage.UNSUBSCRIBE if failure is None:
+            case Stage.UNSUBSCRIBE if failure is None and self.reader.mode.automatic:
                 self._read(Unsubscribe(self.now))
         if failure is not None or stage is Stage.UNSUBSCRIBE:
             self.commands.append(Returned(failure))
@@ -194,24 +226,30 @@ class _Both:
 
     def _join(self, event: MemberEvent) -> None:
         before = self.member
+        listens = True
         if isinstance(self.member, ConsumerMember):
+            listens = self.member.settings.listener
             self.member, commands = consumer_member_step(self.member, event, self.jitter)
             adopted = isinstance(before, ConsumerMember) and self.member.current not in (None, before.current)
         else:
             self.member, commands = member_step(self.member, event, self.jitter)
             adopted = any(isinstance(each, Listener) and each.call is Call.ASSIGNED for each in commands)
-        if adopted:  # K-CB-13: before the assignment is replaced
-            self._read(AssignmentAdopted(self.now))
+        replaced = any(isinstance(each, Listener) and each.call is Call.ASSIGNED for each in commands)
+        if adopted or (replaced and isinstance(self.member, ConsumerMember)):  # K-CB-13: before it is replaced
+            self._read(AssignmentAdopted(self.now, replaced=replaced or not listens, adopted=adopted))
         view = membership_of(self.member)
         if view != self.reader.membership:
             self._read(MembershipChanged(self.now, view))
+        gives_up = before.subscription.subscribed and not self.member.subscription.subscribed
+        if gives_up and isinstance(self.member, ConsumerMember) and self.stage is Stage.UNSUBSCRIBE:
+            self._read(Unsubscribe(self.now))  # be it that the call has more to wait for, or throws (N-TR-07)
         for command in commands:
             match command:
                 case Commit(commit_id=number, partitions=partitions):
                     closing = self.member.closed
                     self._read(CommitWanted(self.now, commit_id=number, partitions=partitions, closing=closing))
-                case Returned(failure=failure):
-                    self._returned(failure)
+                case Returned(failure=failure, again=again):
+                    self._returned(failure, again=again)
                 case Send(request_id=number):
                     self.commands.append(replace(command, request_id=2 * number))
                 case FindCoordinator() if self.reader.coordinator.looking_up:
@@ -219,7 +257,9 @@ class _Both:
                 case _:
                     self.commands.append(command)
         theirs = self.reader.coordinator.node is not None
-        if theirs and before.coordinator.node is not None and self.member.coordinator.node is None:
+        if isinstance(event, RequestLost) and self._has_left():  # the connection of before, which was still good
+            self._read(CoordinatorLost(self.now))
+        elif theirs and before.coordinator.node is not None and self.member.coordinator.node is None:
             moved = isinstance(event, Answered)
             self._read(CoordinatorLost(self.now, moved=moved))  # they have one connection (K-ERR-13)
 
@@ -238,4 +278,14 @@ class _Both:
                 case _:
                     self.commands.append(command)
         if before.coordinator.node is not None and self.reader.coordinator.node is None:
-            self._join(CoordinatorLost(self.now))
+            moved = event.moved if isinstance(event, CoordinatorLost) else isinstance(event, Arrived)
+            self._join(CoordinatorLost(self.now, moved=moved))
+        elif isinstance(event, NeverArrived) and self._has_left():
+            lost = before.sent.get(event.request_id)
+            if isinstance(lost, SentCommit | SentLookup):
+                self._join(CoordinatorLost(self.now))
+
+    def _has_left(self) -> bool:
+        """Whether the new consumer does without a coordinator, so that what it has sent to one is lost no sooner than
+        with the connection (K-ERR-13)."""
+        return self.reader.settings.client is Client.CONSUMER and self.reader.coordinator.node is None

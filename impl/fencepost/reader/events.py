@@ -189,10 +189,14 @@ class MembershipChanged:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentAdopted:
-    """A join or a reconciliation takes over its assignment, be it the same as before: the interval of commits begins
-    anew (K-CB-05, N-REC-08), and the order of fetches (K-SUB-14)."""
+    """A join or a reconciliation takes over its assignment, be it the same as before. ``replaced``: what is owned is
+    put in place, so that the order of fetches begins anew (K-SUB-14); ``adopted``: the listener knows, and the interval
+    of commits begins anew (K-CB-05, N-REC-08)."""
 
     at_ms: int
+    _: KW_ONLY
+    replaced: bool = True
+    adopted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,13 +117,14 @@ class Commit:
     commit id. ``request_id`` None without ``outcome``: it waits for the coordinator, or until ``retry_at``.
     ``told``: after how many attempts
     callbacks have run. ``identity``: who the member was at the last sending. ``ended``: outcomes in order of their
-    coming."""
+    coming. ``deadline_ms``: when one before a reconciliation is not tried again (N-REC-04)."""
 
     number: int
     cause: Cause
     offsets: Offsets
     label: int | None = None
     closing: bool = False
+    deadline_ms: int | None = None
     request_id: int | None = None
     attempts: int = 0
     told: int = 0
@@ -191,10 +192,13 @@ class Search:
 @dataclass(frozen=True, slots=True)
 class PollEvent:
     """What the last poll of the new consumer has left with the background (N-POLL-01): a search of this number, and
-    what it met."""
+    what it met. ``held``: a poll goes by it that leaves no event of its own. ``lasted``: in the midst of the poll the
+    application's thread has waited for the background."""
 
     search: int
     problem: Problem | None = None
+    held: bool = False
+    lasted: bool = False
 
 
 # --- what was fetched ---
@@ -295,6 +299,8 @@ class Reader(NamedTuple):
     transient_topics: frozenset[str] = frozenset()  #: of questions for ends that have no answer (K-POS-08)
 
     # the new consumer's background
+    commit_clock_ms: int | None = None  #: when it was looked at last whether an automatic commit is due (N-REC-08)
+    committing: bool = False  #: an automatic commit, or one before a reconciliation, has no answer (K-OFF-19)
     searches: tuple[Search, ...] = ()
     next_search: int = 0
     last_lookup: int | None = None  #: that a search for the same partitions waits for too (N-POLL-03)
@@ -375,4 +381,4 @@ def is_subscribed(reader: Reader, topic: str) -> bool:
 @varies
 def not_initialised(reader: Reader) -> frozenset[TopicPartition]:
     """The partitions for which no committed offset is looked up, whatever their state (K-SUB-10)."""
-    return reader.membership.pending_revocation | reader.membership.pending_callback
+    return reader.membership.pending_revocation

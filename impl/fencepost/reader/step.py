@@ -19,6 +19,7 @@ from fencepost.member.events import (
     CoordinatorLost,
     LookupFailed,
     Poll,
+    PollPart,
     Subscribe,
     SubscribePattern,
     SubscribeRegex,
@@ -73,6 +74,8 @@ from .state import (
 from .turn import Thrown, Turn
 
 _EVENTS: Final = frozenset(get_args(ReaderEvent))
+#: Parts of a poll after which fetches wait for what the rest of it hands out
+_BEFORE_FETCHES: Final = (PollPart.BEGIN, PollPart.BACKGROUND)
 #: What the application's thread calls; one at a time, and nothing after ``Close``.
 CALLS: Final = (
     Subscribe,
@@ -113,10 +116,13 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
     except Thrown as thrown:
         turn.emit(_thrown(event, thrown))
     background.go_on(turn)
-    background.send_fetches(turn)
+    fetches = not (isinstance(event, Poll) and event.part in _BEFORE_FETCHES)
+    if fetches:
+        background.send_fetches(turn)
     commits.go_on(turn)
     calls.go_on(turn)
-    background.send_fetches(turn)
+    if fetches:
+        background.send_fetches(turn)
     coordinating.keep(turn)
     _arm(turn, event)
     return turn.reader, tuple(turn.commands)
@@ -140,8 +146,8 @@ def _thrown(event: ReaderEvent, thrown: Thrown) -> PollReturned | CallReturned:
 
 def _handle(turn: Turn, event: ReaderEvent) -> None:
     match event:
-        case Poll():
-            calls.poll(turn)
+        case Poll(part=part):
+            calls.poll(turn, part)
         case RunCallbacks():
             turn.wake()  # K-POLL-06
             commits.run_callbacks(turn)
@@ -151,9 +157,12 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
             _answered(turn, request_id, None)
         case MembershipChanged():
             subscribing.told(turn, event)
-        case AssignmentAdopted():
-            commits.restart_interval(turn)
-            subscribing.adopted(turn)
+        case AssignmentAdopted(replaced=replaced, adopted=adopted):
+            if adopted:
+                commits.adopted(turn)
+            if replaced:
+                subscribing.adopted(turn)
+            background.lasts(turn)
         case CommitWanted(commit_id=commit_id, partitions=wanted, closing=closing):
             commits.wanted(turn, commit_id, wanted, closing=closing)
         case CoordinatorFound(node=node):
@@ -298,7 +307,7 @@ def _arm(turn: Turn, event: ReaderEvent) -> None:
 def _retries(reader: Reader) -> list[int | None]:
     """When something that waits may go on without a poll."""
     idle = [each for each in reader.commits if each.outcome is None and each.request_id is None]
-    times = [each.retry_at for each in idle]
+    times = [at for each in idle for at in (each.retry_at, each.deadline_ms)]
     lookups = [each for key, each in reader.lookups.items() if key is not Purpose.POSITIONS]
     if reader.waiting is not None and reader.waiting.partition is not None:
         times += [each.retry_at for each in reader.partitions.values()]

@@ -20,10 +20,24 @@ _EXCLUSIVE = "subscription to topics, to a pattern and assignment of partitions 
 def choose(turn: Turn, mode: Mode, topics: frozenset[str] = frozenset()) -> None:
     """Subscribe in one of the ways. Raises ``Refused`` if another is in use (K-SUB-01)."""
     _take(turn, mode)
+    if turn.client is Client.CONSUMER:  # what the look-up of the coordinator has met is thrown by the member
+        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
+    if turn.client is Client.CONSUMER and mode is Mode.TOPICS:
+        _drop_unwanted(turn, topics)
     more = not topics <= turn.reader.topics
     turn.reader = turn.reader._replace(topics=topics)
     if more:
         turn.want_metadata()
+
+
+def _drop_unwanted(turn: Turn, topics: frozenset[str]) -> None:
+    """What was fetched of dropped topics goes at once; partitions of which some was read go to the end of the queue
+    (K-SUB-03, K-SUB-14)."""
+    kept = [each for each in turn.reader.partitions if each.topic in topics]
+    for each in turn.reader.buffer:
+        if each.read and each.partition not in kept:
+            turn.to_the_end(each.partition)
+    _keep(turn, kept)
 
 
 def _take(turn: Turn, mode: Mode) -> None:

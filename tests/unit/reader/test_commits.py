@@ -24,6 +24,7 @@ from fencepost.reader.events import (
     AskCommitted,
     AskPosition,
     Assign,
+    AssignmentAdopted,
     CallReturned,
     CommitAsync,
     CommitSync,
@@ -402,21 +403,73 @@ def test_an_assignment_by_hand_commits_first_if_due():
     ("error", "classic", "new"),
     [
         (_E.NONE, "done", "done"),
-        (_E.COORDINATOR_LOAD_IN_PROGRESS, "retriable", "retriable"),
+        (_E.COORDINATOR_LOAD_IN_PROGRESS, "retriable", None),
         (_E.UNKNOWN_TOPIC_OR_PARTITION, "retriable", "failed"),
-        (_E.STALE_MEMBER_EPOCH, "failed", "retriable"),
+        (_E.STALE_MEMBER_EPOCH, "failed", None),
         (_E.UNKNOWN_MEMBER_ID, "failed", "failed"),
     ],
 )
 def test_what_the_member_wants_committed(client, error, classic, new):
-    """K-CB-01, N-REC-04, N-CMT-02: the positions of what it names."""
+    """K-CB-01, N-REC-04, N-CMT-02: the positions of what it names; the new consumer tries again what may pass."""
     desk = Desk(client, auto_commit=True).reading(T0, T1, at=3)
     desk.do(CommitWanted(desk.now, commit_id=77, partitions=frozenset({T1})))
     (body,) = commits(desk)
     assert [(each.partition_index, each.committed_offset) for each in body.topics[0].partitions] == [(1, 3)]
     desk.commit_answer(error)
-    result = CommitResult(classic if client is Client.CLASSIC else new)
-    assert TellMember(CommitFinished(desk.now, commit_id=77, result=result)) in desk.commands
+    result = classic if client is Client.CLASSIC else new
+    events = [each.event for each in desk.commands if isinstance(each, TellMember)]
+    told = [each.result.value for each in events if isinstance(each, CommitFinished)]
+    assert told == ([] if result is None else [result])
+
+
+def test_a_commit_before_a_reconciliation_is_tried_again():
+    """N-REC-04: with what has been consumed when it failed, and whatever the member does meanwhile."""
+    desk = Desk(Client.CONSUMER, auto_commit=True).reading(T0, at=3)
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
+    desk.do(Seek(desk.now, T0, 9))
+    desk.commit_answer(_E.COORDINATOR_LOAD_IN_PROGRESS)
+    desk.do(Seek(desk.now, T0, 12))
+    desk.wait(120)
+    (body,) = commits(desk)
+    assert body.topics[0].partitions[0].committed_offset == 9
+    desk.commit_answer()
+    assert desk.only(TellMember).event == CommitFinished(desk.now, commit_id=7, result=CommitResult.DONE)
+
+
+def test_a_commit_before_a_reconciliation_is_given_up_in_the_end():
+    """N-REC-04: after a rebalance timeout."""
+    desk = Desk(Client.CONSUMER, auto_commit=True, max_poll_interval_ms=300).reading(T0, at=3)
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
+    desk.now += 250
+    desk.commit_answer(_E.COORDINATOR_LOAD_IN_PROGRESS)
+    desk.wait(120)
+    assert desk.only(TellMember).event == CommitFinished(1_300, commit_id=7, result=CommitResult.FAILED)
+
+
+def test_an_automatic_commit_waits_for_the_one_before_a_reconciliation():
+    """K-OFF-19: but not once that is to be tried again."""
+    desk = Desk(Client.CONSUMER, auto_commit=True, auto_commit_interval_ms=500).reading(T0, at=3)
+    desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
+    desk.now += 600
+    desk.poll()
+    assert len(commits(desk)) == 1
+    desk.commit_answer(_E.COORDINATOR_LOAD_IN_PROGRESS)
+    desk.poll()
+    assert len(commits(desk)) == 1
+
+
+def test_the_interval_of_commits_counts_from_the_last_poll():
+    """N-REC-08: not from the end of a listener that took long."""
+    desk = Desk(Client.CONSUMER, auto_commit=True, auto_commit_interval_ms=500).reading(T0, at=3)
+    polled = desk.now
+    desk.now += 300
+    desk.do(AssignmentAdopted(desk.now))
+    desk.now = polled + 499
+    desk.poll()
+    assert commits(desk) == []
+    desk.now = polled + 500
+    desk.poll()
+    assert len(commits(desk)) == 1
 
 
 def test_a_member_without_positions_goes_on_at_once():

@@ -23,6 +23,7 @@ from fencepost.member.events import (
     ListenerDone,
     MetadataChanged,
     Poll,
+    PollPart,
     RequestLost,
     Returned,
     Send,
@@ -316,7 +317,7 @@ def test_a_poll_that_goes_on_looks_at_no_newer_metadata() -> None:
     member = Whole().consumer.member
     assert isinstance(member, Member)
     member, _ = member_step(member, MetadataChanged(0, (Topic("t", b"\1" * 16, 2),)))
-    resumed, _ = member_step(member, Poll(0, resumed=True))
+    resumed, _ = member_step(member, Poll(0, PollPart.RESUMED))
     assert resumed.snapshot == member.snapshot
     polled, _ = member_step(member, Poll(0))
     assert polled.snapshot.topics == (("t", (frozenset(), frozenset())),)

@@ -15,7 +15,7 @@ PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 #: records (2340).
 CLASSIC_SEEDS = (*range(60), 69, 156, 249, 281, 284, 376, 479, 1184, 1330, 1684, 1833, 1908, 1995, 2340)
 
-#: Commits alone. Among them: callbacks that wait for the last asynchronous one (27, 69, 94, 96), a coordinator that is
+#: Among them: callbacks that wait for the last asynchronous one (27, 69, 94, 96), a coordinator that is
 #: none and still answers (33, 104), a look-up that failed for good (56, 341, 354), an interval that is kept (258).
 CONSUMER_SEEDS = (*range(40), 56, 69, 94, 96, 104, 258, 341, 354)
 

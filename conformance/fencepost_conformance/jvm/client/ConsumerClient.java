@@ -27,6 +27,7 @@ import org.apache.kafka.clients.Metadata;
 import org.apache.kafka.clients.NodeApiVersions;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.clients.consumer.internals.events.ApplicationEvent;
 import org.apache.kafka.clients.consumer.internals.events.ApplicationEventHandler;
@@ -403,9 +404,11 @@ final class ConsumerClient extends Play {
                 leaders = event.get("truth");
             }
             case "poll" -> call(() -> {
+                ConsumerRecords<byte[], byte[]> records;
                 do // the loop in Kafka's poll, whose time would be over at once
-                    returned = Application.records(consumer.poll(Duration.ZERO));
-                while (!errands.isEmpty() && returned.isEmpty());
+                    records = consumer.poll(Duration.ZERO);
+                while (!errands.isEmpty() && records.isEmpty() && records.nextOffsets().isEmpty());
+                returned = Application.records(records);
             });
             default -> {
                 if (!application.handle(event) && !network(event))
@@ -443,9 +446,10 @@ final class ConsumerClient extends Play {
     @Override
     void tell(ObjectNode told) {
         if (reading) {
+            told.putArray("member").add(member.state().name()).add(member.memberEpoch());
             told.set("returned", returned);
             told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
-            told.set("partitions", application.closed ? null : Reads.partitions(subscriptions));
+            told.set("partitions", application.closed || application.leaving ? null : Reads.partitions(subscriptions));
             return;
         }
         told.put("state", member.state().name());

@@ -106,11 +106,3 @@ def _thrown_out(turn: ConsumerTurn) -> None:
         if not turn.give_up(Call.LOST, Reason.FENCED):
             turn.release()
             turn.join()
-        else:
-            stop_fetching(turn)
-
-
-@varies
-def stop_fetching(turn: ConsumerTurn) -> None:
-    """Until the application has heard that its partitions are lost they are its own, but not fetched (N-TR-06)."""
-    turn.member = turn.member._replace(subscription=turn.member.subscription.mark_all())

@@ -24,11 +24,18 @@ def poll(turn: ConsumerTurn) -> None:
     (N-POLL-01)."""
     turn.wait(Waiting(ApiCall.POLL))
     if turn.member.subscription.subscribed:
-        _begin(turn)
+        work_off(turn)
         _run_errands(turn)
 
 
-def _begin(turn: ConsumerTurn) -> None:
+def run_errands(turn: ConsumerTurn) -> None:
+    """The share of this thread in one turn of that loop, where the reading half of the consumer has a share too
+    (``work_off`` is that of the background)."""
+    turn.wait(Waiting(ApiCall.ERRANDS))
+    _run_errands(turn)
+
+
+def work_off(turn: ConsumerTurn) -> None:
     """What the background does for a turn of the loop in a poll."""
     if turn.member.metadata_arrived:
         turn.member = turn.member._replace(metadata_requested=False)
@@ -73,8 +80,11 @@ def _run_errands(turn: ConsumerTurn) -> None:
                 return
             if waiting.drained and waiting.api is ApiCall.UNSUBSCRIBE and not turn.member.leaving:
                 return  # it is over, and what else there is waits for a poll
+            if waiting.drained and waiting.api is ApiCall.ERRANDS:
+                turn.wait(replace(waiting, again=True))
+                return
             if waiting.drained and waiting.api is ApiCall.POLL:
-                _begin(turn)
+                work_off(turn)
             waiting = replace(turn.waiting, errands=turn.member.queue, drained=True)
             turn.member = turn.member._replace(queue=())
         errand = waiting.errands[0]
@@ -235,10 +245,11 @@ def finish(turn: ConsumerTurn) -> None:
         if waiting.running is not None:
             return
     thrown = waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None
-    if waiting.api is not ApiCall.POLL and turn.member.leaving and not thrown:
+    if waiting.api in (ApiCall.UNSUBSCRIBE, ApiCall.CLOSE) and turn.member.leaving and not thrown:
         return
     if waiting.api is ApiCall.UNSUBSCRIBE and not thrown:  # it is as new
         turn.member = turn.member._replace(remembered=replace(turn.member.remembered, joined=False))
     turn.member = turn.member._replace(waiting=None)
     timed_out = waiting.failure is not None and waiting.failure.error is ErrorCode.REQUEST_TIMED_OUT
-    turn.emit(Returned(None if timed_out and waiting.api is ApiCall.UNSUBSCRIBE else waiting.failure))
+    failure = None if timed_out and waiting.api is ApiCall.UNSUBSCRIBE else waiting.failure
+    turn.emit(Returned(failure, again=waiting.again))

@@ -99,6 +99,7 @@ class ApiCall(Enum):
     """A call of the application that may take more than one step."""
 
     POLL = "poll"
+    ERRANDS = "one turn of a poll's loop"
     UNSUBSCRIBE = "unsubscribe"
     CLOSE = "close"
 
@@ -108,14 +109,15 @@ class Waiting:
     """A call of the application that is not over.
 
     ``running``: the listener call that it waits for. ``errands``: what it has taken from the queue and not done yet.
-    ``drained``: it has taken some before. ``failure``: the first one; what the call throws in the end. ``commit_id``:
-    the commit that a close waits for.
+    ``drained``: it has taken some before; ``again``: there are more, for another turn of the loop. ``failure``: the
+    first one; what the call throws in the end. ``commit_id``: the commit that a close waits for.
     """
 
     api: ApiCall
     running: ListenerCall | None = None
     errands: tuple[Errand, ...] = ()
     drained: bool = False
+    again: bool = False
     failure: Failure | None = None
     commit_id: int | None = None
 
@@ -202,6 +204,7 @@ class ConsumerMember(NamedTuple):
     state: ConsumerState = ConsumerState.UNSUBSCRIBED
     epoch: int = 0
     joined_once: bool = False  #: there was an epoch above 0
+    named: bool = False  #: there was another epoch than 0, or the failure for good
     coordinator: Coordinator = Coordinator()
     subscription: SubscriptionState = SubscriptionState()
     subscription_changed: bool = False  #: the next poll joins (N-TR-14)
@@ -251,4 +254,5 @@ class ConsumerMember(NamedTuple):
     @property
     def commits_as(self) -> tuple[str, int]:
         """The member id and epoch that an OffsetCommit carries (N-CMT-01)."""
-        return (self.member_id if self.joined_once else "", self.epoch if self.epoch > 0 else -1)
+        in_time = self.epoch > 0 and self.state is not ConsumerState.FATAL
+        return (self.member_id if self.named else "", self.epoch if in_time else -1)

@@ -40,6 +40,7 @@ from ..events import (
     MemberTimerFired,
     MetadataChanged,
     Poll,
+    PollPart,
     RequestLost,
     RequestMetadata,
     Subscribe,
@@ -51,7 +52,7 @@ from ..state import Coordinator
 from ..subscription import SubscriptionState
 from ..turn import look, take
 from . import answers, application, heartbeats, reconciling
-from .state import ConsumerMember
+from .state import ConsumerMember, ConsumerState
 from .turn import ConsumerTurn, armed
 
 
@@ -71,14 +72,22 @@ def step(member: ConsumerMember, event: MemberEvent, jitter: float = 1.0) -> tup
     _handle(turn, event)
     heartbeats.have_turn(turn)
     application.finish(turn)
+    if turn.member.epoch != 0 or turn.member.state is ConsumerState.FATAL:
+        turn.member = turn.member._replace(named=True)
     turn.arm(before, armed(turn.member))
     return turn.member, tuple(turn.commands)
 
 
 def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
     match event:
-        case Poll():
+        case Poll(part=PollPart.WHOLE):
             application.poll(turn)
+        case Poll(part=PollPart.BACKGROUND):
+            application.work_off(turn)
+        case Poll(part=PollPart.ERRANDS):
+            application.run_errands(turn)
+        case Poll(part=part):
+            raise IllegalEvent(f"a poll has no such part for a member of a consumer group: {part.value}")
         case ListenerDone(error=error):
             application.listener_done(turn, error)
         case Answered(request_id=request_id, body=body):
@@ -90,6 +99,8 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
         case RequestLost(request_id=request_id):
             if any(sent.request_id == request_id for sent in turn.member.sent):
                 heartbeats.lost(turn)
+        case CoordinatorLost(moved=True):
+            heartbeats.let_go(turn)
         case CoordinatorLost():
             heartbeats.forget_coordinator(turn, disconnected=True)
         case CoordinatorFound(node=node):

@@ -125,6 +125,8 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         owned = self.member.subscription.owned
         if not owned or not self.member.settings.listener:
             return False
+        if call is Call.REVOKED or stops_fetching(self):
+            self.member = self.member._replace(subscription=self.member.subscription.mark_all())
         self.put(ListenerCall(call, owned, reason))
         return True
 
@@ -138,6 +140,13 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         waiting = self.member.waiting
         assert waiting is not None
         return waiting
+
+
+@varies
+def stops_fetching(turn: ConsumerTurn) -> bool:
+    """Whether lost partitions, which are its own until the application has heard of that, are fetched no more
+    (N-TR-06)."""
+    return True
 
 
 @varies

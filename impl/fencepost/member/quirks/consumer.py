@@ -73,9 +73,10 @@ def any_epoch_counts(turn: ConsumerTurn, epoch: int) -> bool:
     return True
 
 
-@quirk("old_fenced_member_fetches", of=answers.stop_fetching)
-def goes_on_fetching(turn: ConsumerTurn) -> None:
+@quirk("old_fenced_member_fetches", of=turns.stops_fetching)
+def goes_on_fetching(turn: ConsumerTurn) -> bool:
     """Before 4.3 who was fenced fetches until its callback has run, from partitions that may be another's (V-98)."""
+    return False
 
 
 # --- when to send, and what ---

@@ -20,9 +20,9 @@ def whatever_is_owned(reader: Reader, topic: str) -> bool:
 
 
 @quirk("old_revoked_is_initialised", of=state.not_initialised)
-def only_untold(reader: Reader) -> frozenset[TopicPartition]:
+def none(reader: Reader) -> frozenset[TopicPartition]:
     """Up to 4.1 a committed offset is looked up for a partition that is about to be revoked (V-82)."""
-    return reader.membership.pending_callback
+    return frozenset()
 
 
 @quirk("fault_unknown_error_loses_records", of=handing.waits)

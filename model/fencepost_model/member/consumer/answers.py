@@ -74,8 +74,10 @@ def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
     if body.member_epoch < 0 and not d.config.profile.old_negative_epoch_adopted:
         return
     d.set(epoch=body.member_epoch)
+    if body.member_epoch != 0:
+        d.set(known_member=True)
     if body.member_epoch > 0:
-        d.set(known_member=True, in_since=True)
+        d.set(in_since=True)
     if d.now.state == PREPARE_LEAVING or body.assignment is None:
         return
     parts = frozenset((row.topic_id, each) for row in body.assignment for each in row.partitions)
@@ -115,15 +117,12 @@ def _fenced(d: ClientDraft) -> None:
     """N-TR-06."""
     if d.now.state in (PREPARE_LEAVING, LEAVING):
         d.go("fenced" if d.now.state == PREPARE_LEAVING else "left")
-        d.set(epoch=leave_epoch(d), current=None)  # as if it had said so
+        d.set(epoch=leave_epoch(d), known_member=True, current=None)  # as if it had said so
         d.left()
     elif d.in_group:
         d.rule("N-TR-06")
         d.go("fenced")
         d.set(epoch=0)
-        if d.give_up("lost", "fenced"):
-            if not d.config.profile.old_fenced_member_fetches:
-                d.set(blocked=d.now.owned)
-        else:
+        if not d.give_up("lost", "fenced"):
             d.release()
             d.join("lost_told")

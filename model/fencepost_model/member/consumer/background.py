@@ -141,7 +141,7 @@ def expire(d: ClientDraft) -> None:
     d.rule("N-TR-09")
     d.go("leave")
     d.set(expired=True, back=False, current=None)
-    d.set(epoch=leave_epoch(d))
+    d.set(epoch=leave_epoch(d), known_member=True)
     d.go("released")
 
 

@@ -169,7 +169,7 @@ def _leave(d: ClientDraft, *, began: bool = False) -> None:
         d.go("leave")
     if d.now.state == PREPARE_LEAVING:
         d.set(leaving=True, expired=False)
-        d.set(epoch=background.leave_epoch(d))
+        d.set(epoch=background.leave_epoch(d), known_member=True)
         d.go("released")
 
 

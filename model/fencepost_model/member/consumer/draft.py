@@ -81,6 +81,8 @@ class ClientDraft(AnyDraft[ClientState]):
                 self.set(work=None)
         if not self.now.owned or not self.config.listens:
             return False
+        if call == "revoked" or not self.config.profile.old_fenced_member_fetches:
+            self.set(blocked=self.now.owned)  # N-TR-06, N-TR-07
         self.set(queue=(*self.now.queue, Task(call, self.now.owned, why)))
         return True
 
@@ -117,6 +119,7 @@ class ClientDraft(AnyDraft[ClientState]):
             return
         self.rule("N-TR-11", "N-ERR-04", "N-ERR-05")
         self.go("fatal")
+        self.set(known_member=True)  # N-CMT-01
         if before == UNSUBSCRIBED and not (self.now.leaving or parting):
             self.release()
         elif before not in IN_GROUP:

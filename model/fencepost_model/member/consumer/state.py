@@ -79,11 +79,12 @@ class ClientState(NamedTuple):
     application has; of that ``blocked`` is about to be given up (N-REC-04), and ``fresh`` not yet told (N-REC-07).
     ``flying``: the heartbeat that holds back the next; ``goodbye``: it is the leave; the answers to ``late`` ones come
     from before a leave (N-HB-11), those to ``ignored`` ones count for nothing (N-TR-09). ``known_member``: it has had
-    an epoch, and commits in its name (N-CMT-01). ``due``: no interval or back-off holds back a heartbeat; ``failing``:
-    a back-off after a failure does. ``call``: the call of the application that has not returned. ``batch``: what that
-    call still has to do of what it took from ``queue``. ``leaving``: an unsubscribe or close waits for the leave to be
-    over. ``drained``: the call has taken from the queue before. ``heard``: what the application's thread of Kafka's
-    client believes to be owned; ``in_since``: there was an epoch since the last unsubscribe (N-CLOSE-01).
+    another epoch than 0, or has failed for good, and commits in its name (N-CMT-01). ``due``: no interval or back-off
+    holds back a heartbeat; ``failing``: a back-off after a failure does. ``call``: the call of the application that
+    has not returned. ``batch``: what that call still has to do of what it took from ``queue``. ``leaving``: an
+    unsubscribe or close waits for the leave to be over. ``drained``: the call has taken from the queue before.
+    ``heard``: what the application's thread of Kafka's client believes to be owned; ``in_since``: there was an epoch
+    since the last unsubscribe (N-CLOSE-01).
     """
 
     state: str = UNSUBSCRIBED
