@@ -111,7 +111,7 @@ def send_fetches(turn: Turn) -> None:
     """At the end of a step: what was asked for since leaves."""
     if turn.reader.fetches_wanted:
         turn.reader = turn.reader._replace(fetches_wanted=False)
-        if not turn.reader.closed:
+        if not turn.reader.closed or turn.reader.waiting is not None:  # until a close has done all else
             fetching.send_fetches(turn)
 
 

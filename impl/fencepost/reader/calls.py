@@ -245,7 +245,8 @@ def close(turn: Turn, timeout_ms: int) -> None:
         commits.run_callbacks(turn, throw=False)
         if turn.client is not Client.CLASSIC or turn.reader.coordinator.problem is None:  # else the commit has failed
             number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
-    commits.give_up_unsent(turn)
+    if number is None or turn.client is not Client.CONSUMER:  # that one goes on looking for a coordinator meanwhile
+        commits.give_up_unsent(turn)
     _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
 
 
@@ -363,6 +364,8 @@ def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
 
 def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """The last callbacks run whatever has come of the commits."""
+    if turn.client is Client.CONSUMER:
+        return _new_closed(turn, waiting)
     commits.attempted(turn)
     commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
     late, met = turn.now >= waiting.deadline_ms, turn.reader.coordinator.problem
@@ -383,6 +386,26 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
         pending |= turn.reader.membership.asks
         pending |= any(isinstance(each, SentCommit | SentLookup) for each in turn.reader.sent.values())
     if pending and not late:
+        return None
+    commits.last_callbacks(turn)
+    return CallReturned()
+
+
+def _new_closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
+    """First a synchronous commit as any other, however it ends; then no coordinator is looked for any more, and the
+    last asynchronous commit is waited for (N-CLOSE-01)."""
+    late = turn.now >= waiting.deadline_ms
+    if waiting.commit is not None:
+        try:
+            over = _commit_over(turn, waiting) is not None
+        except Thrown:
+            over = True
+        if not over and not late:
+            return None
+        commits.give_up(turn, waiting.commit)
+        turn.reader = turn.reader._replace(waiting=replace(waiting, commit=None))
+        commits.give_up_unsent(turn)
+    if commits.last_async(turn) and not late:
         return None
     commits.last_callbacks(turn)
     return CallReturned()
