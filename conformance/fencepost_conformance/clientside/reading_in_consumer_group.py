@@ -26,7 +26,7 @@ from fencepost.member.events import (
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import Topic
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent
+from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent, Stage
 from fencepost.reader.events import LeadersChanged, NeverArrived, ReaderTimerFired
 from fencepost.reader.settings import Client
 
@@ -58,7 +58,7 @@ class _InGroup(Maker):
         super()._metadata()
         self._subscribe()
         idle = 0
-        while len(self.made.events) < length and idle < _IDLE:
+        while len(self.made.events) < length and idle < _IDLE and not (self.reader.closed and self._rests):
             before = len(self.made.events)
             self._one()
             idle = 0 if len(self.made.events) > before else idle + 1
@@ -74,6 +74,11 @@ class _InGroup(Maker):
         """Kafka's background goes by the clock alone."""
         timer = isinstance(event, MemberTimerFired | ReaderTimerFired)
         return next(iter(self._due()), None) if timer else None
+
+    @property
+    def _rests(self) -> bool:
+        """No call of the application goes on."""
+        return self.consumer.stage is None and self.reader.waiting is None
 
     def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
         self.listens = (self.listens and not isinstance(event, ListenerDone)) or any(
@@ -102,7 +107,8 @@ class _InGroup(Maker):
     def _turn_of_member(self) -> bool:
         dice, member = self.dice, self.member
         if self.listens and dice.random() < 0.5:
-            error = "oops" if dice.random() < 0.06 else None
+            throws = dice.random() < 0.06 and self.consumer.stage is not Stage.CLOSE
+            error = "oops" if throws else None
             self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
             return True
         if member.sent and dice.random() < 0.5:

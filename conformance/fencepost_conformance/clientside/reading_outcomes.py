@@ -66,7 +66,7 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
         "returned": returned,
         "known": consumer.reader.coordinator.node is not None,
         "partitions": None
-        if reader.closed or consumer.stage in (Stage.CLOSE, Stage.UNSUBSCRIBE)
+        if reader.closed or consumer.stage in (Stage.COMMIT, Stage.CLOSE, Stage.UNSUBSCRIBE)
         else _partitions(reader),
     }
 

@@ -260,7 +260,11 @@ class Maker:
         elif dice.random() < 0.06:
             self._metadata()
         elif reader.waiting is not None:
-            timers = [at for timer, at in reader.deadlines.items() if self.old or timer is ReaderTimer.RETRY]
+            timers = [
+                at
+                for timer, at in reader.deadlines.items()
+                if self.old or (timer is ReaderTimer.RETRY and at < self.now + HOURS_MS // 2)
+            ]
             if dice.random() < 0.2 and timers:
                 self.now = min(timers)
             elif dice.random() < 0.1 and self.old:
@@ -345,7 +349,7 @@ class Maker:
             self._do(Wakeup(self.now), {"kind": "wakeup"})
         elif chance < 0.99 and reader.mode is not Mode.NONE:
             self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
-        elif dice.random() < 0.3:
+        elif dice.random() < 0.5:
             self._close()
 
     def _assign(self) -> None:

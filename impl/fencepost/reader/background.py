@@ -111,8 +111,9 @@ def send_fetches(turn: Turn) -> None:
     """At the end of a step: what was asked for since leaves."""
     if turn.reader.fetches_wanted:
         turn.reader = turn.reader._replace(fetches_wanted=False)
-        if not turn.reader.closed or turn.reader.waiting is not None:  # until a close has done all else
-            fetching.send_fetches(turn)
+        waiting = turn.reader.waiting
+        if not turn.reader.closed or (waiting is not None and waiting.commit is not None):
+            fetching.send_fetches(turn)  # also while a close commits
 
 
 def want_fetches(turn: Turn) -> None:
@@ -258,16 +259,17 @@ def _meets(turn: Turn, search: Search, problem: Problem) -> None:
 
 
 def _end(turn: Turn, search: Search, problem: Problem | None = None) -> None:
-    """It is over. That the time was over is not told."""
+    """It is over. Who began it hears what it has met; that the time for what is committed was over a poll hears, but
+    not ``position``, which searches again."""
     reader = turn.reader
     turn.reader = reader._replace(searches=tuple(each for each in reader.searches if each.number != search.number))
-    told = None if problem is not None and problem.kind is ProblemKind.TIMEOUT else problem
     if search.polls:
-        if told is None:
+        if problem is None:
             want_fetches(turn)
         elif reader.polled is not None and reader.polled.search == search.number:
-            turn.reader = turn.reader._replace(polled=replace(reader.polled, problem=told))
+            turn.reader = turn.reader._replace(polled=replace(reader.polled, problem=problem))
     elif reader.waiting is not None and reader.waiting.search == search.number:
+        told = None if problem is not None and problem.kind is ProblemKind.TIMEOUT else problem
         turn.reader = turn.reader._replace(waiting=replace(reader.waiting, search=None, problem=told))
 
 

@@ -240,6 +240,9 @@ def close(turn: Turn, timeout_ms: int) -> None:
     """The last call, after the member's. Who has no group commits here (K-LEAVE-04); asynchronous commits that are
     under way are waited for (N-CLOSE-01)."""
     turn.reader = turn.reader._replace(closed=True)
+    if turn.reader.close_by_ms is not None:  # it has committed before
+        _wait(turn, CallKind.CLOSE, max(0, turn.reader.close_by_ms - turn.now))
+        return
     number = None
     if turn.reader.settings.auto_commit and not turn.reader.mode.automatic and not turn.reader.fenced:
         commits.run_callbacks(turn, throw=False)
@@ -248,6 +251,17 @@ def close(turn: Turn, timeout_ms: int) -> None:
     if number is None or turn.client is not Client.CONSUMER:  # that one goes on looking for a coordinator meanwhile
         commits.give_up_unsent(turn)
     _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
+
+
+def commit_on_close(turn: Turn, timeout_ms: int) -> None:
+    """A synchronous commit of all that was consumed, as any other, before the member of the new consumer leaves
+    (N-CLOSE-01)."""
+    turn.reader = turn.reader._replace(close_by_ms=turn.now + timeout_ms)
+    number = None
+    if turn.reader.settings.auto_commit and turn.reader.settings.group_id and not turn.reader.fenced:
+        commits.run_callbacks(turn, throw=False)
+        number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
+    _wait(turn, CallKind.CLOSE_COMMIT, timeout_ms, commit=number)
 
 
 def _wait(
@@ -269,15 +283,16 @@ def go_on(turn: Turn) -> None:
     waiting = turn.reader.waiting
     if waiting is None:
         return
+    searches = waiting.kind is CallKind.POSITION and turn.client is Client.CONSUMER
+    closes = waiting.kind in (CallKind.CLOSE, CallKind.CLOSE_COMMIT)
     try:
-        searches = waiting.kind is CallKind.POSITION and turn.client is Client.CONSUMER
-        if waiting.kind is not CallKind.CLOSE and not searches:
+        if not closes and not searches:
             turn.wake()
         over = _over(turn, waiting)
         if over is None and turn.now >= waiting.deadline_ms:
             raise Thrown(Problem(ProblemKind.TIMEOUT))
     except Thrown as thrown:
-        over = CallReturned(problem=None if waiting.kind is CallKind.CLOSE else thrown.problem)
+        over = CallReturned(problem=None if closes else thrown.problem)
     if over is None:
         known = turn.reader.coordinator.node is not None
         looked = waiting.looked or known
@@ -322,6 +337,8 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
             if not in_time or committed.blocks(turn):
                 return None
             return _position(turn, waiting.partition)
+        case CallKind.CLOSE_COMMIT:
+            return CallReturned() if _committed_on_close(turn, waiting) else None
         case CallKind.CLOSE:
             return _closed(turn, waiting)
 
@@ -347,6 +364,7 @@ def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
         return None
     commits.attempted(turn)
     if not old and not commit.told:
+        turn.reader = turn.reader._replace(last_async=-1)
         commits.told(turn, commit)
         commits.run_callbacks(turn)
     if commit.outcome is None:
@@ -365,7 +383,10 @@ def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
 def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     """The last callbacks run whatever has come of the commits."""
     if turn.client is Client.CONSUMER:
-        return _new_closed(turn, waiting)
+        if not _committed_on_close(turn, waiting) or (commits.last_async(turn) and turn.now < waiting.deadline_ms):
+            return None
+        commits.last_callbacks(turn)
+        return CallReturned()
     commits.attempted(turn)
     commit = next((each for each in turn.reader.commits if each.number == waiting.commit), None)
     late, met = turn.now >= waiting.deadline_ms, turn.reader.coordinator.problem
@@ -391,24 +412,21 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
     return CallReturned()
 
 
-def _new_closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
-    """First a synchronous commit as any other, however it ends; then no coordinator is looked for any more, and the
-    last asynchronous commit is waited for (N-CLOSE-01)."""
-    late = turn.now >= waiting.deadline_ms
+def _committed_on_close(turn: Turn, waiting: Waiting) -> bool:
+    """Whether the commit of the new consumer's close is over, however it has ended; from then on no coordinator is
+    looked for any more (N-CLOSE-01)."""
     if waiting.commit is not None:
         try:
             over = _commit_over(turn, waiting) is not None
         except Thrown:
             over = True
-        if not over and not late:
-            return None
+        if not over and turn.now < waiting.deadline_ms:
+            return False
         commits.give_up(turn, waiting.commit)
         turn.reader = turn.reader._replace(waiting=replace(waiting, commit=None))
-        commits.give_up_unsent(turn)
-    if commits.last_async(turn) and not late:
-        return None
-    commits.last_callbacks(turn)
-    return CallReturned()
+    commits.give_up_unsent(turn)
+    commits.send_at_once(turn)
+    return True
 
 
 def _seeks(turn: Turn, waiting: Waiting) -> bool:

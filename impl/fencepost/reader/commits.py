@@ -418,6 +418,13 @@ def give_up_unsent(turn: Turn) -> None:
                 _finish(turn, commit, Outcome(Problem(_K.COMMIT_FAILED)))
 
 
+def send_at_once(turn: Turn) -> None:
+    """What waits for a back-off waits no longer (N-CLOSE-01)."""
+    for commit in turn.reader.commits:
+        if commit.outcome is None and commit.request_id is None:
+            _attempt(turn, replace(commit, retry_at=None))
+
+
 def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
     """The member goes on (K-CB-01, N-REC-04)."""
     assert commit.label is not None

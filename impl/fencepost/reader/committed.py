@@ -134,6 +134,7 @@ def go_on(turn: Turn, key: LookupKey) -> Lookup:
     """Send a look-up that waits for the coordinator or a back-off, if it may go now."""
     lookup = turn.reader.lookups[key]
     waits = lookup.request_id is not None or lookup.over or lookup.shares is not None
+    waits |= turn.client is Client.CONSUMER and turn.reader.parting
     if waits or (lookup.retry_at is not None and turn.now < lookup.retry_at) or not turn.coordinator_known():
         return lookup
     names = ids_of(turn, lookup.partitions)
@@ -230,17 +231,24 @@ def unknown_passes(turn: Turn) -> bool:
 
 
 def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
-    """After a back-off, but for the new consumer's whose time is over (N-POLL-03)."""
+    """After a back-off, but for those of the new consumer whose time is over (N-POLL-03)."""
+    sharing = [other for other, each in turn.reader.lookups.items() if each.shares == key]
+    over = [each for each in sharing if turn.now >= turn.reader.lookups[each].deadline_ms]
+    late = Problem(ProblemKind.TIMEOUT)
+    for each in over:
+        _put(turn, each, replace(turn.reader.lookups[each], shares=None, problem=late))
+    left = [each for each in sharing if each not in over]
     if turn.client is Client.CONSUMER and turn.now >= lookup.deadline_ms:
-        _end(turn, key, replace(lookup, problem=Problem(ProblemKind.TIMEOUT)))
+        if left:
+            pass_on(turn, key, lookup, left)
+        _put(turn, key, replace(lookup, request_id=None, problem=late))
         return
     retry_at = turn.now + turn.backoff(lookup.attempts)
     lookup = replace(lookup, request_id=None, attempts=lookup.attempts + 1, retry_at=retry_at)
     rest = {other: each for other, each in turn.reader.lookups.items() if other != key}
     turn.reader = turn.reader._replace(lookups={**rest, key: lookup})  # it goes out after those that wait already
-    sharing = [other for other, each in turn.reader.lookups.items() if each.shares == key]
-    if sharing:
-        pass_on(turn, key, lookup, sharing)
+    if left:
+        pass_on(turn, key, lookup, left)
 
 
 @varies

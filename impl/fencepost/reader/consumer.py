@@ -20,9 +20,11 @@ from fencepost.member.events import (
     Answered,
     Call,
     Close,
+    CloseOption,
     Command,
     Commit,
     CommitFinished,
+    CommitResult,
     CoordinatorFound,
     CoordinatorLost,
     EnforceRebalance,
@@ -53,6 +55,8 @@ from fencepost.protocol.settings import BadSettings
 from .events import (
     Arrived,
     AssignmentAdopted,
+    CallReturned,
+    CommitOnClose,
     CommitWanted,
     MembershipChanged,
     NeverArrived,
@@ -76,6 +80,7 @@ class Stage(Enum):
     """The call that the member has not returned from."""
 
     POLL = "poll"
+    COMMIT = "close, which commits first"
     UNSUBSCRIBE = "unsubscribe"
     CLOSE = "close"
 
@@ -86,6 +91,7 @@ class Consumer(NamedTuple):
     member: Member | ConsumerMember
     reader: Reader
     stage: Stage | None = None
+    option: CloseOption = CloseOption.DEFAULT  #: of the close under way
 
 
 def consumer_of(member: Member | ConsumerMember, reader: Reader) -> Consumer:
@@ -104,14 +110,14 @@ def step(consumer: Consumer, event: ConsumerEvent, jitter: float = 1.0) -> tuple
     """Handle one event; raises what the step functions of the halves raise, and then nothing has changed."""
     both = _Both(consumer, event.at_ms, jitter)
     both.take(event)
-    return Consumer(both.member, both.reader, both.stage), tuple(both.commands)
+    return Consumer(both.member, both.reader, both.stage, both.option), tuple(both.commands)
 
 
 class _Both:
     """The working copy of both halves."""
 
     def __init__(self, consumer: Consumer, now: int, jitter: float) -> None:
-        self.member, self.reader, self.stage = consumer
+        self.member, self.reader, self.stage, self.option = consumer
         self.now = now
         self.jitter = jitter
         self.commands: list[ConsumerCommand] = []
@@ -187,6 +193,10 @@ class _Both:
             self._read(event)
             self.commands.append(Returned())
             return
+        if isinstance(event, Close) and self.reader.settings.client is Client.CONSUMER:
+            self.stage, self.option = Stage.COMMIT, event.option
+            self._read(CommitOnClose(self.now, event.timeout_ms))
+            return
         self.stage = Stage.CLOSE if isinstance(event, Close) else Stage.UNSUBSCRIBE
         self._join(event)
 
@@ -245,6 +255,8 @@ class _Both:
             self._read(Unsubscribe(self.now))  # be it that the call has more to wait for, or throws (N-TR-07)
         for command in commands:
             match command:
+                case Commit(commit_id=number) if self.reader.close_by_ms is not None:  # it was the first to be done
+                    self._join(CommitFinished(self.now, commit_id=number, result=CommitResult.DONE))
                 case Commit(commit_id=number, partitions=partitions):
                     closing = self.member.closed
                     self._read(CommitWanted(self.now, commit_id=number, partitions=partitions, closing=closing))
@@ -275,6 +287,9 @@ class _Both:
                     self.commands.append(replace(command, request_id=2 * number + 1))
                 case FindCoordinator() if self.member.coordinator.looking_up:
                     pass
+                case CallReturned() if self.stage is Stage.COMMIT:
+                    self.stage = Stage.CLOSE
+                    self._join(Close(self.now, self.option))
                 case _:
                     self.commands.append(command)
         if before.coordinator.node is not None and self.reader.coordinator.node is None:

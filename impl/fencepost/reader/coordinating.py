@@ -26,9 +26,7 @@ def found(turn: Turn, node: int) -> None:
 def keep(turn: Turn) -> None:
     """The new consumer's background looks for a coordinator that is unknown, whether anything waits for it or not, and
     until a close has committed (N-CLOSE-01)."""
-    waiting = turn.reader.waiting
-    ends = turn.reader.closed and (waiting is None or waiting.commit is None)
-    if turn.client is Client.CONSUMER and turn.reader.settings.group_id and not ends:
+    if turn.client is Client.CONSUMER and turn.reader.settings.group_id and not turn.reader.parting:
         turn.coordinator_known()
 
 

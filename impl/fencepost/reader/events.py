@@ -176,6 +176,15 @@ class RunCallbacks:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class CommitOnClose:
+    """The new consumer begins to close: what comes before its member leaves; ends with ``CallReturned`` (N-CLOSE-01).
+    ``timeout_ms``: for the whole close; None: as long as for a request."""
+
+    at_ms: int
+    timeout_ms: int | None = None
+
+
 # --- the member's ---
 
 
@@ -262,6 +271,7 @@ ReaderEvent: TypeAlias = (
     | Seek
     | SeekToEnd
     | RunCallbacks
+    | CommitOnClose
     | Poll
     | CommitSync
     | CommitAsync

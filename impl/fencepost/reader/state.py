@@ -229,6 +229,7 @@ class CallKind(Enum):
     COMMIT_SYNC = "commitSync"
     COMMITTED = "committed"
     POSITION = "position"
+    CLOSE_COMMIT = "the commit of a close"
     CLOSE = "close"
 
 
@@ -273,6 +274,7 @@ class Reader(NamedTuple):
     topics: frozenset[str] = frozenset()
     membership: Membership = Membership()
     partitions: Mapping[TopicPartition, Partition] = MappingProxyType({})
+    close_by_ms: int | None = None  #: the new consumer has begun to close, and may wait until then (N-CLOSE-01)
     closed: bool = False
 
     # the cluster
@@ -313,7 +315,7 @@ class Reader(NamedTuple):
     # commits
     commits: tuple[Commit, ...] = ()
     next_commit: int = 0
-    last_async: int = -1  #: the last of those that nobody waits for
+    last_async: int = -1  #: the last of those that nobody waits for, until a synchronous one has waited for it
     outcomes: int = 0
     commit_due_ms: int | None = None  #: of the interval
     fenced: bool = False  #: an asynchronous commit was (K-OFF-20)
@@ -332,6 +334,12 @@ class Reader(NamedTuple):
         """The next record to read, if there is a valid position (K-SUB-04)."""
         state = self.partitions.get(partition)
         return None if state is None or state.valid is None else state.valid.offset
+
+    @property
+    def parting(self) -> bool:
+        """Whether a close of the new consumer has committed: only commits are sent from then on (N-CLOSE-01)."""
+        closes = self.closed or self.close_by_ms is not None
+        return closes and (self.waiting is None or self.waiting.commit is None)
 
     @property
     def watched_topics(self) -> frozenset[str]:

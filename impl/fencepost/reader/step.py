@@ -40,6 +40,7 @@ from .events import (
     AssignmentAdopted,
     CallReturned,
     CommitAsync,
+    CommitOnClose,
     CommitSync,
     CommitWanted,
     LeadersChanged,
@@ -94,6 +95,7 @@ CALLS: Final = (
     AskCommitted,
     AskPosition,
     AskLag,
+    CommitOnClose,
     Close,
 )
 
@@ -120,6 +122,7 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
     if fetches:
         background.send_fetches(turn)
     commits.go_on(turn)
+    coordinating.keep(turn)
     calls.go_on(turn)
     if fetches:
         background.send_fetches(turn)
@@ -151,6 +154,8 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
         case RunCallbacks():
             turn.wake()  # K-POLL-06
             commits.run_callbacks(turn)
+        case CommitOnClose(timeout_ms=timeout):
+            calls.commit_on_close(turn, turn.reader.settings.request_timeout_ms if timeout is None else timeout)
         case Arrived(request_id=request_id, body=body):
             _answered(turn, request_id, body)
         case NeverArrived(request_id=request_id):

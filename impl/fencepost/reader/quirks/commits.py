@@ -25,8 +25,9 @@ def as_they_end(turn: Turn) -> tuple[Commit, ...]:
 @quirk("fault_close_keeps_callbacks", of=commits.last_callbacks)
 def untold(turn: Turn) -> None:
     """The old consumer waits in its close for the answers to asynchronous commits that were sent, and calls no callback
-    any more (K-LEAVE-04)."""
-    if turn.client is Client.CONSUMER:
+    any more; nor does the new one if it has waited for the last of them before, as in the commit of its close
+    (K-LEAVE-04, N-CLOSE-01)."""
+    if turn.client is Client.CONSUMER and turn.reader.last_async >= 0:
         commits.run_callbacks(turn, throw=False)
 
 
