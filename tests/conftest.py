@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from fencepost.protocol.profile import Profile
 from fencepost_conformance.console import CannotRun
@@ -19,6 +20,9 @@ from fencepost_conformance.jvm.assignors import KafkaAssignors
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.trace import EventTrace, read_traces
 
+# machines are shared: how long an example takes is no reason to fail
+settings.register_profile("fencepost", deadline=None)
+settings.load_profile("fencepost")
 #: how many tests were left out that only ``make test-all`` runs
 LEFT = pytest.StashKey[int]()
 Kept = Callable[..., list[Generated]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from operator import attrgetter
 
 from fencepost.protocol.partitions import TopicPartition
 
@@ -34,7 +35,7 @@ def _drop_unwanted(turn: Turn, topics: frozenset[str]) -> None:
     """What was fetched of dropped topics goes at once; partitions of which some was read go to the end of the queue
     (K-SUB-03, K-SUB-14)."""
     kept = [each for each in turn.reader.partitions if each.topic in topics]
-    for each in turn.reader.buffer:
+    for each in sorted(turn.reader.buffer, key=attrgetter("in_line")):  # what is in the queue first
         if each.read and each.partition not in kept:
             turn.to_the_end(each.partition)
     _keep(turn, kept)
