@@ -29,7 +29,7 @@ from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.misuse import expect
 from fencepost.protocol.offset_messages import OffsetCommitResponse, OffsetFetchResponse
 
-from . import background, calls, commits, committed, coordinating, fetching, positions, subscribing
+from . import background, calls, commits, committed, coordinating, fetching, lag, positions, subscribing
 from .broker import FetchResponse, ListOffsetsResponse, OffsetForLeaderEpochResponse
 from .events import (
     Arrived,
@@ -221,7 +221,7 @@ def _called(turn: Turn, event: ReaderEvent) -> None:
         case AskPosition(partition=partition, timeout_ms=timeout):
             calls.ask_position(turn, partition, timeout)
         case AskLag(partition=partition):
-            calls.ask_lag(turn, partition)
+            lag.ask(turn, partition)
         case Close(timeout_ms=timeout):
             calls.close(turn, turn.reader.settings.request_timeout_ms if timeout is None else timeout)
 
@@ -243,7 +243,7 @@ def _answered(turn: Turn, request_id: int, body: object) -> None:
         case SentFetch(), FetchResponse() | None:
             fetching.answered(turn, sent, body)
         case SentEnd(), ListOffsetsResponse() | None:
-            calls.end_answered(turn, sent, body)
+            lag.answered(turn, sent, body)
         case _:
             raise IllegalEvent(f"{type(body).__name__} does not answer {_asked(sent)}")
 
@@ -288,7 +288,7 @@ def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
         metadata_version=reader.metadata_version + 1,
         metadata_requested=False,
     )
-    calls.ask_ends(turn)
+    lag.ask_again(turn)
     if not reader.mode.automatic:  # a member is told of what it watches, which may be more: what its group reads
         turn.watch()
 

@@ -6,7 +6,7 @@ from fencepost.hash_order import in_table, made_for, of_partition
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import quirk
 
-from .. import background, calls, committed, handing, positions, state
+from .. import background, committed, handing, lag, positions, state
 from ..events import Problem, ProblemKind
 from ..settings import Client
 from ..state import Lookup, LookupKey, Reader
@@ -60,7 +60,7 @@ def while_it_is_for_the_same(turn: Turn) -> bool:
     return turn.client is Client.KAFKA_PYTHON
 
 
-@quirk("old_lag_waits_for_ever", of=calls.ends_with_failure)
+@quirk("old_lag_waits_for_ever", of=lag.ends_with_failure)
 def never(turn: Turn) -> bool:
     """Up to 4.3 the new consumer asks for the log's end once, and after new metadata again if the leader said no or was
     not known; if the question was lost it never asks again (V-134, K-POS-09)."""
