@@ -349,7 +349,7 @@ class Maker:
             self._do(Wakeup(self.now), {"kind": "wakeup"})
         elif chance < 0.99 and reader.mode is not Mode.NONE:
             self._do(Unsubscribe(self.now), {"kind": "unsubscribe"})
-        elif dice.random() < 0.5:
+        elif dice.random() < (0.3 if self.old else 0.5):
             self._close()
 
     def _assign(self) -> None:

@@ -63,7 +63,6 @@ def maybe_auto_commit(turn: Turn) -> None:
     """The interval has passed: commit what was handed out (K-OFF-04), and nothing beyond it (INV-CL-04). The new
     consumer waits for the answer to the last one, Java's old one does not (K-OFF-19)."""
     settings, due = turn.reader.settings, turn.reader.commit_due_ms
-    turn.reader = turn.reader._replace(commit_clock_ms=turn.now)
     if not settings.auto_commit or due is None or turn.now < due:
         return
     if turn.reader.committing:
@@ -76,17 +75,10 @@ def maybe_auto_commit(turn: Turn) -> None:
     start(turn, Cause.INTERVAL, turn.reader.consumed)
 
 
-def restart_interval(turn: Turn, since_ms: int | None = None) -> None:
-    """The next automatic commit is an interval away from now, or since then."""
+def restart_interval(turn: Turn) -> None:
+    """The next automatic commit is an interval away (K-CB-05, N-REC-08)."""
     if turn.reader.settings.auto_commit:
-        begun = turn.now if since_ms is None else since_ms
-        turn.reader = turn.reader._replace(commit_due_ms=begun + turn.reader.settings.auto_commit_interval_ms)
-
-
-def adopted(turn: Turn) -> None:
-    """A new assignment begins a new interval: that of the new consumer counts from the last poll that has looked
-    whether a commit is due (K-CB-05, N-REC-08)."""
-    restart_interval(turn, turn.reader.commit_clock_ms if turn.client is Client.CONSUMER else None)
+        turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.auto_commit_interval_ms)
 
 
 def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *, closing: bool) -> None:

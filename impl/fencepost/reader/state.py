@@ -301,7 +301,6 @@ class Reader(NamedTuple):
     transient_topics: frozenset[str] = frozenset()  #: of questions for ends that have no answer (K-POS-08)
 
     # the new consumer's background
-    commit_clock_ms: int | None = None  #: when it was looked at last whether an automatic commit is due (N-REC-08)
     committing: bool = False  #: an automatic commit, or one before a reconciliation, has no answer (K-OFF-19)
     searches: tuple[Search, ...] = ()
     next_search: int = 0

@@ -164,7 +164,7 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
             subscribing.told(turn, event)
         case AssignmentAdopted(replaced=replaced, adopted=adopted):
             if adopted:
-                commits.adopted(turn)
+                commits.restart_interval(turn)
             if replaced:
                 subscribing.adopted(turn)
             background.lasts(turn)

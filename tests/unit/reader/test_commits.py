@@ -24,7 +24,6 @@ from fencepost.reader.events import (
     AskCommitted,
     AskPosition,
     Assign,
-    AssignmentAdopted,
     CallReturned,
     CommitAsync,
     CommitSync,
@@ -454,20 +453,6 @@ def test_an_automatic_commit_waits_for_the_one_before_a_reconciliation():
     desk.poll()
     assert len(commits(desk)) == 1
     desk.commit_answer(_E.COORDINATOR_LOAD_IN_PROGRESS)
-    desk.poll()
-    assert len(commits(desk)) == 1
-
-
-def test_the_interval_of_commits_counts_from_the_last_poll():
-    """N-REC-08: not from the end of a listener that took long."""
-    desk = Desk(Client.CONSUMER, auto_commit=True, auto_commit_interval_ms=500).reading(T0, at=3)
-    polled = desk.now
-    desk.now += 300
-    desk.do(AssignmentAdopted(desk.now))
-    desk.now = polled + 499
-    desk.poll()
-    assert commits(desk) == []
-    desk.now = polled + 500
     desk.poll()
     assert len(commits(desk)) == 1
 

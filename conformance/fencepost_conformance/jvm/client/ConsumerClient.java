@@ -298,6 +298,12 @@ final class ConsumerClient extends Play {
         }
     }
 
+    /** The background looks at the clock all the time, and counts the interval of commits from there. */
+    @Override
+    void passed() {
+        managers.commitRequestManager.ifPresent(commits -> commits.maximumTimeToWait(time.now));
+    }
+
     private void rest() {
         for (int same = 0, rounds = 0; same < (reading ? 3 : 2); rounds++) { // what cannot be sent fails a round later
             if (rounds == 100)

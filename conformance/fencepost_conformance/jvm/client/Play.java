@@ -66,8 +66,13 @@ abstract class Play {
         do
             event = next();
         while (!event.get("kind").asText().equals("listener"));
+        passed();
         if (!event.get("error").isNull())
             throw new ClassicClient.Thrown(event.get("error").asText());
+    }
+
+    /** A listener has taken its time. */
+    void passed() {
     }
 
     void call(Runnable body) {

@@ -294,6 +294,8 @@ class Ledger:
     def after(self, event: ev.ReaderEvent, commands: Iterable[ev.ReaderCommand], reader: Reader) -> None:
         """What the reader has done, by what it may do."""
         listed = list(commands)
+        good = any(isinstance(each, ev.PollReturned) and each.problem is None for each in listed)
+        checked = isinstance(event, Poll) and good
         for command in listed:
             if isinstance(command, ev.PollReturned):
                 self._returned(command, reader)
@@ -305,7 +307,7 @@ class Ledger:
                     self.sent[request_id] = (None, body, self.generation)
                     self._sent(body)
                 case ev.SendToLeader(node=node, request_id=request_id, body=body):
-                    self._sent_to(node, body)
+                    self._sent_to(node, body, checked=checked)
                     self.sent[request_id] = (node, body, ("", -1))
                 case ev.CommitCallback():
                     self._callback(command)
@@ -415,7 +417,9 @@ class Ledger:
 
     # --- requests ---
 
-    def _sent_to(self, node: int, body: object) -> None:
+    def _sent_to(self, node: int, body: object, *, checked: bool) -> None:
+        """``checked``: a poll has held positions against the leaders as they are; what the new consumer's background
+        asks for when a search for positions is over goes by what the last poll has found (N-POLL-03)."""
         if not isinstance(body, FetchRequest):
             return
         flying = [each for to, each, _ in self.sent.values() if to == node and isinstance(each, FetchRequest)]
@@ -425,7 +429,8 @@ class Ledger:
             place = self.places[each.partition]
             demand(place.at == each.offset, "K-FETCH-01", f"fetched from {each.offset}, read up to {place.at}")
             leader = self.leaders.get(each.partition, Leader())
-            looked = self.client is Client.CONSUMER or (self.client is Client.CLASSIC and self.membership.settled)
+            looked = self.client is Client.CLASSIC and self.membership.settled
+            looked |= self.client is Client.CONSUMER and checked
             confirmed = place.epoch is None or place.basis is None or place.basis == leader.epoch
             demand(
                 confirmed or not looked,

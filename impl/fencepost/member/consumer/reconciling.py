@@ -220,10 +220,14 @@ def still_taken(turn: ConsumerTurn) -> bool:
 
 
 def assigned(turn: ConsumerTurn, error: str | None) -> None:
-    """The listener knows the new partitions. If it threw, they stay unfetchable until a retry succeeds (N-REC-09)."""
+    """The listener knows the new partitions, whatever has become of the reconciliation meanwhile (N-REC-07). If it
+    threw, they stay unfetchable until a retry succeeds (N-REC-09)."""
     if error is not None:
         turn.member = turn.member._replace(reconciliation=None)
-    elif wanted(turn):
+        return
+    told = replace(turn.member.subscription, pending_callback=frozenset())
+    turn.member = turn.member._replace(subscription=told)
+    if wanted(turn):
         adopt(turn)
 
 

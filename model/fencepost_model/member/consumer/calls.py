@@ -101,6 +101,8 @@ def returned(d: ClientDraft, threw: bool) -> None:
         else:
             background.assign(d)
     elif task.why == "assign":
+        if not threw:
+            d.set(fresh=frozenset())  # N-REC-07
         if threw or d.aborted:
             d.rule("N-REC-05", "N-REC-09")
             d.set(work=None)
