@@ -13,40 +13,30 @@ from fencepost.member.consumer.state import ConsumerMember
 from fencepost.member.consumer.turn import armed
 from fencepost.member.events import (
     Answered,
-    Listener,
     ListenerDone,
     MemberTimerFired,
-    MetadataChanged,
-    RequestLost,
-    RequestMetadata,
-    Send,
     Subscribe,
     Unsubscribe,
 )
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
-from fencepost.protocol.events import Topic
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent, Stage
-from fencepost.reader.events import LeadersChanged, NeverArrived, ReaderTimerFired
+from fencepost.reader.consumer import ConsumerEvent, Stage
+from fencepost.reader.events import ReaderTimerFired
 from fencepost.reader.settings import Client
 
-from .consumer_answers import beaten, topic_id
+from .consumer_answers import beaten
+from .reading_grouped import Grouped
 from .reading_outcomes import kind
-from .reading_schedule import HOURS_MS, TOPICS, Maker, known
+from .reading_schedule import HOURS_MS, TOPICS, Maker
 from .schedule import Schedule
 
-_CLUSTER: Final = tuple(Topic(name, topic_id(number), count) for name, (number, count) in TOPICS.items())
 #: draws in a row after which nothing happens any more
 _IDLE: Final = 200
 
 
-class _InGroup(Maker):
-    """``listens``: the listener runs; ``sent_at``: request ids, to the order in which they left."""
-
+class _InGroup(Grouped):
     def __init__(self, seed: int, profile: Profile) -> None:
-        self.listens = False
-        self.sent_at: dict[int, int] = {}
-        super().__init__(seed, profile, Client.CONSUMER, in_group=True)
+        super().__init__(seed, profile, Client.CONSUMER)
 
     @property
     def member(self) -> ConsumerMember:
@@ -55,7 +45,7 @@ class _InGroup(Maker):
         return member
 
     def make(self, length: int) -> Schedule:
-        super()._metadata()
+        Maker._metadata(self)
         self._subscribe()
         idle = 0
         while len(self.made.events) < length and idle < _IDLE and not (self.reader.closed and self._rests):
@@ -79,28 +69,6 @@ class _InGroup(Maker):
     def _rests(self) -> bool:
         """No call of the application goes on."""
         return self.consumer.stage is None and self.reader.waiting is None
-
-    def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
-        self.listens = (self.listens and not isinstance(event, ListenerDone)) or any(
-            isinstance(each, Listener) for each in commands
-        )
-        for each in commands:
-            if isinstance(each, Send) or hasattr(each, "request_id"):
-                self.sent_at[each.request_id] = len(self.sent_at)
-        if isinstance(event, LeadersChanged | MetadataChanged):
-            return ()
-        return self._news() if any(isinstance(each, RequestMetadata) for each in commands) else ()
-
-    def _news(self) -> tuple[ConsumerEvent, ...]:
-        """Metadata that are asked for come at once, and are for both halves; they are of what is subscribed to,
-        and of what a question for the end of a log is about."""
-        watched = self.member.subscription.watched | self.reader.transient_topics
-        kept = {each: at for each, at in self.leaders.items() if each.topic in watched}
-        cluster = tuple(each for each in _CLUSTER if each.name in watched)
-        return MetadataChanged(self.now, cluster), LeadersChanged(self.now, known(kept), self._ids())
-
-    def _metadata(self) -> None:
-        """Leaders move in the schedules of partitions that are assigned by hand."""
 
     # --- what happens ---
 
@@ -130,10 +98,6 @@ class _InGroup(Maker):
         else:
             super()._application()
 
-    def _assign(self) -> None:
-        """Partitions come from the group."""
-        self._poll()
-
     def _subscribe(self) -> None:
         topics = self.dice.choice((["a"], ["b"], ["a", "b"], ["a", "b"]))
         self._do(Subscribe(self.now, frozenset(topics)), {"kind": "subscribe", "topics": topics})
@@ -141,12 +105,14 @@ class _InGroup(Maker):
     # --- answers ---
 
     def _network(self, number: int) -> None:
-        """What is lost is lost with all that went to the coordinator, the member's too, the oldest first."""
-        if not self._loses(2 * number + 1, coordinator=kind(self.reader.sent[number])[1] is None):
+        if self.dice.random() < 0.05:
+            self._lose(2 * number + 1, coordinator=kind(self.reader.sent[number])[1] is None)
+        else:
             self._answer(number)
 
     def _of_member(self, number: int) -> None:
-        if self._loses(2 * number, coordinator=True):
+        if self.dice.random() < 0.05:
+            self._lose(2 * number, coordinator=True)
             return
         asked = self.bodies[2 * number]
         assert isinstance(asked, ConsumerGroupHeartbeatRequest)
@@ -155,23 +121,8 @@ class _InGroup(Maker):
         told = {"kind": "answer", "of": self._place(2 * number), **words}
         self._do(Answered(self.now, request_id=2 * number, body=body), told)
 
-    def _loses(self, request_id: int, *, coordinator: bool) -> bool:
-        if self.dice.random() >= 0.05:
-            return False
-        if coordinator:
-            own = [2 * each.request_id for each in self.member.sent]
-            own += [2 * each + 1 for each, sent in self.reader.sent.items() if kind(sent)[1] is None]
-            request_id = min(own, key=self.sent_at.__getitem__)
-        told = {"kind": "lost", "of": self._place(request_id)}
-        lost = NeverArrived if request_id % 2 else RequestLost
-        self._do(lost(self.now, request_id=request_id), told)
-        return True
-
-    def _place(self, request_id: int) -> list[Any]:
-        if request_id % 2:
-            return super()._placed(request_id // 2)
-        place = [each.request_id for each in self.member.sent].index(request_id // 2)
-        return ["heartbeat", "null", place]
+    def _place_of_member(self, number: int) -> list[Any]:
+        return ["heartbeat", "null", [each.request_id for each in self.member.sent].index(number)]
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:

@@ -13,35 +13,28 @@ from typing import Any, Final
 from fencepost.member.events import (
     Answered,
     CoordinatorFound,
-    Listener,
     ListenerDone,
     LookupFailed,
     MemberTimer,
     MemberTimerFired,
-    MetadataChanged,
-    RequestLost,
-    RequestMetadata,
-    Send,
     Subscribe,
     Unsubscribe,
 )
 from fencepost.member.state import Member, PrepareCommit, SentKind
 from fencepost.member.turn import armed
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import HeartbeatResponse, LeaveGroupResponse, ResponseBody
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent, Stage
-from fencepost.reader.events import LeadersChanged, NeverArrived
+from fencepost.reader.consumer import Stage
 from fencepost.reader.settings import Client
 
 from .group_answers import GROUP_ERRORS, in_words, joined, synced
+from .reading_grouped import Grouped
 from .reading_outcomes import kind
-from .reading_schedule import ELSEWHERE, TOPICS, Maker, known
+from .reading_schedule import ELSEWHERE, TOPICS, Maker
 from .schedule import Schedule
 
 _COUNTS: Final = {name: count for name, (_, count) in TOPICS.items()}
-_CLUSTER: Final = tuple(Topic(name, bytes([number] * 16), count) for name, (number, count) in TOPICS.items())
 #: what requests of a member are called
 _KINDS: Final = {
     SentKind.JOIN: "join", SentKind.SYNC: "sync", SentKind.HEARTBEAT: "heartbeat", SentKind.LEAVE: "leave",
@@ -50,15 +43,12 @@ _PASSES: Final = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_TOPI
 _BACKS_OFF: Final = (MemberTimer.RETRY, MemberTimer.LOOKUP)
 
 
-class _InGroup(Maker):
-    """``listens``: the listener runs; ``sent_at``: request ids, to the order in which they left; ``generation``: the
-    last one that was told."""
+class _InGroup(Grouped):
+    """``generation``: the last one that was told."""
 
     def __init__(self, seed: int, profile: Profile) -> None:
-        self.listens = False
-        self.sent_at: dict[int, int] = {}
         self.generation = 0
-        super().__init__(seed, profile, Client.CLASSIC, in_group=True)
+        super().__init__(seed, profile, Client.CLASSIC)
 
     @property
     def member(self) -> Member:
@@ -67,37 +57,15 @@ class _InGroup(Maker):
         return member
 
     def make(self, length: int) -> Schedule:
-        super()._metadata()
+        Maker._metadata(self)
         self._subscribe()
         while len(self.made.events) < length and not (self.reader.closed and self.consumer.stage is None):
             self._one()
         return self.made
 
-    def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
-        self.listens = (self.listens and not isinstance(event, ListenerDone)) or any(
-            isinstance(each, Listener) for each in commands
-        )
-        for each in commands:
-            if isinstance(each, Send) or hasattr(each, "request_id"):
-                self.sent_at[each.request_id] = len(self.sent_at)
-        if isinstance(event, LeadersChanged | MetadataChanged):
-            return ()
-        return self._news() if any(isinstance(each, RequestMetadata) for each in commands) else ()
-
-    def _news(self) -> tuple[ConsumerEvent, ...]:
-        """Metadata that are asked for come at once, and are for both halves. They are of what the member watches: of
-        topics that it does not subscribe to any more, though it may own some, they tell nothing."""
-        watched = self.member.subscription.watched
-        kept = {each: at for each, at in self.leaders.items() if each.topic in watched}
-        cluster = tuple(each for each in _CLUSTER if each.name in watched)
-        return MetadataChanged(self.now, cluster), LeadersChanged(self.now, known(kept), self._ids())
-
     @property
     def cooperative(self) -> bool:
         return bool(self.made.settings["assignor"] == "cooperative-sticky")
-
-    def _metadata(self) -> None:
-        """Leaders move in the schedules of partitions that are assigned by hand."""
 
     # --- what happens ---
 
@@ -157,10 +125,6 @@ class _InGroup(Maker):
         if self.member.coordinator.node is not None:
             super()._close()
 
-    def _assign(self) -> None:
-        """Partitions come from the group."""
-        self._poll()
-
     def _subscribe(self) -> None:
         """A cooperative member that drops a topic has what is left in the order of a hash table: it is one at most."""
         topics = self.dice.choice((["a"], ["b"], ["a", "b"], ["a", "b"]))
@@ -185,13 +149,7 @@ class _InGroup(Maker):
         if self.dice.random() >= 0.05 or waits:
             answers()
             return
-        if coordinator:
-            own = [2 * each.request_id for each in self.member.sent]
-            own += [2 * each + 1 for each, sent in self.reader.sent.items() if kind(sent)[1] is None]
-            request_id = min(own, key=self.sent_at.__getitem__)
-        told = {"kind": "lost", "of": self._place(request_id)}
-        lost = NeverArrived if request_id % 2 else RequestLost
-        self._do(lost(self.now, request_id=request_id), told)
+        self._lose(request_id, coordinator=coordinator)
 
     def _error(self, chance: float, errors: Iterable[ErrorCode]) -> ErrorCode:
         """While a call waits, the coordinator is not lost: its own thread and the heartbeat thread would both look for
@@ -212,12 +170,10 @@ class _InGroup(Maker):
         """A commit before a rejoin, or that of a close, is under way."""
         return self.member.prepare_commit is PrepareCommit.OPEN or self.consumer.stage is Stage.CLOSE
 
-    def _place(self, request_id: int) -> list[Any]:
-        if request_id % 2:
-            return super()._placed(request_id // 2)
-        sent = next(each for each in self.member.sent if each.request_id == request_id // 2)
+    def _place_of_member(self, number: int) -> list[Any]:
+        sent = next(each for each in self.member.sent if each.request_id == number)
         alike = [each.request_id for each in self.member.sent if each.kind is sent.kind]
-        return [_KINDS[sent.kind], "null", alike.index(sent.request_id)]
+        return [_KINDS[sent.kind], "null", alike.index(number)]
 
     def _answer_member(self, number: int) -> None:
         dice = self.dice
