@@ -29,9 +29,10 @@ from fencepost.reader.consumer import Stage
 from fencepost.reader.settings import Client
 
 from .group_answers import GROUP_ERRORS, in_words, joined, synced
+from .reading_answers import ELSEWHERE
 from .reading_grouped import Grouped
 from .reading_outcomes import kind
-from .reading_schedule import ELSEWHERE, TOPICS, Maker
+from .reading_schedule import TOPICS, Maker
 from .schedule import Schedule
 
 _COUNTS: Final = {name: count for name, (_, count) in TOPICS.items()}
