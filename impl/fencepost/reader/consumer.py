@@ -278,6 +278,13 @@ class _Both:
     def _read(self, event: ReaderEvent) -> None:
         before = self.reader
         self.reader, commands = reader_step(self.reader, event, self.jitter)
+        lost = before.coordinator.node is not None and self.reader.coordinator.node is None
+        moved = event.moved if isinstance(event, CoordinatorLost) else isinstance(event, Arrived)
+        if lost and self.stage is Stage.COMMIT:  # the member is to know that before it leaves
+            self.commands += [each for each in commands if isinstance(each, FindCoordinator)]
+            commands = tuple(each for each in commands if not isinstance(each, FindCoordinator))
+            self._join(CoordinatorLost(self.now, moved=moved))
+            lost = False
         for command in commands:
             match command:
                 case TellMember(event=told):
@@ -292,15 +299,16 @@ class _Both:
                     self._join(Close(self.now, self.option))
                 case _:
                     self.commands.append(command)
-        if before.coordinator.node is not None and self.reader.coordinator.node is None:
-            moved = event.moved if isinstance(event, CoordinatorLost) else isinstance(event, Arrived)
+        if lost:
             self._join(CoordinatorLost(self.now, moved=moved))
-        elif isinstance(event, NeverArrived) and self._has_left():
-            lost = before.sent.get(event.request_id)
-            if isinstance(lost, SentCommit | SentLookup):
-                self._join(CoordinatorLost(self.now))
+        elif isinstance(event, NeverArrived) and _to_coordinator(before, event.request_id) and self._has_left():
+            self._join(CoordinatorLost(self.now))
 
     def _has_left(self) -> bool:
         """Whether the new consumer does without a coordinator, so that what it has sent to one is lost no sooner than
         with the connection (K-ERR-13)."""
         return self.reader.settings.client is Client.CONSUMER and self.reader.coordinator.node is None
+
+
+def _to_coordinator(reader: Reader, request_id: int) -> bool:
+    return isinstance(reader.sent.get(request_id), SentCommit | SentLookup)

@@ -298,10 +298,23 @@ final class ConsumerClient extends Play {
         }
     }
 
-    /** The background looks at the clock all the time, and counts the interval of commits from there. */
+    /**
+     * The background looks at the clock all the time, and counts the interval of commits from there; in 4.4.0 not while
+     * it knows no coordinator, which is left out.
+     */
     @Override
     void passed() {
-        managers.commitRequestManager.ifPresent(commits -> commits.maximumTimeToWait(time.now));
+        try {
+            Optional<?> commits = (Optional<?>) ClassicClient.field(CommitRequestManager.class, "autoCommitState")
+                .get(managers.commitRequestManager.get());
+            if (commits.isPresent()) {
+                Method update = commits.get().getClass().getDeclaredMethod("updateTimer", long.class);
+                update.setAccessible(true);
+                update.invoke(commits.get(), time.now);
+            }
+        } catch (Exception fault) {
+            throw new IllegalStateException(fault);
+        }
     }
 
     private void rest() {
