@@ -281,7 +281,8 @@ class _Both:
         lost = before.coordinator.node is not None and self.reader.coordinator.node is None
         moved = event.moved if isinstance(event, CoordinatorLost) else isinstance(event, Arrived)
         if lost and self.stage is Stage.COMMIT:  # the member is to know that before it leaves
-            self.commands += [each for each in commands if isinstance(each, FindCoordinator)]
+            if not self.member.coordinator.looking_up:
+                self.commands += [each for each in commands if isinstance(each, FindCoordinator)]
             commands = tuple(each for each in commands if not isinstance(each, FindCoordinator))
             self._join(CoordinatorLost(self.now, moved=moved))
             lost = False

@@ -103,7 +103,8 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
     after = {each: before.get(each, Partition()) for each in by_topic(partitions)}
     if list(after) == list(before):
         return
-    _keep(turn, after)
+    if not (turn.client is Client.CONSUMER and turn.reader.mode.automatic):  # which drops it when its turn comes
+        _keep(turn, after)
     turn.reader = turn.reader._replace(partitions=after)
     if committed.forgets(turn):
         committed.forget(turn)
