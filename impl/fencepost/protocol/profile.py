@@ -468,6 +468,9 @@ class Profile:
     fault_poll_skips_the_check: bool = switch(
         "member", "K-POS-07", "N-POLL-01", says="a poll of the new consumer with records to hand out checks no position"
     )
+    fault_taken_partition_stays_queued: bool = switch(
+        "member", "K-FETCH-01", says="what was fetched of a partition that a group takes away stays in the queue"
+    )
     fault_search_fails_twice: bool = switch(
         "member", "N-POLL-03", says="what the new consumer's search for positions has met is thrown by two polls"
     )

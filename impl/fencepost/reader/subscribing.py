@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from fencepost.protocol.partitions import TopicPartition
+from fencepost.quirks import varies
 
 from . import background, commits, committed
 from .events import MembershipChanged, Refused, Seek
@@ -103,7 +104,7 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
     after = {each: before.get(each, Partition()) for each in by_topic(partitions)}
     if list(after) == list(before):
         return
-    if not (turn.client is Client.CONSUMER and turn.reader.mode.automatic):  # which drops it when its turn comes
+    if drops_at_once(turn):
         _keep(turn, after)
     turn.reader = turn.reader._replace(partitions=after)
     if committed.forgets(turn):
@@ -112,6 +113,13 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
     turn.watch()
     if not all(each in turn.reader.leaders for each in after):
         turn.want_metadata()
+
+
+@varies
+def drops_at_once(turn: Turn) -> bool:
+    """Whether what was fetched of a partition that is taken away is dropped with it, and not when its turn comes
+    (K-SUB-02, K-FETCH-01)."""
+    return True
 
 
 def _keep(turn: Turn, partitions: Collection[TopicPartition]) -> None:

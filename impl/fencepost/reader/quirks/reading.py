@@ -6,7 +6,7 @@ from fencepost.hash_order import in_table, made_for, of_partition
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import quirk
 
-from .. import background, committed, handing, lag, positions, state
+from .. import background, committed, handing, lag, positions, state, subscribing
 from ..events import Problem, ProblemKind
 from ..settings import Client
 from ..state import Lookup, LookupKey, Reader
@@ -72,6 +72,13 @@ def with_the_next_poll(turn: Turn) -> bool:
     """The new consumer's poll that comes while records of the last one are in the queue leaves no event: nothing is
     committed, and no position held against newer metadata, before they are handed out (K-POS-07, N-POLL-01)."""
     return False
+
+
+@quirk("fault_taken_partition_stays_queued", of=subscribing.drops_at_once)
+def when_its_turn_comes(turn: Turn) -> bool:
+    """What the new consumer in a group has fetched of a partition that is taken away stays in its queue, and is handed
+    out if the partition comes back and is read from there (K-FETCH-01)."""
+    return turn.client is not Client.CONSUMER or not turn.reader.mode.automatic
 
 
 @quirk("fault_search_fails_twice", of=background.tells_again)
