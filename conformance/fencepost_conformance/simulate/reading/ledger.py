@@ -141,6 +141,9 @@ class Ledger:
         match event:
             case Subscribe(topics=topics):
                 self.topics = topics
+                for partition, place in self.places.items():
+                    if self.client is Client.CONSUMER and partition.topic not in topics:
+                        place.waiting = None  # K-SUB-03: what was fetched of it goes at once
             case Unsubscribe():
                 self.topics, self.places = None, {}
             case ev.MembershipChanged(membership=membership):
