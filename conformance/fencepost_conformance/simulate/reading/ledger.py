@@ -92,6 +92,8 @@ class Ledger:
         self.leaders: dict[TopicPartition, Leader] = {}
         self.sent: dict[int, tuple[int | None, object, tuple[str, int]]] = {}
         self.arrivals = 0
+        #: what came of partitions that were away: it counts if they come back before its turn (K-FETCH-01)
+        self.away: dict[TopicPartition, list[tuple[int, int, FetchedPartition]]] = {}
         self.handed = 0
         self.allowed: list[dict[TopicPartition, int]] = []  #: what commits may say, as positions were at each call
         self.was: dict[TopicPartition, int] | None = None  #: the positions before this step
@@ -187,7 +189,8 @@ class Ledger:
 
     def _membership(self, membership: Membership) -> None:
         self.membership = membership
-        self.places = {each: self.places.get(each, Place()) for each in membership.owned}
+        places = {each: self.places.get(each) or Place(answers=self.away.pop(each, None)) for each in membership.owned}
+        self.places = places
 
     def _restart(self, now: int) -> None:
         if not self.blind:
@@ -280,6 +283,9 @@ class Ledger:
     def _fetched(self, asked: FetchFrom, fetched: FetchedPartition) -> None:
         place = self.places.get(asked.partition)
         if place is None:
+            if self.client is not Client.KAFKA_PYTHON and fetched.error_code is ErrorCode.NONE:
+                self.arrivals += 1
+                self.away.setdefault(asked.partition, []).append((self.arrivals, asked.offset, fetched))
             return
         if fetched.error_code is not ErrorCode.NONE:
             place.failing = True
