@@ -37,6 +37,12 @@ def knows_its_generation(client: Client) -> bool:
     return client.state in ("stable", "unjoined") and client.generation == client.owned_generation
 
 
+def join_request(config: Config, client: Client) -> JoinRequest:
+    """The JoinGroup that the client sends, or has under way."""
+    told = client.generation if config.metadata_tells_generation else -1
+    return JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, told))
+
+
 def send_join(config: Config, lane: Lane) -> Lane | None:
     """Prepare (K-CB-02…04) and send JoinGroup."""
     client = lane.client
@@ -44,9 +50,8 @@ def send_join(config: Config, lane: Lane) -> Lane | None:
         return None
     if not config.cooperative or client.generation == -1:
         client = client._replace(owned=NO_PARTITIONS, owned_generation=-1)
-    told = client.generation if config.metadata_tells_generation else -1
-    request = JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, told))
-    return lane._replace(client=client._replace(state="joining"), requests=lane.requests | {request})
+    sent = join_request(config, client)
+    return lane._replace(client=client._replace(state="joining"), requests=lane.requests | {sent})
 
 
 def get_reply(config: Config, lane: Lane, reply: JoinReply | SyncReply) -> Iterator[Lane]:

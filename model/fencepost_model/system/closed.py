@@ -20,7 +20,6 @@ from ..classic import Timer
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
-from ..machines import COMPLETING
 from . import client as clients
 from . import commits
 from .config import Config
@@ -59,17 +58,6 @@ class Shape(NamedTuple):
 def shape(state: GroupState) -> Shape:
     group = existing(state)
     return Shape(group.state, group.generation, frozenset((m.member_id, m.instance or "") for m in group.members))
-
-
-def fenced(seen: Shape, member_id: str, instance: str) -> bool:
-    """C-JOIN-38e…g, written again from the rules: nobody with that id, or the instance id is another's."""
-    if (member_id, instance) in seen.members:
-        return False
-    return instance != "" or all(each != member_id for each, _ in seen.members)
-
-
-def commit_is_accepted(seen: Shape, member_id: str, instance: str, generation: int) -> bool:
-    return not fenced(seen, member_id, instance) and generation == seen.generation and seen.state != COMPLETING
 
 
 def told(lane: Lane) -> frozenset[tuple[str, int, frozenset[str]]]:
@@ -133,10 +121,6 @@ class ClosedSystem:
     @cached_property
     def symmetry(self) -> Sequence[Permutation]:
         return tuple(renamings(self.config, GROUP, LOG, FIRST_LANE))
-
-    def accepts_commit(self, seen: Shape, member_id: str, instance: str, generation: int) -> bool:
-        """Whether a commit sent now would be accepted: O-COMMIT-25…28."""
-        return commit_is_accepted(seen, member_id, instance, generation)
 
     # ---- updates ------------------------------------------------------------------------------------------------
 

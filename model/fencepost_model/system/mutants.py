@@ -15,17 +15,17 @@ from unittest.mock import patch
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, SyncGroupRequest
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 
 from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, work
 from ..classic import join as joining
 from ..classic.draft import Draft
 from ..classic.group import GroupState
-from ..classic.state import JOIN_TIMER, SYNC_TIMER, Replaced
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Replaced
 from ..machines import EMPTY, PREPARING, STABLE
-from ..offsets.checks import Committer
-from . import closed, commits
+from ..offsets import checks
+from ..offsets.checks import Checked, Committer
+from . import closed
 from .consumer import closed as consumer_closed
 from .consumer import state as consumer_state
 from .consumer.mutants import CONSUMER_MUTANTS
@@ -59,27 +59,20 @@ def _same_generation() -> Patches:
 
 def _commit_without_generation() -> Patches:
     """O-COMMIT-25 without the generation."""
-    original = closed.commit_is_accepted
-
-    def accepted(seen: closed.Shape, member_id: str, instance: str, generation: int) -> bool:
-        return original(seen, member_id, instance, seen.generation)
-
-    asked = commits.is_taken
-
-    def taken(profile: Profile, group: Any, by: Committer) -> bool:
-        return asked(profile, group, by._replace(epoch=group.generation))
-
-    return [(closed, "commit_is_accepted", accepted), (commits, "is_taken", taken)]
+    original = checks._classic
+    return [(checks, "_classic", lambda group, by: original(group, by._replace(epoch=group.generation)))]
 
 
 def _commit_while_preparing() -> Patches:
     """O-COMMIT-27 taken too far: a rebalance refuses from its start."""
-    asked = commits.is_taken
+    original = checks._classic
 
-    def taken(profile: Profile, group: Any, by: Committer) -> bool:
-        return group.state == STABLE and asked(profile, group, by)
+    def checked(group: Group, by: Committer) -> Checked:
+        if group.state != STABLE:
+            return Checked(ErrorCode.REBALANCE_IN_PROGRESS, ())
+        return original(group, by)
 
-    return [(commits, "is_taken", taken)]
+    return [(checks, "_classic", checked)]
 
 
 def _sync_without_generation() -> Patches:

@@ -36,6 +36,11 @@ def _each_client(system: ClosedSystem) -> Iterable[tuple[int, str, str]]:
     return ((number, name, system.config.instance(number)) for number, name in enumerate(system.config.clients))
 
 
+def _can_commit(system: ClosedSystem, group: GroupState, client: int, its: Client) -> bool:
+    """Whether the client would commit now (K-OFF-02), and the model's coordinator would accept it."""
+    return knows_its_generation(its) and system.commit_is_taken(group, client, its)
+
+
 def no_partition_has_two_owners_in_a_generation(system: ClosedSystem) -> Iterable[Part]:
     """INV-OWN-01."""
     for c, d in combinations(range(len(system.config.clients)), 2):
@@ -51,20 +56,14 @@ def no_partition_has_two_owners_in_a_generation(system: ClosedSystem) -> Iterabl
 
 
 def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
-    """Whatever clients believe (NOT-01), commits of one get through."""
+    """Whatever clients believe (NOT-01), the coordinator accepts commits of one of them."""
+    for c, d in combinations(range(len(system.config.clients)), 2):
 
-    def can_commit(shape: Shape, client: Client, instance: str) -> bool:
-        return knows_its_generation(client) and system.accepts_commit(
-            shape, client.member_id, instance, client.generation
-        )
-
-    for (c, _, mine), (d, _, other) in combinations(_each_client(system), 2):
-
-        def holds(shape: Shape, one: Client, two: Client, mine: str = mine, other: str = other) -> bool:
+        def holds(group: GroupState, one: Client, two: Client, c: int = c, d: int = d) -> bool:
             both = one.owned & two.owned
-            return not (both and can_commit(shape, one, mine) and can_commit(shape, two, other))
+            return not (both and _can_commit(system, group, c, one) and _can_commit(system, group, d, two))
 
-        yield Invariant("NoPartitionHasTwoCommitters", (system.shape, system.members[c], system.members[d]), holds)
+        yield Invariant("NoPartitionHasTwoCommitters", (GROUP, system.members[c], system.members[d]), holds)
 
 
 def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
@@ -74,7 +73,7 @@ def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
     for c in numbers:
 
         def holds(group: GroupState, record: Record, mine: Client, *leases: Leases, c: int = c) -> bool:
-            if not (knows_its_generation(mine) and system.commit_is_taken(group, c, mine)):
+            if not _can_commit(system, group, c, mine):
                 return True
             generation = record.group_metadata.generation if record.group_metadata else 0
             holder = _identity(system, c, mine.member_id)
@@ -120,7 +119,8 @@ def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
         yield Invariant("EveryAssignmentIsTheLoggedOne", (system.record, system.members[number]), holds)
 
 
-def _stale(group: GroupState, member_id: str, instance: str, generation: int) -> bool:
+def is_stale(group: GroupState, member_id: str, instance: str, generation: int) -> bool:
+    """Whether the coordinator must refuse who says so: C-HB-08, C-SYNC-09, written again from the rules."""
     members = {member.member_id: member for member in existing(group).members}
     return (
         member_id not in members
@@ -142,7 +142,7 @@ def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
             stale = [
                 request
                 for request in lane.requests - after[2].requests
-                if isinstance(request, SyncRequest) and _stale(group, request.member_id, instance, request.generation)
+                if isinstance(request, SyncRequest) and is_stale(group, request.member_id, instance, request.generation)
             ]
             answered = after[2].replies - lane.replies
             return not stale or (after[:2] == (group, log) and all(reply.error != "NONE" for reply in answered))
@@ -164,7 +164,7 @@ def a_stale_heartbeat_fences_its_client(system: ClosedSystem) -> Iterable[Part]:
             label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
         ) -> bool:
             group, client = before
-            if label[1] != name or not _stale(group, client.member_id, instance, client.generation):
+            if label[1] != name or not is_stale(group, client.member_id, instance, client.generation):
                 return True
             return bool(after[0] == group and not after[1].owned)
 

@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
-from fencepost.protocol.profile import Profile
 
 from ... import machines
 from ...consumer import Beat as MachineBeat
-from ...consumer import ConsumerGroup, Member
+from ...consumer import Member
 from ...consumer import group as machine
 from ...consumer import heartbeat as heartbeats
 from ...consumer.reconcile import Aim, Desk, reconcile
 from ...consumer.turn import Turn
-from ...offsets.checks import Committer
-from .. import commits
-from . import closed, properties
+from ...offsets import checks
+from . import closed
 from .coordinator import Coordinator, Result
 from .state import Group
 
@@ -117,16 +115,6 @@ def _goes_silently() -> Patches:
     return [(Coordinator, "expire_session", expire)]
 
 
-def _committing(passes: Callable[[int, int], bool]) -> Patches:
-    """M-PE-08 forgotten: of the two epochs alone depends whether a commit of a member passes."""
-
-    def taken(profile: Profile, group: ConsumerGroup, by: Committer) -> bool:
-        member = group.member(by.member_id)
-        return member is not None and passes(member.epoch, by.epoch)
-
-    return [(commits, "is_taken", taken)]
-
-
 CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Obtainable <- TakesWhatIsHeld": _reconciles(_takes_what_is_held),
     "MustRevoke <- NobodyMustRevoke": _reconciles(_nobody_must_revoke),
@@ -137,14 +125,8 @@ CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "GrantEpoch <- GrantedAtGroupEpoch": _at_group_epoch(_granted_at_group_epoch),
     "EpochVerdict <- AnyEpochIsCurrent": _patch(heartbeats, "check_epoch", lambda t, member, body: None),
     "Tells <- TellsWhoAsks": _tells_who_asks,
-    "OlderEpochCommits <- AnyOlderEpochCommits": lambda: [
-        (properties, "older_epoch_commits", lambda member, epoch, partition: True),
-        *_committing(lambda member_epoch, epoch: epoch <= member_epoch),
-    ],
-    "OlderEpochCommits <- NoOlderEpochCommits": lambda: [
-        (properties, "older_epoch_commits", lambda member, epoch, partition: False),
-        *_committing(lambda member_epoch, epoch: epoch == member_epoch),
-    ],
+    "OlderEpochCommits <- AnyOlderEpochCommits": _patch(checks, "_held_since", lambda member, by: True),
+    "OlderEpochCommits <- NoOlderEpochCommits": _patch(checks, "_held_since", lambda member, by: False),
     "AtOnce <- AllAtOnce": _patch(closed, "at_once", lambda answers: answers),
     "Loaded <- LoadedFromNothing": _patch(Coordinator, "load", lambda self, hard, blocked: Group()),
     "SessionExpired <- GoesSilently": _goes_silently,

@@ -42,18 +42,9 @@ def in_step(hard: Hard, client: Client) -> bool:
     )
 
 
-def older_epoch_commits(member: Member, epoch: int, partition: str) -> bool:
-    """M-PE-08: a commit for the partition with an older epoch than that of the member."""
-    return any(each == partition and granted <= epoch for each, granted in member.assigned | member.revoking)
-
-
-def commit_is_accepted(hard: Hard, client: Client, partition: str) -> bool:
-    """M-PE-08, O-COMMIT-32."""
-    member = of_client(hard, client)
-    if member is None or client.epoch <= 0:
-        return False
-    older = client.epoch < member.epoch and older_epoch_commits(member, client.epoch, partition)
-    return client.epoch == member.epoch or older
+def can_commit(system: ConsumerSystem, hard: Hard, client: Client, partition: str) -> bool:
+    """Whether the client could commit now, and the model's coordinator would accept it for the partition."""
+    return client.state in RUNNING and client.epoch > 0 and system.commit_is_taken(hard, client, partition)
 
 
 def _of_hard(name: str, holds: Callable[[Hard], bool]) -> Property:
@@ -102,11 +93,11 @@ def no_partition_is_given_before_it_is_given_up(system: ConsumerSystem) -> Itera
 
 
 def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
-    """Whatever clients believe (NOT-01), commits of one get through."""
+    """Whatever clients believe (NOT-01), the coordinator accepts commits of one of them."""
 
     def holds(hard: Hard, one: Client, two: Client) -> bool:
         return not any(
-            commit_is_accepted(hard, one, partition) and commit_is_accepted(hard, two, partition)
+            can_commit(system, hard, one, partition) and can_commit(system, hard, two, partition)
             for partition in one.owned & two.owned
         )
 
@@ -118,11 +109,9 @@ def only_a_holder_commits(system: ConsumerSystem) -> Iterable[Part]:
     """A commit that is accepted is for what the log grants."""
 
     def holds(hard: Hard, replicated: Hard, client: Client) -> bool:
-        if client.state not in RUNNING or client.epoch <= 0:
-            return True
         member = dict(replicated.members).get(client.member_id)
         granted = holding(member) if member else frozenset()
-        return all(p in granted or not system.commit_is_taken(hard, client, p) for p in client.owned)
+        return all(p in granted or not can_commit(system, hard, client, p) for p in client.owned)
 
     for view in system.members:
         yield Invariant("OnlyAHolderCommits", (system.hard, system.replicated, view), holds)
@@ -221,7 +210,8 @@ def _taken(before: Lane, after: Lane) -> frozenset[Beat]:
     return before.requests - after.requests
 
 
-def _stale(hard: Hard, beat: Beat) -> bool:
+def is_stale(hard: Hard, beat: Beat) -> bool:
+    """Whether the coordinator must refuse it: M-FENCE-01, 03, 05, written again from the rules."""
     member = dict(hard.members).get(beat.member_id)
     if member is None or member.epoch == AWAY:
         return True
@@ -234,7 +224,7 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (group, log, lane), (group2, log2, lane2) = before, after
-        if not any(beat.epoch > 0 and _stale(group.hard, beat) for beat in _taken(lane, lane2)):
+        if not any(beat.epoch > 0 and is_stale(group.hard, beat) for beat in _taken(lane, lane2)):
             return True
         new: frozenset[Reply] = lane2.replies - lane.replies
         return group == group2 and log == log2 and all(reply.error != "NONE" for reply in new)

@@ -231,6 +231,12 @@ class MixedSystem:
             forgotten = ((GROUP, number),) if is_parked else ()
             yield Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*forgotten, *more))
 
+    def would_join(self, memory: Memory, number: int, client: ClassicClient) -> bool:
+        """Whether the coordinator would not refuse the JoinGroup of the client, under way or sent again."""
+        request = classic_clients.join_request(self._classic, client)
+        steps = self.coordinator.get(memory, number, request, "")
+        return all(reply.error == "NONE" for done in steps for to, reply in done.replies if to == number)
+
     def sends_commits(self, process: Process) -> bool:
         """K-OFF-02, N-CMT-01: it commits with the generation or epoch of its assignment, or not at all."""
         if process.runs_classic:

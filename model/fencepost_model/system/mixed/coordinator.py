@@ -73,11 +73,15 @@ class Coordinator:
 
     def heartbeat(self, memory: Memory, client: int, member: ClassicClient) -> tuple[Done, str]:
         """A heartbeat of the classic protocol, and what it is told."""
+        return self._heartbeat(memory, member.member_id, self.config.instance(client), member.generation)
+
+    def tells_to_rejoin(self, memory: Memory, member_id: str, epoch: int) -> bool:
+        """Whether a heartbeat of the classic member, sent now, would tell it to rejoin (X-HB-03)."""
+        return self._heartbeat(memory, member_id, "", epoch)[1] == "REBALANCE_IN_PROGRESS"
+
+    def _heartbeat(self, memory: Memory, member_id: str, instance: str, generation: int) -> tuple[Done, str]:
         body = HeartbeatRequest(
-            GROUP_ID,
-            generation_id=member.generation,
-            member_id=member.member_id,
-            group_instance_id=self.config.instance(client) or None,
+            GROUP_ID, generation_id=generation, member_id=member_id, group_instance_id=instance or None
         )
         event = Request(
             NOW, id=LATE, version=HEARTBEAT_VERSION, client_id=CLIENT_ID, client_host=CLIENT_HOST, body=body

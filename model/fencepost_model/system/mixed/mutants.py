@@ -14,15 +14,15 @@ from ...classic.draft import Draft
 from ...consumer import group as machine
 from ...consumer import leave as leaving
 from ...consumer import work as working
-from ...consumer.state import ConsumerGroup, Member, Partition
+from ...consumer.state import ConsumerGroup, Partition
 from ...consumer.turn import Turn
 from ...mixed import downgrade, requests, upgrade
 from ...mixed import join as joining
 from ...mixed.embedded import Wanted
-from ...offsets.checks import AnyGroup, Committer
-from .. import commits
+from ...offsets import checks
+from ...offsets.checks import Checked, Committer
 from ..values import SyncReply, SyncRequest
-from . import client, properties
+from . import client
 from .coordinator import Coordinator, Done
 from .machine import Memory
 from .properties import aimed_at
@@ -135,27 +135,22 @@ def _always_may() -> Patches:
     return [(owner, "downgrades", downgrades) for owner in (leaving, joining)]
 
 
-def _committing(passes: Callable[[int, int], bool]) -> Patches:
-    """M-PE-08 forgotten: of the two epochs alone depends whether a commit of a member of a consumer group passes."""
-    asked = commits.is_taken
+def _any_epoch_commits() -> Patches:
+    """O-COMMIT-32 forgotten: of a consumer group every member commits."""
+    original = checks._consumer
 
-    def taken(profile: Profile, group: AnyGroup, by: Committer) -> bool:
-        if not isinstance(group, ConsumerGroup):
-            return asked(profile, group, by)
+    def checked(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
         member = group.member(by.member_id)
-        return member is not None and passes(member.epoch, by.epoch)
+        return original(profile, group, by if member is None else by._replace(epoch=member.epoch))
 
-    def epoch_commits(member: Member | None, epoch: int, _: str) -> bool:
-        return member is not None and passes(member.epoch, epoch)
-
-    return [(properties, "epoch_commits", epoch_commits), (commits, "is_taken", taken)]
+    return [(checks, "_consumer", checked)]
 
 
 MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Granted <- ToldItsTarget": _told_its_target,
     "SaidToBeOwned <- NothingIsOwned": _nothing_is_owned,
-    "EpochCommits <- AnyEpochCommits": lambda: _committing(lambda member_epoch, epoch: True),
-    "EpochCommits <- OnlyTheEpochCommits": lambda: _committing(lambda member_epoch, epoch: epoch == member_epoch),
+    "EpochCommits <- AnyEpochCommits": _any_epoch_commits,
+    "EpochCommits <- OnlyTheEpochCommits": _patch(checks, "_held_since", lambda member, by: False),
     "ClassicFence <- AnyGeneration": _any_generation,
     "Brought <- BringsNothing": _brings_nothing,
     "TimersOf <- NoTimers": _no_timers,

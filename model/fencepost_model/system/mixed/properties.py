@@ -21,16 +21,13 @@ from fencepost.protocol.settings import MigrationPolicy
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
-from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
-from ..closed import Shape, commit_is_accepted
+from ...machines import C_STABLE, STABLE
 from ..gather import Part
-from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, Partitions, decode_partitions, named
 from . import client as clients
 from .closed import GROUP, LOG, MixedSystem
-from .config import MixedConfig
 from .coordinator import needs_id
-from .machine import Log, Memory, blocked
+from .machine import Log, Memory
 from .state import Lane, Process
 
 AnyGroup = Group | ConsumerGroup
@@ -74,32 +71,19 @@ def in_step(group: AnyGroup, process: Process) -> bool:
     return False
 
 
-def belongs(config: MixedConfig, group: AnyGroup, lane: Lane) -> bool:
-    """It is a client of the consumer group, which has not fenced it. A classic one is fenced by its generation, and
-    while it joins if it is not let in (X-JOIN-12)."""
+def belongs(system: MixedSystem, memory: Memory, number: int, lane: Lane) -> bool:
+    """Whether it is a client of the consumer group, which has not fenced it. A classic one is fenced by its generation,
+    and while it joins if it is not let in (X-JOIN-12)."""
     process, client = lane.process, lane.classic
-    member = present(group).get(process.member_id)
+    member = present(memory.group).get(process.member_id)
     if member is None or not process.runs:
         return False
     if process.runs_consumer:
         return True
-    joins = client.state == "joining" and (_would_be_let_in(config, client, member) or _was_let_in(lane, member))
-    return member.classic is not None and (client.generation == member.epoch or joins)
-
-
-def _would_be_let_in(config: MixedConfig, client: ClassicClient, member: Member) -> bool:
-    """The JoinGroup of a client whose member is there, under way or sent again, would not be refused: X-POL-04,
-    X-JOIN-06, 10, 12, written again. Who is static and was replaced has no member under its id."""
-    if config.policy is MigrationPolicy.DISABLED:
+    if member.classic is None:
         return False
-    told = client.generation if config.metadata_tells_generation else -1
-    if config.profile.fault_join_generation_ignored or told == member.epoch:
-        return True
-    return (
-        client.owned <= held(member.assigned)
-        if told == member.previous
-        else (told == -1 and client.owned <= holding(member))
-    )
+    joins = client.state == "joining" and (system.would_join(memory, number, client) or _was_let_in(lane, member))
+    return client.generation == member.epoch or joins
 
 
 def _was_let_in(lane: Lane, member: Member) -> bool:
@@ -138,11 +122,12 @@ def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
 def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable[Part]:
     """INV-KIP-09, for the world outside."""
 
-    def holds(group: AnyGroup, lane: Lane) -> bool:
-        return not belongs(system.config, group, lane) or _is_given_nobody_else(group, lane.process)
+    for number, lane in enumerate(system.lanes):
 
-    for lane in system.lanes:
-        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (system.group, lane), holds)
+        def holds(memory: Memory, lane: Lane, number: int = number) -> bool:
+            return _is_given_nobody_else(memory.group, lane.process) or not belongs(system, memory, number, lane)
+
+        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (GROUP, lane), holds)
 
 
 def nothing_is_taken_from_who_is_there(system: MixedSystem) -> Iterable[Part]:
@@ -163,39 +148,18 @@ def _is_given_nobody_else(group: AnyGroup, process: Process) -> bool:
     )
 
 
-def epoch_commits(member: Member | None, epoch: int, partition: str) -> bool:
-    """M-PE-08: a commit for the partition with this epoch."""
-    if member is None or epoch >= member.epoch:
-        return member is not None and epoch == member.epoch
-    return any(named(number) == partition and e <= epoch for _, number, e in (*member.assigned, *member.revoking))
-
-
-def commit_counts(group: AnyGroup, process: Process, instance: str, partition: str) -> bool:
-    """A commit of the client for the partition, sent now, gets through: K-OFF-02, O-COMMIT-25…28, 30…33."""
-    if process.runs_classic:
-        client = process.classic
-        if client.state not in ("stable", "unjoined") or client.generation != client.owned_generation:
-            return False
-        if isinstance(group, Group):
-            ids = frozenset((member.member_id, member.instance or "") for member in group.members)
-            seen = Shape(group.state, group.generation, ids)
-            return commit_is_accepted(seen, client.member_id, instance, client.generation)
-        return epoch_commits(present(group).get(client.member_id), client.generation, partition)
-    epoch = process.consumer.epoch
-    return (
-        process.runs_consumer and epoch > 0 and epoch_commits(present(group).get(process.member_id), epoch, partition)
-    )
+def _can_commit(system: MixedSystem, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
+    """Whether the client would commit now (K-OFF-02), and the model's coordinator would accept it for the partition."""
+    return system.sends_commits(process) and system.commit_is_taken(group, number, process, partition)
 
 
 def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
-    """Whatever clients believe (NOT-01), commits of one get through."""
+    """Whatever clients believe (NOT-01), the coordinator accepts commits of one of them."""
     for c, d in combinations(range(len(system.lanes)), 2):
-        instances = (system.config.instance(c), system.config.instance(d))
 
-        def holds(group: AnyGroup, *pair: Process, instances: tuple[str, str] = instances) -> bool:
-            one, two = pair
+        def holds(group: AnyGroup, one: Process, two: Process, c: int = c, d: int = d) -> bool:
             return not any(
-                all(commit_counts(group, *each, partition) for each in zip(pair, instances, strict=True))
+                _can_commit(system, group, c, one, partition) and _can_commit(system, group, d, two, partition)
                 for partition in one.owned & two.owned
             )
 
@@ -223,10 +187,8 @@ def only_a_holder_commits(system: MixedSystem) -> Iterable[Part]:
     for number, view in enumerate(system.processes):
 
         def holds(group: AnyGroup, log: Log, process: Process, number: int = number) -> bool:
-            if not system.sends_commits(process):
-                return True
             granted = granted_by(log).get(process.member_id, frozenset())
-            return all(p in granted or not system.commit_is_taken(group, number, process, p) for p in process.owned)
+            return all(p in granted or not _can_commit(system, group, number, process, p) for p in process.owned)
 
         yield Invariant("OnlyAHolderCommits", (system.group, LOG, view), holds)
 
@@ -282,22 +244,11 @@ def _every_session_has_its_timer(memory: Memory) -> bool:
 
 def only_who_is_to_join_again_has_a_join_timer(system: MixedSystem) -> Iterable[Part]:
     """X-TMR-02, X-HB-03: nobody is fenced for not doing what it was not told."""
-    starves = system.config.profile.fault_classic_members_starve
-
-    def is_to_rejoin(memory: Memory, group: ConsumerGroup, member: Member) -> bool:
-        behind = group.assignment_epoch < group.epoch and not blocked(memory)
-        if member.epoch < group.assignment_epoch or (behind and not starves) or member.state == C_UNREVOKED:
-            return True
-        taken = frozenset[str]().union(*map(holding, group.members))
-        missing = aimed_at(group.target_of(member.member_id)) - held(member.assigned)
-        return member.state == C_UNRELEASED and not missing & taken
 
     def holds(memory: Memory) -> bool:
         known = present(memory.group)
         return all(
-            isinstance(memory.group, ConsumerGroup)
-            and name in known
-            and is_to_rejoin(memory, memory.group, known[name])
+            name in known and system.coordinator.tells_to_rejoin(memory, name, known[name].epoch)
             for name in ids(memory, TimerKind.CONSUMER_JOIN)
         )
 

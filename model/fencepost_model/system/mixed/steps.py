@@ -162,18 +162,20 @@ def a_refused_join_disturbs_nobody(system: MixedSystem) -> Iterable[Part]:
     yield StepInvariant("ARefusedJoinDisturbsNobody", (GROUP, *system.lanes), holds, beats)
 
 
-def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
-    """X-SYNC-01…03, INV-KIP-17; written again from the rules."""
+def is_stale(group: ConsumerGroup, request: SyncRequest) -> bool:
+    """Whether the coordinator must refuse it: X-SYNC-01 to 03, written again from the rules."""
+    member = group.member(request.member_id)
+    return member is None or member.classic is None or request.generation != member.epoch
 
-    def stale(group: ConsumerGroup, request: SyncRequest) -> bool:
-        member = group.member(request.member_id)
-        return member is None or member.classic is None or request.generation != member.epoch
+
+def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
+    """X-SYNC-01…03, INV-KIP-17."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (memory, lane), (memory2, lane2) = before, after
         group = memory.group
         gone = [each for each in lane.requests - lane2.requests if isinstance(each, SyncRequest)]
-        if not isinstance(group, ConsumerGroup) or not group.members or not any(stale(group, each) for each in gone):
+        if not isinstance(group, ConsumerGroup) or not group.members or not any(is_stale(group, each) for each in gone):
             return True
         return memory == memory2 and all(reply.error != "NONE" for reply in _new(lane, lane2))
 
