@@ -28,7 +28,8 @@ def beaten(
     numbers: Mapping[str, tuple[int, int]],
     intervals_ms: tuple[int, ...] = (3_000, 3_000, 5_000),
 ) -> tuple[ConsumerGroupHeartbeatResponse, dict[str, Any]]:
-    """To a heartbeat that told this epoch. ``numbers``: of each topic its number and how many partitions it has."""
+    """To a heartbeat that told this epoch. ``numbers``: of each topic its number and how many partitions it has. The
+    coordinator may name another id than the member chose, which does not count (N-HB-01)."""
     chance = dice.random()
     error = dice.choice(_FATAL) if chance < 0.02 else dice.choice(_PASSING) if chance < 0.2 else ErrorCode.NONE
     epoch, assignment = 0, None
@@ -36,15 +37,16 @@ def beaten(
         epoch = told if told < 0 else max(told, 1) + dice.choice((0, 0, 1))
         if told >= 0 and dice.random() < (0.9 if told == 0 else 0.4):
             assignment = _assignment(dice, topics, numbers)
+    named = ("m", "m", "n", None)[epoch % 4] if error is ErrorCode.NONE else None  # drawn by nothing of its own
     body = ConsumerGroupHeartbeatResponse(
         error,
-        member_id="m",
+        member_id=named,
         member_epoch=epoch,
         heartbeat_interval_ms=dice.choice(intervals_ms) if error is ErrorCode.NONE else 0,
         assignment=None if assignment is None else _rows(assignment),
     )
     return body, {
-        "error": int(error.value), "epoch": epoch, "interval": body.heartbeat_interval_ms,
+        "error": int(error.value), "member": named, "epoch": epoch, "interval": body.heartbeat_interval_ms,
         "assignment": None if assignment is None else [[key, list(each)] for key, each in assignment.items()],
     }  # fmt: skip
 

@@ -17,7 +17,7 @@ from fencepost.member.events import (
 )
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 
-from .outcomes import Outcome
+from .outcomes import Outcome, asked_of, looks_for
 
 #: States in which assignments say something: they stay where they were when a member leaves, and nobody sees them.
 MEMBERS = ("JOINING", "RECONCILING", "ACKNOWLEDGING", "STABLE", "PREPARE_LEAVING")
@@ -38,6 +38,7 @@ def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Comman
             for each in commands
             if isinstance(each, Listener)
         ],
+        "metadata": asked_of(commands),
         "thrown": next((_thrown(each.failure) for each in returned if each.failure is not None), None),
         "calling": member.waiting is not None,
         "state": member.state.name,
@@ -75,13 +76,13 @@ def _local(assignment: LocalAssignment | None) -> list[list[int]] | None:
 def told(command: Command) -> Outcome | None:
     """A request that left."""
     if isinstance(command, FindCoordinator):
-        return {"kind": "find"}
+        return looks_for(command)
     if not isinstance(command, Send):
         return None
     body = command.body
     assert isinstance(body, ConsumerGroupHeartbeatRequest)
     owned = body.topic_partitions
-    return {
+    beat: Outcome = {
         "kind": "heartbeat",
         "group": body.group_id,
         "member": body.member_id,
@@ -92,24 +93,28 @@ def told(command: Command) -> Outcome | None:
         "regex": body.subscribed_topic_regex,
         "assignor": body.server_assignor,
         "topics": None if body.subscribed_topic_names is None else list(body.subscribed_topic_names),
-        "owned": None if owned is None else sorted([row.topic_id[0], each] for row in owned for each in row.partitions),
+        "owned": None if owned is None else [[row.topic_id[0], each] for row in owned for each in row.partitions],
         "timeout": command.timeout_ms,
     }
+    in_order(beat)
+    return beat
 
 
 def in_order(beat: Outcome) -> None:
-    """Sets of a heartbeat in order."""
-    beat["owned"] = beat["owned"] and sorted(beat["owned"])
-    beat["topics"] = beat["topics"] and sorted(beat["topics"])
+    """The topics of what is owned in order: Kafka's client keeps them in a hash map, but their partitions and the names
+    that it subscribes to in sorted sets, whose order is compared."""
+    beat["owned"] = beat["owned"] and sorted(beat["owned"], key=lambda each: each[0])
 
 
 def of_kafka(told: Outcome) -> Outcome:
-    """The same of what the JVM told: sets in order. One that could not go on tells a fault."""
+    """The same of what the JVM told: sets in order, and no request for metadata of no topics, with which a client that
+    subscribes by an expression asks for brokers alone. One that could not go on tells a fault."""
     if "fault" in told:
         return told
     for send in told["sends"]:
         if send["kind"] == "heartbeat":
             in_order(send)
+    told["metadata"] = [topics for topics in told["metadata"] if topics != []]
     if told["state"] not in MEMBERS:
         told |= {"current": None, "target": None}
     return told | {name: told[name] and sorted(told[name]) for name in ("current", "target")}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, Final
 
-from fencepost.member.consumer_protocol import Assignment, encode_assignment
+from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
@@ -26,16 +26,30 @@ GROUP_ERRORS: Final = (
 )  # fmt: skip
 
 
-def joined(dice: Random, asked: JoinGroupRequest, error: ErrorCode, last: int | None = None) -> JoinGroupResponse:
-    """The member leads, alone, or follows another one. ``last``: the last generation, if none is told twice."""
-    member_id = asked.member_id or f"m-{dice.randrange(100)}"
+def crowded(seed: int) -> bool:
+    """Whether the schedule of that seed is one in which a leader may have others to assign to, and in which the
+    coordinator may give a member another id than it asked with. They are few, so that other seeds name the schedules
+    that they have always named."""
+    return seed % 7 == 4
+
+
+def joined(
+    dice: Random, asked: JoinGroupRequest, error: ErrorCode, last: int | None = None, *, crowd: bool = False
+) -> JoinGroupResponse:
+    """The member leads, or follows another one. ``last``: the last generation, if none is told twice; ``crowd``: see
+    ``crowded``."""
+    member_id = asked.member_id
+    if not member_id or (crowd and dice.random() < 0.3):
+        member_id = f"m-{dice.randrange(100)}"
     if not asked.member_id and asked.group_instance_id is None and dice.random() < 0.5:
         return JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
     if error is not ErrorCode.NONE:
         return JoinGroupResponse(error)
     chosen = dice.choice(asked.protocols)
     leads = dice.random() < 0.4
-    rows = (JoinGroupMember(member_id, group_instance_id=asked.group_instance_id, metadata=chosen.metadata),)
+    rows = [JoinGroupMember(member_id, group_instance_id=asked.group_instance_id, metadata=chosen.metadata)]
+    if crowd and dice.random() < 0.6:
+        rows.insert(dice.randrange(2), _other(dice))
     return JoinGroupResponse(
         ErrorCode.NONE,
         generation_id=dice.randrange(1, 9) if last is None else last + dice.randrange(1, 4),
@@ -43,8 +57,16 @@ def joined(dice: Random, asked: JoinGroupRequest, error: ErrorCode, last: int | 
         protocol_name=chosen.name,
         leader=member_id if leads else "other",
         member_id=member_id,
-        members=rows if leads else (),
+        members=tuple(rows) if leads else (),
+        skip_assignment=crowd and leads and asked.group_instance_id is not None and dice.random() < 0.2,
     )
+
+
+def _other(dice: Random) -> JoinGroupMember:
+    """Another member of the group, static or not."""
+    topics = dice.choice((("a",), ("b",), ("a", "b")))
+    instance = dice.choice((None, "a", "z"))
+    return JoinGroupMember("other", group_instance_id=instance, metadata=encode_subscription(Subscription(topics)))
 
 
 def synced(
@@ -68,7 +90,8 @@ def in_words(body: ResponseBody) -> dict[str, Any]:
                 "error": int(body.error_code.value), "generation": body.generation_id,
                 "protocol_type": body.protocol_type, "protocol": body.protocol_name,
                 "leader": body.leader, "member": body.member_id,
-                "members": [[each.member_id, _text(each.metadata)] for each in body.members],
+                "members": [[each.member_id, each.group_instance_id, _text(each.metadata)] for each in body.members],
+                "skip": body.skip_assignment,
             }  # fmt: skip
         case SyncGroupResponse():
             told = {"protocol_type": body.protocol_type, "protocol": body.protocol_name}

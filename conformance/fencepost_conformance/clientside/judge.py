@@ -145,7 +145,8 @@ def _compare(seed: int, made: Schedule, kafkas: list[Outcome]) -> Judged:
         if "fault" in theirs:
             first = ours["event"]
             return Judged(seed, index, Difference(seed, first, made.events[first], {"fault": (None, theirs["fault"])}))
-        fields = {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]}
+        names = dict.fromkeys([*ours, *theirs])  # also what one of the two leaves out
+        fields = {name: (ours.get(name), theirs.get(name)) for name in names if ours.get(name) != theirs.get(name)}
         if fields:
             first = ours["event"]
             return Judged(seed, index, Difference(seed, first, made.events[first], fields))

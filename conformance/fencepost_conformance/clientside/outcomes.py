@@ -13,6 +13,7 @@ from fencepost.member.events import (
     FailureKind,
     FindCoordinator,
     Listener,
+    RequestMetadata,
     Returned,
     Send,
 )
@@ -41,6 +42,7 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
             for each in commands
             if isinstance(each, Listener)
         ],
+        "metadata": asked_of(commands),
         "thrown": next((thrown_of(each.failure) for each in returned if each.failure is not None), None),
         "state": _STATES[member.state.value],
         "generation": member.generation.generation_id,
@@ -49,6 +51,17 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
         "known": member.coordinator.node is not None,
         "owned": sorted(f"{each.topic}-{each.partition}" for each in member.assignment),
     }
+
+
+def asked_of(commands: tuple[Command, ...]) -> list[list[str] | None]:
+    """The topics of each request for metadata, sorted: names, then ids; None if it is all of them."""
+    return [
+        sorted(each.topics) + sorted(f"#{topic_id[0]}" for topic_id in each.topic_ids)
+        if each.topics or each.topic_ids
+        else None
+        for each in commands
+        if isinstance(each, RequestMetadata)
+    ]
 
 
 def in_generation(member: Member) -> list[Any]:
@@ -66,9 +79,14 @@ def thrown_of(failure: Failure) -> str:
     )
 
 
+def looks_for(command: FindCoordinator) -> Outcome:
+    """A look-up of the group's coordinator (key type 0)."""
+    return {"kind": "find", "group": command.group_id, "type": 0}
+
+
 def told(command: Command) -> Outcome | None:
     if isinstance(command, FindCoordinator):
-        return {"kind": "find"}
+        return looks_for(command)
     if not isinstance(command, Send):
         return None
     body = command.body
@@ -112,14 +130,15 @@ def told(command: Command) -> Outcome | None:
 
 
 def _subscription(data: bytes) -> list[Any]:
+    """What it says, in its order, and the bytes themselves."""
     read = decode_subscription(data)
-    owned = sorted(f"{each.topic}-{each.partition}" for each in read.owned_partitions)
+    owned = [f"{each.topic}-{each.partition}" for each in read.owned_partitions]
     user = None if read.user_data is None else read.user_data.hex()
-    return [sorted(read.topics), user, owned, read.generation_id, read.rack_id]
+    return [list(read.topics), user, owned, read.generation_id, read.rack_id, data.hex()]
 
 
 def _assignment(data: bytes) -> list[str]:
-    return sorted(f"{each.topic}-{each.partition}" for each in decode_assignment(data).partitions)
+    return [*(f"{each.topic}-{each.partition}" for each in decode_assignment(data).partitions), data.hex()]
 
 
 def of_kafka(told: Outcome) -> Outcome:

@@ -55,10 +55,11 @@ class _InGroup(Grouped):
         return self.made
 
     def _due(self) -> list[ConsumerEvent]:
+        """Kafka's background has commits and look-ups sent before heartbeats (N-POLL-02)."""
         due: list[ConsumerEvent] = [
             MemberTimerFired(self.now, timer) for timer, at in armed(self.member).items() if at <= self.now
         ]
-        return due + super()._due()
+        return super()._due() + due
 
     def _due_too(self, event: ConsumerEvent) -> ConsumerEvent | None:
         """Kafka's background goes by the clock alone."""

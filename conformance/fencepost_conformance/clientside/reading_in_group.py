@@ -28,7 +28,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.reader.consumer import Stage
 from fencepost.reader.settings import Client
 
-from .group_answers import GROUP_ERRORS, in_words, joined, synced
+from .group_answers import GROUP_ERRORS, crowded, in_words, joined, synced
 from .reading_answers import ELSEWHERE
 from .reading_grouped import Grouped
 from .reading_outcomes import kind
@@ -49,6 +49,7 @@ class _InGroup(Grouped):
 
     def __init__(self, seed: int, profile: Profile) -> None:
         self.generation = 0
+        self.crowd = crowded(seed)
         super().__init__(seed, profile, Client.CLASSIC)
 
     @property
@@ -183,7 +184,7 @@ class _InGroup(Grouped):
         body: ResponseBody
         match sent.kind:
             case SentKind.JOIN:
-                body = joined(dice, self.bodies[2 * number], error, self.generation)
+                body = joined(dice, self.bodies[2 * number], error, self.generation, crowd=self.crowd)
                 self.generation = max(self.generation, body.generation_id)
             case SentKind.SYNC:
                 protocol = self.member.generation.protocol_name

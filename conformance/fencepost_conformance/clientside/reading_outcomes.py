@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fencepost.member.answers import exception_name
@@ -35,7 +34,7 @@ from fencepost.reader.state import (
 
 from .consumer_outcomes import in_order
 from .consumer_outcomes import told as told_of_consumer
-from .outcomes import Outcome, decoded, in_generation, thrown_of
+from .outcomes import Outcome, decoded, in_generation, looks_for, thrown_of
 from .outcomes import told as told_of_member
 
 
@@ -86,8 +85,9 @@ def of_new_kafka(told: Outcome) -> Outcome:
 
 
 def ordered(sends: list[Outcome]) -> list[Outcome]:
-    """Which of several brokers is asked first says nothing: in any order that is the same for both."""
-    return sorted(sends, key=lambda each: json.dumps(each, sort_keys=True))
+    """Broker by broker, the coordinator first: which of them is asked first says nothing, since each has a connection
+    of its own; what goes to one of them keeps its order."""
+    return sorted(sends, key=lambda each: (each["kind"] == "find", each.get("node") or ""))
 
 
 def _name(partition: TopicPartition) -> str:
@@ -165,7 +165,7 @@ def listed(sent: Sent) -> tuple[TopicPartition, ...]:
 def _told(command: ConsumerCommand) -> Outcome | None:
     match command:
         case FindCoordinator():
-            return {"kind": "find"}
+            return looks_for(command)
         case SendToLeader(node=node, body=body, timeout_ms=timeout):
             return _to_leader(body) | {"node": str(node), "timeout": timeout}
         case Send(body=OffsetCommitRequest() as commit, timeout_ms=timeout):

@@ -41,7 +41,7 @@ from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import HeartbeatResponse, LeaveGroupResponse, ResponseBody
 from fencepost.protocol.profile import Profile
 
-from .group_answers import GROUP_ERRORS, in_words, joined, synced
+from .group_answers import GROUP_ERRORS, crowded, in_words, joined, synced
 from .outcomes import Outcome, outcome
 
 TOPICS = {"a": 3, "b": 2}
@@ -66,6 +66,7 @@ class Schedule:
 class _Maker:
     def __init__(self, seed: int, profile: Profile) -> None:
         self.dice = random.Random(seed)
+        self.crowd = crowded(seed)
         names = self.dice.choice((["range"], ["cooperative-sticky"], ["range", "cooperative-sticky"]))
         told: dict[str, Any] = {
             "group_id": "g",
@@ -176,7 +177,7 @@ class _Maker:
         body: ResponseBody
         match sent.kind:
             case SentKind.JOIN:
-                body = joined(dice, self.bodies[request_id], error)
+                body = joined(dice, self.bodies[request_id], error, crowd=self.crowd)
             case SentKind.SYNC:
                 protocol = self.member.generation.protocol_name
                 body = synced(dice, self.member.subscription.topics, TOPICS, protocol, error)

@@ -53,7 +53,7 @@ def _coordinator_known(turn: Turn) -> bool:
         return True
     turn.member = turn.member._replace(coordinator=replace(coordinator, failure=None))
     if coordinator.failure is None:
-        lookup.start(turn)
+        lookup.start_again(turn)
     else:
         turn.drop_deadline(MemberTimer.LOOKUP)  # told, so the next poll may look at once
     turn.returns(coordinator.failure)

@@ -27,10 +27,12 @@ RETRIABLE = frozenset(
 
 def start(turn: AnyTurn[M]) -> None:
     """Look the coordinator up, one request at a time, not during the back-off. What the last one failed of is
-    forgotten: a poll throws it only if it comes before (K-FIND-01)."""
+    forgotten: a poll throws it, or refreshes metadata for it, only if it comes before (K-FIND-01)."""
     coordinator = turn.member.coordinator
     if coordinator.node is None and not coordinator.looking_up and not turn.running(MemberTimer.LOOKUP):
-        turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=True, failure=None))
+        turn.member = turn.member._replace(
+            coordinator=replace(coordinator, looking_up=True, failure=None, failed_for_now=False)
+        )
         turn.drop_deadline(MemberTimer.LOOKUP)
         turn.emit(FindCoordinator(turn.member.settings.group_id))
 
@@ -43,8 +45,8 @@ def found(turn: Turn, node: int) -> None:
 
 
 def failed(turn: Turn, error: ErrorCode | None) -> None:
-    """The look-up failed: a retriable failure waits and refreshes metadata, a fatal one is thrown by the next poll
-    (K-FIND-01)."""
+    """The look-up failed: after a retriable failure the next poll waits and refreshes metadata, a fatal one is thrown
+    by the next poll (K-FIND-01)."""
     coordinator = replace(turn.member.coordinator, looking_up=False)
     if error is not None and error not in RETRIABLE:
         turn.member = turn.member._replace(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
@@ -52,10 +54,18 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
         return
     attempts = coordinator.failed_attempts
     turn.member = turn.member._replace(
-        coordinator=replace(coordinator, failed_attempts=attempts + 1), metadata_requested=True
+        coordinator=replace(coordinator, failed_attempts=attempts + 1, failed_for_now=True)
     )
     turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(attempts))
-    turn.emit(RequestMetadata(turn.member.subscription.watched))
+
+
+def start_again(turn: Turn) -> None:
+    """Look the coordinator up for a poll: one whose last look-up failed for now refreshes metadata first, unless the
+    heartbeat thread has looked again meanwhile (K-FIND-01)."""
+    if turn.member.coordinator.failed_for_now and not turn.running(MemberTimer.LOOKUP):
+        turn.member = turn.member._replace(metadata_requested=True)
+        turn.emit(RequestMetadata(turn.member.subscription.watched))
+    start(turn)
 
 
 def drop(turn: AnyTurn[M], sent: tuple[Request, ...], *, disconnected: bool) -> tuple[Request, ...]:

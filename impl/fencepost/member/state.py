@@ -154,12 +154,14 @@ class HeartbeatThread:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """``node`` None: unknown or forgotten. ``failure``: a fatal look-up, thrown by the next poll (K-FIND-01)."""
+    """``node`` None: unknown or forgotten. ``failure``: a fatal look-up, thrown by the next poll; ``failed_for_now``:
+    the last look-up failed, and another one may succeed (K-FIND-01)."""
 
     node: int | None = None
     looking_up: bool = False
     failed_attempts: int = 0
     failure: Failure | None = None
+    failed_for_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,14 @@ from fencepost.member.events import (
 )
 from fencepost.member.state import Member
 from fencepost.member.step import step as member_step
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import IllegalEvent
-from fencepost.protocol.offset_messages import OffsetCommitResponse, OffsetFetchResponse
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from fencepost.protocol.settings import BadSettings
 
 from .events import (
@@ -110,7 +116,21 @@ def step(consumer: Consumer, event: ConsumerEvent, jitter: float = 1.0) -> tuple
     """Handle one event; raises what the step functions of the halves raise, and then nothing has changed."""
     both = _Both(consumer, event.at_ms, jitter)
     both.take(event)
-    return Consumer(both.member, both.reader, both.stage, both.option), tuple(both.commands)
+    commands = both.commands if isinstance(both.member, Member) else _in_order(both.commands)
+    return Consumer(both.member, both.reader, both.stage, both.option), tuple(commands)
+
+
+#: The order in which the background of the new consumer goes through what has something to send (N-POLL-02).
+_SENT_FIRST = (OffsetCommitRequest, OffsetFetchRequest, ConsumerGroupHeartbeatRequest)
+
+
+def _in_order(commands: list[ConsumerCommand]) -> list[ConsumerCommand]:
+    """What a step of the new consumer sends to the coordinator, in the order of its background; other commands stay in
+    their places."""
+    sends = [each for each in commands if isinstance(each, Send)]
+    sends.sort(key=lambda each: next(at for at, kind in enumerate(_SENT_FIRST) if isinstance(each.body, kind)))
+    ordered = iter(sends)
+    return [next(ordered) if isinstance(each, Send) else each for each in commands]
 
 
 class _Both:

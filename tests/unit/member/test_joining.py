@@ -11,12 +11,15 @@ from fencepost.member.consumer_protocol import decode_subscription
 from fencepost.member.events import (
     Call,
     Close,
+    Command,
     Commit,
     CommitFinished,
     CommitResult,
     CoordinatorFound,
+    CoordinatorLost,
     EnforceRebalance,
     FailureKind,
+    FindCoordinator,
     Listener,
     LookupFailed,
     MemberTimer,
@@ -347,6 +350,36 @@ def test_lookup_backs_off_after_a_retriable_failure_and_throws_a_fatal_one():
     desk.do(LookupFailed(desk.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
     assert desk.poll().error is ErrorCode.GROUP_AUTHORIZATION_FAILED
     assert desk.poll() is None
+
+
+def asked(commands: tuple[Command, ...]) -> list[frozenset[str]]:
+    return [each.topics for each in commands if isinstance(each, RequestMetadata)]
+
+
+def test_the_poll_that_finds_a_look_up_failed_refreshes_metadata():
+    desk = Desk()
+    desk.do(Subscribe(desk.now, frozenset({"t"})))
+    desk.poll()
+    assert asked(desk.do(LookupFailed(desk.now, None))) == []  # K-FIND-01
+    desk.poll()
+    assert asked(desk.commands) == []
+    desk.wait(100)
+    desk.poll()
+    assert asked(desk.commands) == [frozenset({"t"})]
+    assert desk.only(FindCoordinator)
+    desk.poll()
+    assert asked(desk.commands) == []
+
+
+def test_a_look_up_of_the_heartbeat_thread_in_between_leaves_nothing_to_refresh():
+    desk = Desk()
+    desk.settle(T0)
+    assert FindCoordinator("g") in desk.do(CoordinatorLost(desk.now))
+    desk.do(LookupFailed(desk.now, None))
+    desk.wait(100)
+    assert FindCoordinator("g") in desk.commands
+    desk.poll()
+    assert asked(desk.commands) == []  # K-FIND-01
 
 
 def test_defaults_are_range_and_cooperative_sticky():

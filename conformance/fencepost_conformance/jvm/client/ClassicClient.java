@@ -51,6 +51,7 @@ public final class ClassicClient {
     private final JsonNode cluster;
     private int at;
     private ArrayNode calls;
+    private ArrayNode asked; // for metadata: the topics of each request
     private boolean late; // a listener has taken long: the heartbeat thread has its turn where the core's has
 
     private ClassicClient(JsonNode trace) throws Exception {
@@ -76,6 +77,7 @@ public final class ClassicClient {
         turns = new HeartbeatTurns(coordinator, time);
         cluster = trace.get("topics");
         wire.waits = () -> update(cluster);
+        asked = JSON.createArrayNode();
         update(cluster);
     }
 
@@ -90,7 +92,10 @@ public final class ClassicClient {
         return found;
     }
 
+    /** Answers a request for metadata, if there is one, and tells of which topics it is. */
     private void update(JsonNode topics) {
+        if (metadata.updateRequested())
+            asked.add(Wire.topics(metadata.newMetadataRequestAndVersion(time.milliseconds()).requestBuilder));
         MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
         data.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(0).setHost("h").setPort(1));
         topics.fields().forEachRemaining(each -> {
@@ -130,6 +135,7 @@ public final class ClassicClient {
         ArrayNode outcomes = JSON.createArrayNode();
         for (; at < events.size(); at++) {
             calls = JSON.createArrayNode();
+            asked = JSON.createArrayNode();
             int first = at;
             JsonNode event = events.get(at);
             time.now = event.get("at").asLong();
@@ -218,6 +224,7 @@ public final class ClassicClient {
         ObjectNode told = JSON.createObjectNode();
         told.set("sends", wire.sent());
         told.set("calls", calls);
+        told.set("metadata", asked);
         told.put("thrown", thrown);
         AbstractCoordinator.Generation generation = coordinator.generation();
         told.put("state", coordinator.state.name());

@@ -63,6 +63,7 @@ final class ConsumerClient extends Play {
     private JsonNode leaders;
     private Method work;
     private int updates;
+    private ArrayNode requested = ClassicClient.JSON.createArrayNode(); // metadata: the topics of each request
     private long deadline; // of the call that waits
 
     private ConsumerClient(JsonNode trace) throws Exception {
@@ -336,6 +337,7 @@ final class ConsumerClient extends Play {
     /** The metadata that is asked for, as a broker answers: of topics by name or by id, or of all. */
     private void update() {
         Metadata.MetadataRequestAndVersion asked = metadata.newMetadataRequestAndVersion(time.now);
+        requested.add(Wire.topics(asked.requestBuilder));
         MetadataRequest request = (MetadataRequest) asked.requestBuilder.build((short) 12);
         Set<String> names = new TreeSet<>();
         Set<Uuid> ids = new HashSet<>(request.topicIds());
@@ -391,6 +393,7 @@ final class ConsumerClient extends Play {
     @Override
     void begin() {
         updates = 0;
+        requested = ClassicClient.JSON.createArrayNode();
         super.begin();
     }
 
@@ -471,6 +474,7 @@ final class ConsumerClient extends Play {
             told.set("partitions", application.closed || application.leaving ? null : Reads.partitions(subscriptions));
             return;
         }
+        told.set("metadata", requested);
         told.put("state", member.state().name());
         told.put("epoch", member.memberEpoch());
         told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());

@@ -31,6 +31,7 @@ import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
 import org.apache.kafka.common.requests.ConsumerGroupHeartbeatRequest;
 import org.apache.kafka.common.requests.ConsumerGroupHeartbeatResponse;
+import org.apache.kafka.common.requests.FindCoordinatorRequest;
 import org.apache.kafka.common.requests.FindCoordinatorResponse;
 import org.apache.kafka.common.requests.HeartbeatRequest;
 import org.apache.kafka.common.requests.HeartbeatResponse;
@@ -38,6 +39,7 @@ import org.apache.kafka.common.requests.JoinGroupRequest;
 import org.apache.kafka.common.requests.JoinGroupResponse;
 import org.apache.kafka.common.requests.LeaveGroupRequest;
 import org.apache.kafka.common.requests.LeaveGroupResponse;
+import org.apache.kafka.common.requests.MetadataRequest;
 import org.apache.kafka.common.requests.SyncGroupRequest;
 import org.apache.kafka.common.requests.SyncGroupResponse;
 
@@ -102,7 +104,10 @@ final class Wire {
     private Object send(ClientRequest request) {
         if (request.apiKey() == ApiKeys.FIND_COORDINATOR) {
             lookup = request;
-            told.addObject().put("kind", "find");
+            FindCoordinatorRequest asked = (FindCoordinatorRequest) request.requestBuilder()
+                .build(request.apiKey().latestVersion());
+            told.addObject().put("kind", "find").put("group", String.join(",", asked.data().coordinatorKeys()))
+                .put("type", asked.data().keyType());
             return null;
         }
         if (Reads.ends(request)) { // a session of fetches: who closes waits for the answer, and nothing else comes of it
@@ -226,8 +231,21 @@ final class Wire {
         });
     }
 
+    /** The topics that metadata are asked of, sorted: names, then ids; null if it is all of them. */
+    static ArrayNode topics(MetadataRequest.Builder asked) {
+        MetadataRequest request = asked.build(ApiKeys.METADATA.latestVersion());
+        if (request.isAllTopics())
+            return null;
+        ArrayNode topics = ClassicClient.JSON.createArrayNode();
+        request.data().topics().stream().map(each -> each.name() == null || each.name().isEmpty()
+            ? "#" + number(each.topicId()) : each.name())
+            .sorted().forEach(topics::add);
+        return topics;
+    }
+
     private static AbstractResponse beaten(JsonNode event, short error) {
         ConsumerGroupHeartbeatResponseData data = new ConsumerGroupHeartbeatResponseData().setErrorCode(error)
+            .setMemberId(event.get("member").textValue())
             .setMemberEpoch(event.get("epoch").asInt()).setHeartbeatIntervalMs(event.get("interval").asInt());
         if (!event.get("assignment").isNull()) {
             ConsumerGroupHeartbeatResponseData.Assignment given = new ConsumerGroupHeartbeatResponseData.Assignment();
@@ -256,10 +274,11 @@ final class Wire {
         JoinGroupResponseData data = new JoinGroupResponseData().setErrorCode(error)
             .setGenerationId(event.get("generation").asInt()).setProtocolType(event.get("protocol_type").textValue())
             .setProtocolName(event.get("protocol").textValue()).setLeader(event.get("leader").asText())
-            .setMemberId(event.get("member").asText());
+            .setMemberId(event.get("member").asText()).setSkipAssignment(event.get("skip").asBoolean());
         for (JsonNode each : event.get("members"))
             data.members().add(new JoinGroupResponseData.JoinGroupResponseMember().setMemberId(each.get(0).asText())
-                .setMetadata(Base64.getDecoder().decode(each.get(1).asText())));
+                .setGroupInstanceId(each.get(1).textValue())
+                .setMetadata(Base64.getDecoder().decode(each.get(2).asText())));
         return new JoinGroupResponse(data, ApiKeys.JOIN_GROUP.latestVersion());
     }
 
