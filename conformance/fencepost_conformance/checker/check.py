@@ -18,7 +18,7 @@ from fencepost.protocol.settings import Settings
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
 from ..trace.lines import Setting
-from ..wire.settings import changed
+from ..wire.settings import OF_OFFSETS, changed
 from .consumer.topics import TopicEvent, topic_events
 from .consumer.watch import first_consumer_event, watch
 from .door import while_loading
@@ -194,6 +194,21 @@ def _line(trace: WireTrace, number: int) -> int:
     return trace.numbers[number] if trace.numbers else number
 
 
+def _numbered(trace: WireTrace, refusal: Refusal) -> Refusal:
+    """The refusal with lines of the file."""
+    other = refusal.instead
+    if other is not None and other.line is not None:
+        other = replace(other, line=_line(trace, other.line))
+    return replace(refusal, line=_line(trace, refusal.line), instead=other)
+
+
+def _first_wrong_offset(
+    trace: WireTrace, group_id: str, limits: Limits, settings: Settings
+) -> tuple[Refusal | None, int]:
+    """As ``check_history``, of the offsets that were fetched."""
+    return next(wrong_offsets(trace, [group_id], settings, limits), None), 0
+
+
 def check_trace(
     trace: WireTrace,
     path: str = "",
@@ -244,15 +259,15 @@ def check_trace(
             reason = f"group {history.group_id!r} seems to have been alive before the trace began"
         elif refusal is not None:
             other = _instead(history, refusal, settings, assumed, partial(check, limits=_brief(limits)))
-            if other is not None and other.line is not None:
-                other = replace(other, line=_line(trace, other.line))
-            refusals.append(replace(refusal, line=_line(trace, refusal.line), instead=other))
+            refusals.append(_numbered(trace, replace(refusal, instead=other)))
         else:
             accepted.append(history.group_id)
-    for refusal in wrong_offsets(trace, accepted, settings.offsets_retention_ms):
-        refusals.append(replace(refusal, line=_line(trace, refusal.line)))
-    for refusal in wrong_positions(trace, accepted):
-        refusals.append(replace(refusal, line=_line(trace, refusal.line)))
+    for refusal in wrong_offsets(trace, accepted, settings, limits):
+        of_offsets = [field for field in assumed if field in OF_OFFSETS]
+        again = partial(_first_wrong_offset, trace, refusal.group_id, limits)
+        other = _instead(groups[refusal.group_id], refusal, settings, of_offsets, again)
+        refusals.append(_numbered(trace, replace(refusal, instead=other)))
+    refusals += [_numbered(trace, refusal) for refusal in wrong_positions(trace, accepted)]
     if refusals:
         outcome = "refused"
     return Verdict(

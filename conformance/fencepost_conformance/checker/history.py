@@ -29,7 +29,7 @@ from fencepost.protocol.messages import (
 
 from ..trace.convert import odd_codes, wire_request, wire_response
 from ..trace.files import WireTrace
-from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+from ..trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .answers import seen
 from .commits import OFFSET_COMMIT, Commit, CommitAnswer, read_commit, read_commit_answer
 
@@ -200,8 +200,6 @@ def histories(trace: WireTrace) -> dict[str, History]:
             made.received(number, line)
         elif isinstance(line, DisconnectedLine):
             made.disconnected(number, line)
-        else:
-            assert isinstance(line, ConnectedLine)
     return made.groups
 
 

@@ -26,6 +26,8 @@ Check = Callable[[Settings], int | None]
 #: settings of which a trace shows only that they are another: values that are used
 _SESSIONS: Final = (10_000, 6_000, 30_000, 60_000, 1_000, 120_000, 300_000)
 _INTERVALS: Final = (0, 5_000, 15_000)
+_RETENTIONS: Final = tuple(minutes * 60_000 for minutes in (1_440, 60, 30, 10, 5, 2, 1, 43_200, 525_600))
+_CHECKS: Final = (60_000, 5_000, 1_000, 3_600_000)
 #: joins are kept waiting for a while beyond the delay; delays are mostly set in steps like this
 _STEP_MS: Final = 100
 #: groups that are full are small in traces
@@ -92,6 +94,10 @@ def _candidates(field: str, history: History, settings: Settings) -> Iterable[Se
             found = [answer.heartbeat_interval_ms for answer in beats if answer.heartbeat_interval_ms]
         case "group_consumer_session_timeout_ms":
             found = _SESSIONS
+        case "offsets_retention_ms":
+            found = _RETENTIONS
+        case "offsets_retention_check_interval_ms":
+            found = _CHECKS
         case "group_consumer_assignment_interval_ms":
             found = _INTERVALS
         case "group_consumer_assignors":

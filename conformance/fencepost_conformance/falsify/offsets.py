@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from fencepost.protocol.errors import ErrorCode as E
 
 from ..checker.offsets import reading
-from ..checker.offsets.reading import Names, Place
+from ..checker.offsets.places import Names, Place, names_of
 from ..checker.offsets.register import NEVER
 from ..trace.files import WireTrace
 from .exchanges import Exchange, altered
@@ -69,7 +69,7 @@ def _commits(every: list[reading.Exchange], names: Names, row: _Row) -> list[tup
         if each.api == reading.OFFSET_COMMIT and each.end < row.fetch.begin and each.ask["group_id"] == row.group:
             done = reading.codes(each, names).get(row.place) == E.NONE
             found += [
-                (each, value.offset) for place, value in reading.committed(each, names) if done and place == row.place
+                (each, one.value.offset) for one in reading.committed(each, names) if done and one.place == row.place
             ]
     return found
 
@@ -78,7 +78,7 @@ def _commits(every: list[reading.Exchange], names: Names, row: _Row) -> list[tup
 def fetched_what_nobody_committed(trace: WireTrace, _: list[Exchange]) -> Made:
     """Nobody has committed so high an offset (O-COMMIT-14)."""
     every = reading.exchanges(trace)
-    for row in _rows(every, reading.names_of(every)):
+    for row in _rows(every, names_of(trace)):
         if row.told["error_code"] == E.NONE:
             yield _made(trace, row, committed_offset=_FAR)
 
@@ -89,7 +89,7 @@ def fetched_nothing_after_a_commit(trace: WireTrace, _: list[Exchange]) -> Made:
     every = reading.exchanges(trace)
     if any(each.api in _TAKES_AWAY for each in every):
         return
-    names = reading.names_of(every)
+    names = names_of(trace)
     for row in _rows(every, names):
         if row.told["error_code"] == E.NONE and row.told["committed_offset"] >= 0 and _commits(every, names, row):
             yield _made(trace, row, committed_offset=-1, metadata="")
@@ -99,7 +99,7 @@ def fetched_nothing_after_a_commit(trace: WireTrace, _: list[Exchange]) -> Made:
 def fetched_what_was_overwritten(trace: WireTrace, _: list[Exchange]) -> Made:
     """A later commit counts, not an earlier one that was over when it began (O-COMMIT-13)."""
     every = reading.exchanges(trace)
-    names = reading.names_of(every)
+    names = names_of(trace)
     for row in _rows(every, names):
         commits = _commits(every, names, row)
         values = [value for _, value in commits]
@@ -114,9 +114,9 @@ def _held(every: list[reading.Exchange], names: Names) -> Iterator[tuple[reading
     for each in every:
         if each.api == reading.TXN_OFFSET_COMMIT and each.answer is not None:
             codes = reading.codes(each, names)
-            for place, value in reading.committed(each, names):
-                if codes.get(place) == E.NONE:
-                    yield each, place, value.offset
+            for one in reading.committed(each, names):
+                if codes.get(one.place) == E.NONE:
+                    yield each, one.place, one.value.offset
 
 
 def _ends(every: list[reading.Exchange], held: reading.Exchange) -> Iterator[reading.Exchange]:
@@ -130,7 +130,7 @@ def _ends(every: list[reading.Exchange], held: reading.Exchange) -> Iterator[rea
 def fetched_what_a_transaction_holds(trace: WireTrace, _: list[Exchange]) -> Made:
     """Nobody sees an offset before its transaction has ended (O-TXN-07)."""
     every = reading.exchanges(trace)
-    names = reading.names_of(every)
+    names = names_of(trace)
     for row in _rows(every, names):
         for held, place, offset in _held(every, names):
             ended = min((each.begin for each in _ends(every, held)), default=NEVER)
@@ -143,12 +143,12 @@ def fetched_what_a_transaction_holds(trace: WireTrace, _: list[Exchange]) -> Mad
 def fetched_what_was_aborted(trace: WireTrace, _: list[Exchange]) -> Made:
     """What a transaction was to commit that was aborted is nobody's (O-TXN-08)."""
     every = reading.exchanges(trace)
-    names = reading.names_of(every)
+    names = names_of(trace)
     others = {
-        (place, value.offset)
+        (one.place, one.value.offset)
         for each in every
         if each.api == reading.OFFSET_COMMIT
-        for place, value in reading.committed(each, names)
+        for one in reading.committed(each, names)
     }
     kept = [each for each in every if each.api == reading.END_TXN and each.ask["committed"]]
     if kept:

@@ -27,7 +27,7 @@ from fencepost.protocol.embedded import (
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import BROKER_NAMES
+from fencepost.server.settings import BROKER_NAMES, text_of, value_of
 
 from .. import repository
 from ..console import CannotRun
@@ -61,7 +61,7 @@ _NAMES = ("a", "t10", "t9", "B", "_", "ä", "\u0915\u094d", "\uffee", "\U0001f98
 def ours(settings: Settings, member: MemberSettings) -> dict[str, dict[str, str]]:
     """What is in the core where ``of_kafka`` says what is in Kafka, by the core's names."""
     return {
-        "broker": {name: as_text(getattr(settings, name)) for name in BROKER_NAMES},
+        "broker": {name: text_of(name, getattr(settings, name)) for name in BROKER_NAMES},
         "consumer": {name: as_text(getattr(member, name)) for name in CONSUMER_NAMES}
         | {"assignors": ",".join(type(each).__name__ for each in member.assignors)},
         "constant": {name: as_text(getattr(settings, name)) for name in CONSTANT_NAMES},
@@ -71,7 +71,11 @@ def ours(settings: Settings, member: MemberSettings) -> dict[str, dict[str, str]
 def of_kafka(told: Defaults) -> dict[str, dict[str, str]]:
     """The defaults of a release by the core's names; one that the release does not have is left out."""
     return {
-        "broker": {name: told.broker[kafka] for name, kafka in BROKER_NAMES.items() if kafka in told.broker},
+        "broker": {
+            name: text_of(name, value_of(kafka, told.broker[kafka]))
+            for name, kafka in BROKER_NAMES.items()
+            if kafka in told.broker
+        },
         "consumer": {name: told.consumer[kafka] for name, kafka in CONSUMER_NAMES.items()}
         | {"assignors": told.consumer["partition.assignment.strategy"]},
         "constant": {

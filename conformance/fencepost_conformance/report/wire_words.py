@@ -14,7 +14,16 @@ from fencepost.protocol import messages as m
 
 from ..checker.consumer.topics import Topics, topic_events
 from ..trace import WireTrace, convert
-from ..trace.lines import API_OF_KEY, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
+from ..trace.lines import (
+    API_OF_KEY,
+    ConnectedLine,
+    DisconnectedLine,
+    NamesLine,
+    ReceivedLine,
+    SentLine,
+    UndecodedLine,
+    WireLine,
+)
 from .holdings import GroupAt
 from .names import Names, member_ids, topics_in
 from .steps import COORDINATOR, Answer, Kind, StepWords
@@ -48,6 +57,13 @@ class _Told:
             by = f" (by {line.by})" if isinstance(line, DisconnectedLine) and line.by else ""
             what = "connects" if isinstance(line, ConnectedLine) else f"disconnects{by}"
             return StepWords(index, line.at_ms, Kind.REQUEST, who, COORDINATOR, what, what)
+        if isinstance(line, NamesLine):
+            what = "topics: " + ", ".join(f"{name} is {topic_id}" for topic_id, name in line.names.items())
+            return StepWords(index, line.at_ms, Kind.REQUEST, COORDINATOR, who, short(what), "names of topics")
+        if isinstance(line, UndecodedLine):
+            way = (who, COORDINATOR) if line.by == "client" else (COORDINATOR, who)
+            what = f"{line.bytes} bytes that could not be decoded: {line.why}"
+            return StepWords(index, line.at_ms, Kind.REQUEST, *way, what, "not decoded")
         api = _api(line.api_key)
         if isinstance(line, SentLine):
             request = convert.wire_request(line)

@@ -273,7 +273,27 @@ class DisconnectedLine(Line):
     by: Literal["client", "server"] | None = None
 
 
-WireLine: TypeAlias = ConnectedLine | SentLine | ReceivedLine | DisconnectedLine
+class NamesLine(Line):
+    """An answer on this connection says what topics are called; ``names`` has what it told first, by topic id."""
+
+    type: Literal["names"] = "names"
+    at_ms: int
+    connection: int
+    names: dict[str, str]
+
+
+class UndecodedLine(Line):
+    """A frame whose header could not be read passes; ``bytes`` is its length, ``why`` what is wrong with it."""
+
+    type: Literal["undecoded"] = "undecoded"
+    at_ms: int
+    connection: int
+    by: Literal["client", "server"]
+    bytes: int
+    why: str
+
+
+WireLine: TypeAlias = ConnectedLine | SentLine | ReceivedLine | DisconnectedLine | NamesLine | UndecodedLine
 EventLine: TypeAlias = (
     _RequestLine
     | TimerFiredLine
@@ -308,6 +328,8 @@ _ANY: TypeAdapter[Line] = TypeAdapter(
             SentLine,
             ReceivedLine,
             DisconnectedLine,
+            NamesLine,
+            UndecodedLine,
         ],
         "type",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fencepost.protocol.settings import ORDERED, MigrationPolicy, Settings
-from fencepost.server.settings import BROKER_NAMES, FIELDS, value_of
+from fencepost.server.settings import BROKER_NAMES, FIELDS, text_of, value_of
 
 from ..console import CannotRun
 from ..nearest import unknown
@@ -26,6 +26,9 @@ OF_CLASSIC = frozenset(
         "group.max.size",
     )
 )
+
+#: those by which committed offsets expire
+OF_OFFSETS = frozenset({"offsets_retention_ms", "offsets_retention_check_interval_ms"})
 
 #: help of the option
 OPTION_HELP = "NAME=VALUE: a broker setting by Kafka's name, over what the broker tells; may be repeated"
@@ -94,7 +97,7 @@ def changed(settings: Settings, changes: Mapping[str, Setting]) -> Settings:
 
 def spelled(field: str, value: object) -> str:
     """Such as ``group.max.size=3``, as ``--setting`` takes it."""
-    return f"{BROKER_NAMES[field]}={','.join(value) if isinstance(value, tuple) else value}"
+    return f"{BROKER_NAMES[field]}={text_of(field, value)}"
 
 
 def assumed_words(known: Known) -> str:
@@ -107,4 +110,11 @@ def assumed_words(known: Known) -> str:
 
 def settings_json(known: Known) -> dict[str, Any]:
     """What was assumed, by Kafka's names, as JSON data."""
-    return {"assumed": {BROKER_NAMES[field]: getattr(known.settings, field) for field in known.assumed}}
+    return {"assumed": {BROKER_NAMES[field]: _shown(field, known.settings) for field in known.assumed}}
+
+
+def _shown(field: str, settings: Settings) -> object:
+    """As it stands in a broker's properties, with numbers as such."""
+    value = getattr(settings, field)
+    text = text_of(field, value)
+    return int(text) if isinstance(value, int) and text.lstrip("-").isdecimal() else text

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from fencepost.protocol.events import GroupConfig
 from fencepost.protocol.settings import MigrationPolicy, Settings
 
-#: Field of ``Settings`` -> Kafka's name (G-CFG-01…04, 10…14, 25, 30, 31, 33).
+#: Field of ``Settings`` -> Kafka's name (G-CFG-01…04, 06, 10…14, 20…22, 25, 30, 31, 33): all but Kafka's constants.
 BROKER_NAMES: Final = {
     "group_min_session_timeout_ms": "group.min.session.timeout.ms",
     "group_max_session_timeout_ms": "group.max.session.timeout.ms",
     "group_initial_rebalance_delay_ms": "group.initial.rebalance.delay.ms",
     "group_max_size": "group.max.size",
     "offsets_commit_timeout_ms": "offsets.commit.timeout.ms",
+    "offset_metadata_max_bytes": "offset.metadata.max.bytes",
+    "offsets_retention_ms": "offsets.retention.minutes",
+    "offsets_retention_check_interval_ms": "offsets.retention.check.interval.ms",
+    "consumer_protocol_enabled": "group.coordinator.rebalance.protocols",
     "group_consumer_session_timeout_ms": "group.consumer.session.timeout.ms",
     "group_consumer_min_session_timeout_ms": "group.consumer.min.session.timeout.ms",
     "group_consumer_max_session_timeout_ms": "group.consumer.max.session.timeout.ms",
@@ -32,6 +37,15 @@ BROKER_NAMES: Final = {
 #: Kafka's name of a broker setting -> field of ``Settings``
 FIELDS: Final = {name: field for field, name in BROKER_NAMES.items()}
 
+#: Fields that are a constant in Kafka, which no broker can be given another value of (G-CFG-26, 27, 33).
+CONSTANTS: Final = ("new_member_join_timeout_ms", "regex_min_refresh_interval_ms", "metadata_refresh_interval_ms")
+
+_MINUTE_MS: Final = 60_000
+_CONSUMER: Final = "consumer"
+#: The group protocols of a broker (G-CFG-06); the first is always on.
+_PROTOCOLS: Final = ("classic", _CONSUMER, "share", "streams")
+_CLASSIC: Final = "classic"
+
 #: Kafka's name of a group's own setting -> its field of ``GroupConfig``, the broker's settings that are its default and
 #: its bounds
 GROUP_SETTINGS: Final = {
@@ -40,21 +54,55 @@ GROUP_SETTINGS: Final = {
 }
 
 
-def value_of(name: str, text: str) -> int | str | tuple[str, ...]:
-    """The value of a setting (Kafka's name) that stands in a text. Raises ``ValueError``."""
-    usual = getattr(Settings(), FIELDS[name])
+def value_of(name: str, text: str) -> int | bool | str | tuple[str, ...]:
+    """The value of a field of ``Settings``, from the text of the setting that Kafka has for it.
+
+    Args:
+        name: Kafka's name of the setting.
+        text: its value, as a broker tells it or a properties file has it.
+
+    Raises:
+        ValueError: the setting cannot have this value.
+    """
+    field = FIELDS[name]
+    usual = getattr(Settings(), field)
+    if field == "consumer_protocol_enabled":
+        protocols = _list(text)
+        if _CLASSIC not in protocols or not set(protocols) <= set(_PROTOCOLS):
+            raise ValueError(f"{name} must have {_CLASSIC}, and no other but {', '.join(_PROTOCOLS[1:])} (got {text})")
+        return _CONSUMER in protocols
     if isinstance(usual, tuple):
-        return tuple(part.strip() for part in text.split(","))
+        return _list(text)
     if isinstance(usual, MigrationPolicy):
         return MigrationPolicy(text.strip().lower()).value
-    return int(text)
+    return int(text) * (_MINUTE_MS if field == "offsets_retention_ms" else 1)
+
+
+def text_of(field: str, value: object) -> str:
+    """The value of a field of ``Settings`` as Kafka writes it; the opposite of ``value_of``.
+
+    Raises:
+        ValueError: the setting is in minutes in Kafka, and the value is not (G-CFG-21).
+    """
+    if field == "consumer_protocol_enabled":
+        return f"{_CLASSIC},{_CONSUMER}" if value else _CLASSIC
+    if field == "offsets_retention_ms":
+        minutes, rest = divmod(int(str(value)), _MINUTE_MS)
+        if rest:
+            raise ValueError(f"{field} is in minutes in Kafka (G-CFG-21); {value} ms is not a whole number of minutes")
+        return str(minutes)
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def broker_rows(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Each setting of the coordinators by Kafka's name, as text."""
+    """Each setting of the coordinators by Kafka's name, as text; without one that Kafka cannot write."""
     for field, name in BROKER_NAMES.items():
-        value = getattr(settings, field)
-        yield name, ",".join(value) if isinstance(value, tuple) else str(value)
+        with suppress(ValueError):
+            yield name, text_of(field, getattr(settings, field))
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
 
 
 def group_rows(settings: Settings) -> Iterator[tuple[str, str]]:

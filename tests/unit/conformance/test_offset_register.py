@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from fencepost_conformance.checker.offsets.register import NEVER, NOTHING, Pending, Read, Register, Value, Write
 
-WEEK_MS = 7 * 24 * 3_600_000
-
 
 @dataclass(frozen=True)
 class Moment:
@@ -36,17 +34,17 @@ def moments(draw: st.DrawFn) -> Moment:
 
 
 def register_of(writes: list[Moment]) -> Register:
-    register = Register([Write(NOTHING, 0, 0, 0, 0, 0)], [], WEEK_MS)
+    register = Register([Write(NOTHING, 0, 0, 0, 0)], [])
     for number, each in enumerate(writes):
         value, end = Value(number), each.end if each.answered else NEVER
         if each.ended is None:
-            register.writes.append(Write(value, each.begin, end, each.begin, each.begin, end))
+            register.writes.append(Write(value, each.begin, end, each.begin, end))
             continue
         asked = each.ended - 1
-        held = Pending(value, each.begin, end, each.answered, asked, NEVER, each.kept and each.answered)
+        held = Pending(value, each.begin, end, each.answered, asked, each.kept and each.answered)
         register.pending.append(held)
         if each.kept:
-            register.writes.append(Write(value, each.begin, end, each.begin, asked, NEVER, held))
+            register.writes.append(Write(value, each.begin, end, asked, NEVER, held))
     return register
 
 
@@ -73,30 +71,30 @@ def test_what_a_coordinator_tells_is_never_refused(
     made = []
     for begin, until, after, stable in reads:
         at = begin * 10 + until * 7 + 3
-        made.append(Read(begin * 10, at + after * 7 + 1, 0, told(writes, at, stable=stable), stable, listed=True))
+        made.append(Read(begin * 10, at + after * 7 + 1, told(writes, at, stable=stable), stable, listed=True))
     for each in sorted(made, key=lambda each: each.end):
         assert register.take(each) is None
 
 
 def plain(value: int, begin: int, end: int) -> Write:
-    return Write(Value(value), begin, end, begin, begin, end)
+    return Write(Value(value), begin, end, begin, end)
 
 
-def read(value: int | None, begin: int, end: int, *, stable: bool = False, end_ms: int = 0) -> Read:
+def read(value: int | None, begin: int, end: int, *, stable: bool = False) -> Read:
     shown = None if value is None else NOTHING if value < 0 else Value(value)
-    return Read(begin, end, end_ms, shown, stable, listed=True)
+    return Read(begin, end, shown, stable, listed=True)
 
 
 def before(*writes: Write, pending: tuple[Pending, ...] = ()) -> Register:
-    return Register([Write(NOTHING, 0, 0, 0, 0, 0), *writes], list(pending), WEEK_MS)
+    return Register([Write(NOTHING, 0, 0, 0, 0), *writes], list(pending))
 
 
 def held() -> Pending:
-    return Pending(Value(7), 10, 20, taken=True, ends_from=50, ends_from_ms=NEVER, kept=True)
+    return Pending(Value(7), 10, 20, taken=True, ends_from=50, kept=True)
 
 
 def transacted(pending: Pending) -> Register:
-    return before(Write(Value(7), 10, 20, 10, 50, NEVER, pending), pending=(pending,))
+    return before(Write(Value(7), 10, 20, 50, NEVER, pending), pending=(pending,))
 
 
 @pytest.mark.parametrize(
@@ -131,11 +129,62 @@ def test_what_was_seen_is_not_taken_back() -> None:
 
 
 def test_what_was_there_before_the_trace_is_learned() -> None:
-    register = Register([Write(None, 0, 0, 0, 0, 0)], [], WEEK_MS)
+    register = Register([Write(None, 0, 0, 0, 0)], [])
     assert register.take(read(3, 1, 2)) is None
     assert register.take(read(4, 3, 4)) is not None
 
 
-def test_what_is_old_may_have_expired() -> None:
-    register = before(plain(5, 1, 2))
-    assert register.take(read(-1, 3, 4, end_ms=WEEK_MS + 1)) is None
+def expiring(old_from: int, gone_by: int = NEVER) -> Write:
+    return Write(Value(5), 1, 2, 1, 2, old_from=old_from, gone_by=gone_by)
+
+
+def test_what_is_old_may_have_expired_and_does_not_come_back() -> None:
+    register = before(expiring(old_from=20))
+    assert register.take(read(-1, 10, 19)) is not None
+    assert register.take(read(5, 21, 22)) is None
+    assert register.take(read(-1, 23, 24)) is None
+    assert register.take(read(5, 25, 26)) is not None
+
+
+def test_what_has_expired_for_certain_is_not_found() -> None:
+    register = before(expiring(old_from=20, gone_by=30))
+    assert register.take(read(5, 29, 40)) is None
+    found = register.take(read(5, 31, 41))
+    assert found is not None
+    assert found.allowed == ("nothing: it has expired",)
+
+
+def uncertain(value: int, begin: int, latest: int) -> Write:
+    """A commit that failed, and may have taken effect by then."""
+    return Write(Value(value), begin, NEVER, begin, NEVER, latest=latest)
+
+
+def test_a_commit_that_failed_takes_effect_in_time_or_never() -> None:
+    for seen_at, begins_at, refused in ((15, 21, False), (25, 31, True), (15, 25, False)):
+        register = before(plain(5, 1, 2), uncertain(6, 10, latest=20))
+        assert register.take(read(5, seen_at, seen_at + 1)) is None
+        assert (register.take(read(6, begins_at, begins_at + 1)) is not None) is refused
+    register = before(plain(5, 1, 2), uncertain(6, 10, latest=20))
+    assert register.take(read(5, 25, 30)) is None
+    assert register.take(read(6, 19, 40)) is None  # it may have been handled before the other
+
+
+def by_id(topic_id: str, value: int, begin: int) -> Read:
+    return Read(begin, begin + 1, NOTHING if value < 0 else Value(value), stable=False, listed=True, topic_id=topic_id)
+
+
+def test_an_offset_of_another_topic_of_that_name_is_not_found_by_id() -> None:
+    old = Write(Value(5), 1, 2, 1, 2, topic_id="old")
+    register = before(old)
+    assert register.take(by_id("new", -1, 3)) is None
+    assert register.take(read(5, 5, 6)) is None  # by name it is (O-FETCH-06)
+    assert register.take(by_id("new", 5, 7)) is not None
+    assert register.take(by_id("old", -1, 9)) is not None
+
+
+def test_under_which_id_an_offset_is_kept_may_not_be_known() -> None:
+    for several in (True, False):
+        register = before(plain(5, 1, 2))
+        register.several = several
+        assert (register.take(by_id("new", -1, 3)) is None) is several
+        assert register.take(by_id("new", 5, 5)) is None

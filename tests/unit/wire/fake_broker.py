@@ -17,6 +17,7 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
 from fencepost.protocol.settings import Settings
+from fencepost.server.settings import broker_rows
 from fencepost.server.wire.frames import (
     API_KEYS,
     close,
@@ -26,7 +27,6 @@ from fencepost.server.wire.frames import (
     read_request_header,
     write_response,
 )
-from fencepost_conformance.jvm.settings import kafka_config
 
 HOST = "127.0.0.1"
 NOW = i32Timedelta.parse(datetime.timedelta(0))
@@ -44,8 +44,8 @@ class FakeBroker:
         mute: Container[str] = (),
     ) -> None:
         self.nodes = nodes
-        config = kafka_config(Settings(group_initial_rebalance_delay_ms=initial_delay_ms))
-        self.config = {name: str(value) for name, value in config.items() if name not in untold}
+        config = broker_rows(Settings(group_initial_rebalance_delay_ms=initial_delay_ms))
+        self.config = {name: value for name, value in config if name not in untold}
         self.mute = mute
         self.port = 0
         self.writers: list[asyncio.StreamWriter] = []

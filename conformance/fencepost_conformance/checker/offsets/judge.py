@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.settings import Settings
 
 from ...trace.files import WireTrace
+from ..search import Limits
 from ..verdict import Refusal
 from . import reading
-from .reading import Exchange, Names, Place
-from .register import NEVER, NOTHING, Pending, Read, Register, Value, Write
+from .expiry import Times, times
+from .places import Names, Place, names_of
+from .reading import Committed, Exchange
+from .register import NEVER, NOTHING, Pending, Read, Register, Write
+
+#: How often a transaction coordinator looks for transactions that have timed out, by default.
+_ABORTS_EVERY_MS: Final = 10_000
 
 #: Errors after which a commit may yet take effect: it was appended, and its caller waited in vain (F-RT-09).
 _PERHAPS: Final = frozenset(
@@ -31,154 +38,201 @@ Key = tuple[str, Place]
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How a transaction ends for what is pending in it; ``begin`` as ``Pending.ends_from``. ``committed`` None: that
-    is not known."""
+    """How a transaction ends for what is pending in it. ``begin``: as ``Pending.ends_from``; ``by``: the line by which
+    it has ended; ``committed`` None: that is not known."""
 
     begin: int
-    begin_ms: int
+    by: int
     committed: bool | None
 
 
-def wrong_offsets(trace: WireTrace, groups: Collection[str], retention_ms: int) -> Iterator[Refusal]:
-    """For each of these groups the first fetch that found what could not be there."""
-    every = reading.exchanges(trace)
-    names = reading.names_of(every)
-    registers = _registers(every, names, retention_ms)
+def wrong_offsets(
+    trace: WireTrace, groups: Collection[str], settings: Settings, limits: Limits | None = None
+) -> Iterator[Refusal]:
+    """For each of these groups the first fetch that found what could not be there.
+
+    Args:
+        groups: those to look at.
+        settings: the broker's, of which retention and its check interval matter.
+        limits: how late what happens by itself may be.
+    """
+    limits = limits or Limits()
+    ledger = _Ledger(
+        reading.exchanges(trace), names_of(trace), times(trace, settings, limits.slack_ms, limits.tolerance_ms)
+    )
     refused: set[str] = set()
-    for each in sorted((each for each in every if each.api == reading.OFFSET_FETCH), key=lambda each: each.end):
+    for each in sorted((each for each in ledger.every if each.api == reading.OFFSET_FETCH), key=lambda each: each.end):
         if each.answer is None:
             continue
-        for asked in reading.fetched(each, names):
+        for asked in reading.fetched(each, ledger.names):
             if asked.group_id not in groups or asked.group_id in refused or asked.error:
                 continue
-            found = _judge(each, asked, registers, names, retention_ms)
+            found = ledger.judge(each, asked)
             if found is not None:
                 refused.add(asked.group_id)
                 yield found
 
 
-def _judge(
-    each: Exchange, asked: reading.Asked, registers: dict[Key, Register], names: Names, retention_ms: int
-) -> Refusal | None:
-    stable = bool(each.ask.get("require_stable"))
-    places = asked.places
-    if places is None:
-        places = tuple(dict.fromkeys([*asked.rows, *(at for group, at in registers if group == asked.group_id)]))
-    for place in places:
-        value, code = asked.rows.get(place, (NOTHING, 0))
-        if asked.places is not None and place not in asked.rows:
-            continue  # an answer that leaves out what was asked for is the decoder's to refuse
-        if code not in (E.NONE, E.UNSTABLE_OFFSET_COMMIT):
-            continue
-        register = registers.setdefault((asked.group_id, place), Register([_before(place, names)], [], retention_ms))
-        told = None if code == E.UNSTABLE_OFFSET_COMMIT else value
-        wrong = register.take(Read(each.begin, each.end, each.end_ms, told, stable, asked.places is not None))
-        if wrong is not None:
-            what = "that it is held by a transaction" if told is None else f"offset {told}"
-            seen = f"{place[0]}-{place[1]} was fetched {'stable ' if stable else ''}and {what} was told"
-            return Refusal(asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules)
-    return None
+class _Ledger:
+    """The registers of a trace, filled from its commits, deletions and transactions."""
 
+    def __init__(self, every: list[Exchange], names: Names, bounds: Times) -> None:
+        self.every = every
+        self.names = names
+        self._times = bounds
+        self._registers: dict[Key, Register] = {}
+        for each in every:
+            if each.api in (reading.OFFSET_COMMIT, reading.TXN_OFFSET_COMMIT):
+                self._commit(each)
+        for each in every:  # what is deleted must be known first
+            self._delete(each)
 
-def _before(place: Place, names: Names) -> Write:
-    """What was committed before the trace: nothing for a topic that was created in it."""
-    value = NOTHING if place[0] in names.created else None
-    return Write(value, 0, 0, 0, 0, 0)
+    def _register(self, group_id: str, place: Place) -> Register:
+        key = group_id, place
+        if key not in self._registers:
+            # nothing was committed before the trace for a topic that was created in it; anything else may be old
+            value = NOTHING if place[0] in self.names.created else None
+            before = Write(value, 0, 0, 0, 0, old_from=0)
+            self._registers[key] = Register([before], [], several=self.names.several_ids(place[0]))
+        return self._registers[key]
 
+    # ---- reads ------------------------------------------------------------------------------------------------------
 
-def _registers(every: list[Exchange], names: Names, retention_ms: int) -> dict[Key, Register]:
-    made: dict[Key, Register] = {}
+    def judge(self, each: Exchange, asked: reading.Asked) -> Refusal | None:
+        """The first row of an answer that has no explanation."""
+        stable = bool(each.ask.get("require_stable"))
+        others = [at for group, at in self._registers if group == asked.group_id]
+        places = asked.places
+        if places is None:
+            places = tuple(dict.fromkeys([*asked.rows, *others]))
+        for place in places:
+            value, code = asked.rows.get(place, (NOTHING, 0))
+            if asked.places is not None and place not in asked.rows:
+                continue  # an answer that leaves out what was asked for is the decoder's to refuse
+            if code not in (E.NONE, E.UNSTABLE_OFFSET_COMMIT):
+                continue
+            if any(self.names.may_be_one(place, at) for at in (*others, *asked.rows) if at != place):
+                continue  # under an id and a name that may be one topic: what this one has may stand there
+            register = self._register(asked.group_id, place)
+            told = None if code == E.UNSTABLE_OFFSET_COMMIT else value
+            listed, topic_id = asked.places is not None, asked.topic_ids.get(place)
+            wrong = register.take(Read(each.begin, each.end, told, stable, listed, topic_id))
+            if wrong is not None:
+                what = "that it is held by a transaction" if told is None else f"offset {told}"
+                seen = f"{place[0]}-{place[1]} was fetched {'stable ' if stable else ''}and {what} was told"
+                return Refusal(asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules)
+        return None
 
-    def of(group: str, place: Place) -> Register:
-        return made.setdefault((group, place), Register([_before(place, names)], [], retention_ms))
+    # ---- writes -----------------------------------------------------------------------------------------------------
 
-    for each in every:
-        if each.api in (reading.OFFSET_COMMIT, reading.TXN_OFFSET_COMMIT):
-            codes = reading.codes(each, names)
-            for place, value in reading.committed(each, names):
-                register = of(each.ask["group_id"], place)
-                code = codes.get(place)
-                if code is not None and code != E.NONE and code not in _PERHAPS:
-                    continue
-                if each.api == reading.OFFSET_COMMIT:
-                    register.writes.append(_write(each, value, code == E.NONE))
-                else:
-                    _hold(register, each, value, code == E.NONE, _end_of(each, every))
-    for each in every:  # what is deleted must be known first
-        _delete(each, made, names)
-    return made
+    def _commit(self, each: Exchange) -> None:
+        codes = reading.codes(each, self.names)
+        group_id = each.ask["group_id"]
+        for row in reading.committed(each, self.names):
+            register = self._register(group_id, row.place)
+            code = codes.get(row.place)
+            if code is not None and code != E.NONE and code not in _PERHAPS:
+                continue
+            if each.api == reading.OFFSET_COMMIT:
+                register.writes.append(self._write(each, row, done=code == E.NONE))
+            else:
+                self._hold(register, each, row, done=code == E.NONE)
 
+    def _write(self, each: Exchange, row: Committed, *, done: bool) -> Write:
+        group_id, asked_ms = each.ask["group_id"], each.ask.get("retention_time_ms")
+        end = each.end if done else NEVER
+        latest = NEVER if done else self._times.written_by(each.over_ms)
+        old_from = self._times.old_from(group_id, each.begin_ms, asked_ms)
+        gone_by = self._times.gone_by(group_id, each.end_ms if done else NEVER, asked_ms)
+        return Write(
+            row.value, each.begin, end, each.begin, end,
+            latest=latest, topic_id=row.topic_id, old_from=old_from, gone_by=gone_by,
+        )  # fmt: skip
 
-def _write(each: Exchange, value: Value, done: bool) -> Write:
-    end = each.end if done else NEVER
-    return Write(value, each.begin, end, each.begin_ms, each.begin, end)
+    def _hold(self, register: Register, each: Exchange, row: Committed, *, done: bool) -> None:
+        ended = self._end_of(each)
+        end = each.end if done else NEVER
+        kept = ended.committed is True and done
+        pending = Pending(row.value, each.begin, end, done, ended.begin, kept, gone_by=ended.by)
+        register.pending.append(pending)
+        if ended.committed is not False:
+            # with v5 and earlier no id is kept (O-TXN-12), or the one of the name (O-TXN-16)
+            old_from = self._times.old_from(each.ask["group_id"], each.begin_ms, None)
+            register.writes.append(
+                Write(
+                    row.value, each.begin, end, ended.begin, ended.by if kept else NEVER, pending,
+                    latest=NEVER if kept else ended.by, topic_id=row.topic_id, old_from=old_from,
+                )
+            )  # fmt: skip
 
+    def _end_of(self, commit: Exchange) -> _Ended:
+        """The first request after a transactional commit that may end its transaction, and what became of it."""
+        of_id = commit.ask["transactional_id"]
+        ends = [
+            each
+            for each in self.every
+            if each.api in (reading.END_TXN, reading.INIT_PRODUCER_ID) and each.ask.get("transactional_id") == of_id
+        ]
+        earlier = [each for each in ends if each.begin < commit.begin]
+        timeout_ms = next(
+            (each.ask["transaction_timeout_ms"] for each in reversed(earlier) if each.api == reading.INIT_PRODUCER_ID),
+            None,
+        )
+        # the transaction has begun after what ended the one before, and not later than the commit
+        begun_ms = earlier[-1].begin_ms if earlier else 0
+        begin = self._times.line_at(begun_ms + (timeout_ms or 0) - self._times.tolerance_ms)
+        by = NEVER
+        if timeout_ms is not None and commit.over_ms != NEVER:
+            by = self._times.known_by(commit.over_ms + timeout_ms + _ABORTS_EVERY_MS)
+        wanted = False
+        for each in ends:
+            if each.begin < commit.begin:
+                continue
+            code = None if each.answer is None else each.answer["error_code"]
+            if each.api == reading.END_TXN and each.ask["producer_epoch"] == commit.ask["producer_epoch"]:
+                begin = min(begin, each.begin)
+                if code == E.NONE:
+                    return _Ended(begin, min(by, self._times.known_by(each.end_ms)), bool(each.ask["committed"]))
+                wanted = wanted or bool(each.ask["committed"])
+            elif each.api == reading.INIT_PRODUCER_ID:
+                begin = min(begin, each.begin)
+                if code == E.NONE:
+                    by = min(by, self._times.known_by(each.end_ms))
+                    return _Ended(begin, by, None if wanted else False)
+        return _Ended(begin, by, None if wanted else False)
 
-def _hold(register: Register, each: Exchange, value: Value, done: bool, ended: _Ended) -> None:
-    end = each.end if done else NEVER
-    pending = Pending(value, each.begin, end, done, ended.begin, ended.begin_ms, kept=ended.committed is True and done)
-    register.pending.append(pending)
-    if ended.committed is not False:
-        register.writes.append(Write(value, each.begin, end, each.begin_ms, ended.begin, NEVER, pending))
+    # ---- deletions --------------------------------------------------------------------------------------------------
 
+    def _delete(self, each: Exchange) -> None:
+        """Takes out of the registers what was deleted, and what transactions hold there (O-DEL-06, O-DEL-09)."""
+        if each.api == reading.OFFSET_DELETE:
+            codes = reading.codes(each, self.names)
+            for topic in each.ask.get("topics") or ():
+                for row in topic.get("partitions") or ():
+                    place = self.names.place(topic, row["partition_index"])
+                    register = self._registers.get((each.ask["group_id"], place))
+                    if register is not None and (each.answer is None or codes.get(place) in (E.NONE, *_PERHAPS)):
+                        self._erase(register, each, by=each.end if codes.get(place) == E.NONE else NEVER)
+        elif each.api == reading.DELETE_GROUPS:
+            told = {row["group_id"]: row["error_code"] for row in (each.answer or {}).get("results") or ()}
+            for (group, _), register in self._registers.items():
+                if group in each.ask["groups_names"] and told.get(group) in (None, E.NONE, *_PERHAPS):
+                    self._erase(register, each, by=each.end if told.get(group) == E.NONE else NEVER)
+        elif each.api == reading.DELETE_TOPICS:
+            rows = (each.answer or {}).get("responses") or ()
+            codes_by_topic = {self.names.topic(row): row["error_code"] for row in rows}
+            gone = {self.names.topic(row) for row in each.ask.get("topics") or ()}
+            gone |= set(each.ask.get("topic_names") or ())
+            for (_, (topic, _)), register in self._registers.items():
+                code = codes_by_topic.get(topic)
+                if topic in gone and (code is None or code == E.NONE or code in _PERHAPS):
+                    # later, by the coordinator itself (O-EXP-23)
+                    self._erase(register, each, by=self._times.known_by(each.end_ms) if code == E.NONE else NEVER)
 
-def _end_of(commit: Exchange, every: list[Exchange]) -> _Ended:
-    """The first request after a transactional commit that may end its transaction, and what became of it."""
-    of_id = commit.ask["transactional_id"]
-    timeout_ms = next(
-        (
-            each.ask["transaction_timeout_ms"]
-            for each in reversed(every)
-            if each.api == reading.INIT_PRODUCER_ID
-            and each.ask.get("transactional_id") == of_id
-            and each.begin < commit.begin
-        ),
-        0,
-    )
-    late_ms = commit.begin_ms + timeout_ms
-    begin, wanted = NEVER, False
-    for each in every:
-        ends = each.api in (reading.END_TXN, reading.INIT_PRODUCER_ID)
-        if not ends or each.begin < commit.begin or each.ask.get("transactional_id") != of_id:
-            continue
-        code = None if each.answer is None else each.answer["error_code"]
-        if each.api == reading.END_TXN and each.ask["producer_epoch"] == commit.ask["producer_epoch"]:
-            begin = min(begin, each.begin)
-            if code == E.NONE:
-                return _Ended(begin, late_ms, bool(each.ask["committed"]))
-            wanted = wanted or bool(each.ask["committed"])
-        elif each.api == reading.INIT_PRODUCER_ID:
-            begin = min(begin, each.begin)
-            if code == E.NONE:
-                return _Ended(begin, late_ms, None if wanted else False)
-    return _Ended(begin, late_ms, None if wanted else False)
-
-
-def _delete(each: Exchange, made: dict[Key, Register], names: Names) -> None:
-    """Takes what an operator deleted out of the registers, and what transactions hold there (O-DEL-06, O-DEL-09)."""
-    if each.api == reading.OFFSET_DELETE:
-        codes = reading.codes(each, names)
-        for topic in each.ask.get("topics") or ():
-            for row in topic.get("partitions") or ():
-                place = names.place(topic, row["partition_index"])
-                register = made.get((each.ask["group_id"], place))
-                if register is not None and (each.answer is None or codes.get(place) in (E.NONE, *_PERHAPS)):
-                    _erase(register, each, codes.get(place) == E.NONE)
-    elif each.api == reading.DELETE_GROUPS:
-        told = {row["group_id"]: row["error_code"] for row in (each.answer or {}).get("results") or ()}
-        for (group, _), register in made.items():
-            if group in each.ask["groups_names"] and told.get(group) in (None, E.NONE, *_PERHAPS):
-                _erase(register, each, told.get(group) == E.NONE)
-    elif each.api == reading.DELETE_TOPICS:
-        gone = {names.place(row, 0)[0] for row in each.ask.get("topics") or ()} | set(each.ask.get("topic_names") or ())
-        for (_, (topic, _)), register in made.items():
-            if topic in gone:
-                _erase(register, each, done=False)  # later, by the coordinator itself (O-EXP-23)
-
-
-def _erase(register: Register, each: Exchange, done: bool) -> None:
-    register.writes.append(_write(each, NOTHING, done))
-    for held in register.pending:
-        if held.begin < each.end:  # it may be over from now on
-            held.ends_from = min(held.ends_from, each.begin)
-            held.kept = False
+    def _erase(self, register: Register, each: Exchange, by: int) -> None:
+        latest = NEVER if by != NEVER else self._times.written_by(each.over_ms)
+        register.writes.append(Write(NOTHING, each.begin, by, each.begin, by, latest=latest))
+        for held in register.pending:
+            if held.begin < each.end:  # it may be over from now on
+                held.ends_from = min(held.ends_from, each.begin)
+                held.kept = False

@@ -4,11 +4,12 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...trace.files import WireTrace
-from ...trace.lines import ReceivedLine, SentLine
+from ...trace.lines import DisconnectedLine, ReceivedLine, SentLine
+from .places import Names, Place
 from .register import NEVER, Value
 
 OFFSET_COMMIT: Final = 8
@@ -39,7 +40,8 @@ _MANY_GROUPS: Final = 8
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One request and its answer; ``end`` is ``NEVER`` and ``answer`` empty if none was seen. Moments are lines."""
+    """One request and its answer; ``end`` is ``NEVER`` and ``answer`` empty if none was seen. Moments are lines.
+    ``over_ms``: when its answer came, or its connection was closed; ``NEVER`` if neither did."""
 
     api: int
     version: int
@@ -48,6 +50,7 @@ class Exchange:
     ask: Mapping[str, Any]
     end: int = NEVER
     end_ms: int = NEVER
+    over_ms: int = NEVER
     answer: Mapping[str, Any] | None = None
 
 
@@ -56,6 +59,9 @@ def exchanges(trace: WireTrace) -> list[Exchange]:
     found: list[Exchange] = []
     asked: dict[tuple[int, int], Exchange] = {}
     for number, line in enumerate(trace.lines, 1):
+        if isinstance(line, DisconnectedLine):
+            for each in [asked.pop(key) for key in list(asked) if key[0] == line.connection]:
+                each.over_ms = line.at_ms
         if not isinstance(line, SentLine | ReceivedLine) or line.api_key not in OF_OFFSETS:
             continue
         key = line.connection, line.correlation_id
@@ -63,48 +69,30 @@ def exchanges(trace: WireTrace) -> list[Exchange]:
             if "undecoded" not in line.body:
                 asked[key] = Exchange(line.api_key, line.api_version, number, line.at_ms, line.body)
                 found.append(asked[key])
-        elif key in asked and "undecoded" not in line.body:
+        elif key in asked:
             each = asked.pop(key)
-            each.end, each.end_ms, each.answer = number, line.at_ms, line.body
+            each.over_ms = line.at_ms
+            if "undecoded" not in line.body:
+                each.end, each.end_ms, each.answer = number, line.at_ms, line.body
     return found
 
 
-#: A topic by its id or, where the trace does not tell the id, by name; and a partition of it.
-Place = tuple[str, int]
-
-
 @dataclass(frozen=True, slots=True)
-class Names:
-    """What topics are called: those that were created in the trace by their ids, whatever a request calls them by."""
+class Committed:
+    """What a commit, plain or within a transaction, says of one partition; ``topic_id`` None: it calls it by name."""
 
-    names: Mapping[str, str]
-    created: Mapping[str, int]  #: name to the line of the request
-
-    def place(self, topic: Mapping[str, Any], number: int) -> Place:
-        told = str(topic.get("topic_id") or topic.get("name") or "")
-        return self.names.get(told, told), number
+    place: Place
+    topic_id: str | None
+    value: Value
 
 
-def names_of(every: list[Exchange]) -> Names:
-    """The topics that the trace tells the creation of."""
-    names: dict[str, str] = {}
-    created: dict[str, int] = {}
-    for each in every:
-        if each.api == CREATE_TOPICS and each.answer is not None:
-            for row in each.answer.get("topics") or ():
-                if row.get("error_code") == 0 and row.get("topic_id"):
-                    names[str(row["topic_id"])] = row["name"]
-                    created[row["name"]] = each.begin
-    return Names(names, created)
-
-
-def committed(each: Exchange, names: Names) -> Iterator[tuple[Place, Value]]:
+def committed(each: Exchange, names: Names) -> Iterator[Committed]:
     """What a commit, plain or within a transaction, is about."""
     for topic in each.ask.get("topics") or ():
         for row in topic.get("partitions") or ():
             epoch = row.get("committed_leader_epoch", -1)
             value = Value(row["committed_offset"], epoch, row.get("committed_metadata") or "")
-            yield names.place(topic, row["partition_index"]), value
+            yield Committed(names.place(topic, row["partition_index"]), topic.get("topic_id") or None, value)
 
 
 def codes(each: Exchange, names: Names) -> dict[Place, int]:
@@ -119,12 +107,14 @@ def codes(each: Exchange, names: Names) -> dict[Place, int]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a fetch asked of one group and was told; ``places`` None: all. Rows that are errors have the code."""
+    """What a fetch asked of one group and was told; ``places`` None: all. Rows that are errors have the code.
+    ``topic_ids``: the places that it called by a topic id."""
 
     group_id: str
     places: tuple[Place, ...] | None
     error: int
     rows: Mapping[Place, tuple[Value, int]]
+    topic_ids: Mapping[Place, str] = field(default_factory=dict)
 
 
 def fetched(each: Exchange, names: Names) -> Iterator[Asked]:
@@ -149,7 +139,14 @@ def _asked(ask: Mapping[str, Any], told: Mapping[str, Any], names: Names) -> Ask
         for topic in told.get("topics") or ()
         for row in topic.get("partitions") or ()
     }
-    return Asked(ask["group_id"], places, told.get("error_code", 0) or 0, rows)
+    named = [topic for topic in (topics if topics is not None else told.get("topics") or ()) if topic.get("topic_id")]
+    ids = {
+        names.place(topic, number): str(topic["topic_id"])
+        for topic in named
+        for number in topic.get("partition_indexes")
+        or [row["partition_index"] for row in topic.get("partitions") or ()]
+    }
+    return Asked(ask["group_id"], places, told.get("error_code", 0) or 0, rows, ids)
 
 
 def _value(row: Mapping[str, Any]) -> Value:

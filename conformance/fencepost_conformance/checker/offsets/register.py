@@ -11,6 +11,13 @@ Within a transaction two moments fall apart (O-TXN-07, O-TXN-08). What it commit
 is pending, and can be seen once its end was asked for. Who asks for stable offsets is told to wait from the first of
 these moments to the second, so such a read never finds what the transaction replaces (O-FETCH-08). The marker is
 written after the answer to EndTxn; other reads may find the old value until one has found the new.
+
+What happens by itself has bounds. A commit that failed, or was not answered, takes effect by ``latest`` or never: a
+read that begins later and does not find it rules it out. An offset may expire from ``old_from`` on, and a read
+that begins after ``gone_by`` does not find it any more (``expiry``).
+
+An offset is kept with the id that its topic had, if the commit named it or the broker knew it; a read that names
+another id of the same topic finds nothing (O-FETCH-06).
 """
 
 from __future__ import annotations
@@ -50,31 +57,37 @@ class Write:
     """A commit, or a deletion of what was committed. Moments are lines of the trace.
 
     ``value`` None stands for what was there before the trace and is not known. ``begin`` and ``end``: between them it
-    took its place in the order; ``end`` is ``NEVER`` if that is not known to have happened. ``shown_from``: not seen
-    before. ``shown_by``: seen by every read that begins later; ``NEVER`` if that is not known.
+    took its place in the order; ``end`` is ``NEVER`` if that is not known to have happened, and ``latest`` then says by
+    when it has happened if at all. ``shown_from``: not seen before. ``shown_by``: seen by every read that begins later;
+    ``NEVER`` if that is not known. ``topic_id``: the one that it was committed under, None if the request told none.
+    ``old_from``: from then on it may have expired. ``gone_by``: from then on it has. ``over_from``: from then on it is
+    not there, as a read has shown.
     """
 
     value: Value | None
     begin: int
     end: int
-    begin_ms: int
     shown_from: int
     shown_by: int
     transaction: Pending | None = None
+    latest: int = NEVER
+    topic_id: str | None = None
+    old_from: int = NEVER
+    gone_by: int = NEVER
+    over_from: int = NEVER
 
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """An offset that a transaction holds. ``taken``: the commit was let in for certain. ``ends_from``,
-    ``ends_from_ms``: no end of the transaction can have come before. ``kept``: it ended with a commit. ``gone_by``: a
-    read has shown that it is over."""
+    """An offset that a transaction holds. ``taken``: the commit was let in for certain. ``ends_from``: no end of the
+    transaction can have come before. ``kept``: it ended with a commit. ``gone_by``: it is over by then, as a read or
+    the end of the transaction has shown."""
 
     value: Value
     begin: int
     end: int
     taken: bool
     ends_from: int
-    ends_from_ms: int
     kept: bool
     gone_by: int = NEVER
 
@@ -82,14 +95,14 @@ class Pending:
 @dataclass(frozen=True, slots=True)
 class Read:
     """One partition's row of an answer; ``value`` None: the caller is to wait for a transaction. ``listed``: it was
-    asked for by name, and not found, or not, among all that there are."""
+    asked for by itself, and not found, or not, among all that there are. ``topic_id``: if it was asked for by id."""
 
     begin: int
     end: int
-    end_ms: int
     value: Value | None
     stable: bool
     listed: bool
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +115,11 @@ class Wrong:
 
 @dataclass(slots=True)
 class Register:
-    """All that a trace tells of one partition in one group."""
+    """All that a trace tells of one partition in one group. ``several``: its topic may have had several ids."""
 
     writes: list[Write]
     pending: list[Pending]
-    retention_ms: int
+    several: bool = False
 
     def take(self, read: Read) -> Wrong | None:
         """What is wrong with a read; reads come in the order of their ends."""
@@ -118,13 +131,16 @@ class Register:
         possible = self._possible(read)
         if read.stable and read.listed and any(_must_hold(each, read) for each in holding):
             return Wrong(("to be told to wait for the transaction that holds it",), ("O-FETCH-08",))
-        found = [each for each in possible if each.value is None or read.value.shows(each.value)]
-        if not found:
-            if self._may_be_old(read, possible):
-                return None
+        found = [each for each in possible if self._shows(read.value, read.topic_id, each)]
+        if found and all(each.gone_by < read.begin for each in found):
+            return Wrong(("nothing: it has expired",), ("O-EXP-01", "O-EXP-02", "O-EXP-04", "O-EXP-05"))
+        if not found and not self._expires(read, possible):
             return Wrong(self._texts(read), self._rules(read))
         if len(found) == 1:
             self._learn(found[0], read)
+        for write in self.writes:
+            if write.latest < read.begin and write not in found:
+                write.over_from = min(write.over_from, read.end)
         if read.stable and read.listed:
             for each in holding:
                 if each.end < read.begin:  # it was there, and is no more
@@ -133,19 +149,35 @@ class Register:
 
     def _possible(self, read: Read) -> list[Write]:
         last = max((each.begin for each in self.writes if _shown_by(each, read) < read.begin), default=-1)
-        return [each for each in self.writes if each.shown_from < read.end and last <= each.end]
+        return [
+            each
+            for each in self.writes
+            if each.shown_from < read.end and last <= each.end and each.over_from >= read.begin
+        ]
 
-    def _may_be_old(self, read: Read, possible: Sequence[Write]) -> bool:
-        """Whether it may have expired (O-EXP-01…06)."""
-        return (
-            read.value is not None
-            and read.value.shows(NOTHING)
-            and any(read.end_ms - each.begin_ms >= self.retention_ms for each in possible)
-        )
-
-    @staticmethod
-    def _learn(write: Write, read: Read) -> None:
+    def _shows(self, told: Value, topic_id: str | None, write: Write) -> bool:
+        """Whether an answer to a read by this topic id, or by name, can speak of the write."""
         if write.value is None:
+            return True
+        if topic_id is not None and write.value.offset >= 0:
+            if write.topic_id is not None and write.topic_id != topic_id:
+                return told.shows(NOTHING)
+            if write.topic_id is None and self.several and told.shows(NOTHING):
+                return True
+        return told.shows(write.value)
+
+    def _expires(self, read: Read, possible: Sequence[Write]) -> bool:
+        """Whether it may have expired (O-EXP-01…06); then it has, and does not come back."""
+        old = [each.old_from for each in possible if each.old_from <= read.end]
+        if read.value is None or not read.value.shows(NOTHING) or not old:
+            return False
+        self.writes.append(Write(NOTHING, min(old), read.end, min(old), read.end))
+        return True
+
+    def _learn(self, write: Write, read: Read) -> None:
+        if write.value is None:
+            if read.topic_id is not None and self.several and read.value == NOTHING:
+                return  # it may be kept under another id
             write.value = read.value
         write.shown_by = min(write.shown_by, read.end)
         write.end = min(write.end, read.end)
@@ -177,4 +209,4 @@ def _may_hold(each: Pending, read: Read) -> bool:
 
 
 def _must_hold(each: Pending, read: Read) -> bool:
-    return each.taken and each.end < read.begin and read.end < each.ends_from and read.end_ms < each.ends_from_ms
+    return each.taken and each.end < read.begin and read.end < each.ends_from

@@ -25,7 +25,7 @@ from fencepost.protocol.messages import (
 from ...trace.convert import wire_request
 from ...trace.files import WireTrace
 from ...trace.lines import SentLine
-from ..offsets.reading import Names, Place
+from ..offsets.places import Names, Place
 from .track import Track
 
 #: The assignors whose members keep what they have while they join (K-JOIN-03).

@@ -10,13 +10,14 @@ seeks. A client that is several members, or none, is left alone, and so is a par
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from ...trace.convert import wire_request, wire_response
 from ...trace.files import WireTrace
 from ...trace.lines import ReceivedLine, SentLine
-from ..offsets.reading import OFFSET_FETCH, Exchange, Names, Place, exchanges, fetched, names_of
+from ..offsets.places import Names, Place, names_of
+from ..offsets.reading import OFFSET_FETCH, Exchange, exchanges, fetched
 from ..verdict import Refusal
 from .clients import Client, clients
 
@@ -125,7 +126,7 @@ def judged(trace: WireTrace) -> list[Judged]:
 def _reading(trace: WireTrace) -> _Reading:
     every = exchanges(trace)
     by_answer = {each.end: each for each in every if each.api == OFFSET_FETCH}
-    return _Reading(_named(trace, names_of(every)), clients(trace), by_answer, {})
+    return _Reading(names_of(trace), clients(trace), by_answer, {})
 
 
 def _found(trace: WireTrace, reading: _Reading) -> Iterator[Refusal]:
@@ -136,18 +137,6 @@ def _found(trace: WireTrace, reading: _Reading) -> Iterator[Refusal]:
             found = reading.sent(number, line)
             if found is not None:
                 yield found
-
-
-def _named(trace: WireTrace, names: Names) -> Names:
-    """With the topics that a Fetch tells the names of."""
-    told = {
-        str(topic["topic_id"]): str(topic["name"])
-        for line in trace.lines
-        if isinstance(line, SentLine) and line.api_key == FETCH
-        for topic in _list(line.body.get("topics"))
-        if topic.get("topic_id") and topic.get("name")
-    }
-    return replace(names, names={**told, **names.names})
 
 
 def _rows(body: Any, names: Names) -> Iterator[tuple[Place, Any]]:

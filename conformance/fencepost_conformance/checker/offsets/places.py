@@ -1,0 +1,135 @@
+"""What topics are called: a topic has a name, and an id that is another one after it was deleted and created again.
+
+Commits and fetches of version 10 call it by id, older ones by name. Answers to CreateTopics and DeleteTopics tell both,
+and so does what the recorder keeps of other answers (lines of type ``names``). Where nothing tells it, an id and a name
+may be one topic, or may not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from fencepost.protocol.consumer_messages import JOIN_EPOCH
+
+from ...trace.files import WireTrace
+from ...trace.lines import NamesLine, ReceivedLine, SentLine
+
+_FETCH: Final = 1
+_CREATE_TOPICS: Final = 19
+_DELETE_TOPICS: Final = 20
+_CONSUMER_GROUP_HEARTBEAT: Final = 68
+_NO_TOPIC: Final = str(UUID(int=0))
+
+#: A topic by its name or, where the trace does not tell the name, by id; and a partition of it.
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """``names``: what topics are called, by their ids. ``created``: those that were created in the trace, with the line
+    of the request. ``deleted``: those in a DeleteTopics request."""
+
+    names: Mapping[str, str]
+    created: Mapping[str, int]
+    deleted: frozenset[str]
+
+    def place(self, topic: Mapping[str, Any], number: int) -> Place:
+        """A partition of the topic in a row of a request or an answer."""
+        return self.topic(topic), number
+
+    def topic(self, topic: Mapping[str, Any]) -> str:
+        """The topic in a row of a request or an answer."""
+        told = str(topic.get("topic_id") or "")
+        if not told or told == _NO_TOPIC:
+            return str(topic.get("name") or "")
+        return self.names.get(told, told)
+
+    def several_ids(self, name: str) -> bool:
+        """Whether the topic has had several ids, or may have."""
+        return name in self.deleted or sum(each == name for each in self.names.values()) > 1
+
+    def may_be_one(self, place: Place, other: Place) -> bool:
+        """Whether these are, or may be, one partition."""
+        if place == other:
+            return True
+        if place[1] != other[1]:
+            return False
+        return (self._nameless(place[0]) and self._idless(other[0])) or (
+            self._idless(place[0]) and self._nameless(other[0])
+        )
+
+    def _nameless(self, topic: str) -> bool:
+        """An id of which nothing tells the name."""
+        try:
+            return str(UUID(topic)) == topic
+        except ValueError:
+            return False
+
+    def _idless(self, topic: str) -> bool:
+        """A name of which not all ids may be known."""
+        if self._nameless(topic):
+            return False
+        return topic in self.deleted or all(each != topic for each in self.names.values())
+
+
+def names_of(trace: WireTrace) -> Names:
+    """The names and ids in the lines of a trace."""
+    names: dict[str, str] = {}
+    created: dict[str, int] = {}
+    deleted: set[str] = set()
+    asked: dict[tuple[int, int], tuple[int, Mapping[str, Any]]] = {}  #: requests with their lines
+    for number, line in enumerate(trace.lines, 1):
+        if isinstance(line, NamesLine):
+            names.update(line.names)
+        elif isinstance(line, SentLine) and "undecoded" not in line.body:
+            asked[line.connection, line.correlation_id] = number, line.body
+            if line.api_key == _FETCH:  # the recorder tells the name beside the id where it knows it
+                names.update(_both(_rows(line.body, "topics")))
+            elif line.api_key == _DELETE_TOPICS:
+                deleted |= {str(row["name"]) for row in _rows(line.body, "topics") if row.get("name")}
+                deleted |= set(line.body.get("topic_names") or ())  # type: ignore[arg-type]
+        elif isinstance(line, ReceivedLine) and "undecoded" not in line.body:
+            begin, request = asked.pop((line.connection, line.correlation_id), (0, {}))
+            if line.api_key == _CREATE_TOPICS:
+                done = [row for row in _rows(line.body, "topics") if not row.get("error_code")]
+                names.update(_both(done))
+                created.update({str(row["name"]): begin for row in done})
+            elif line.api_key == _DELETE_TOPICS:
+                told = _both(_rows(line.body, "responses"))
+                names.update(told)
+                deleted |= set(told.values())
+            elif line.api_key == _CONSUMER_GROUP_HEARTBEAT:
+                names.update(_subscribed(request, line.body))
+    return Names(names, created, frozenset(deleted))
+
+
+def _rows(body: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    rows = body.get(name)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _both(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Names by ids of the rows that tell both."""
+    told = ((str(row.get("topic_id") or _NO_TOPIC), str(row.get("name") or "")) for row in rows)
+    return {topic_id: name for topic_id, name in told if topic_id != _NO_TOPIC and name}
+
+
+def _subscribed(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Who joins and subscribes to one topic, and is given partitions of one, is given them of that (A-PROP-03)."""
+    subscribed: Any = ask.get("subscribed_topic_names") or ()
+    given: Any = answer.get("assignment") or ()
+    joins = (
+        ask.get("member_epoch") == JOIN_EPOCH and not ask.get("subscribed_topic_regex") and not ask.get("instance_id")
+    )
+    if joins and len(subscribed) == 1 and len(given) == 1:
+        text = str(given[0]["topic_id"])
+        try:
+            told = base64.urlsafe_b64decode(text.replace("+", "-").replace("/", "_") + "=" * (-len(text) % 4))
+            yield str(UUID(bytes=told)), str(subscribed[0])
+        except (binascii.Error, ValueError):
+            return

@@ -1,0 +1,156 @@
+"""Traces of the wire that were once refused wrongly, each beside copies of it that must be refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.checker.verdict import Verdict
+from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.trace.lines import NamesLine, ReceivedLine, SentLine, WireLine
+
+KEPT = Path(__file__).parents[2] / "kept" / "wire"
+TOPIC_ID = "46aecd41-3e60-4462-8c81-aadf562d3fd6"
+OTHER_ID = "00000000-0000-4000-8000-000000000001"
+MINUTE_MS = 60_000
+Edit = Callable[[WireLine], WireLine | None]
+
+
+def kept(name: str) -> WireTrace:
+    (trace,) = read_traces(KEPT / f"{name}.jsonl")
+    assert isinstance(trace, WireTrace)
+    return trace
+
+
+def edited(trace: WireTrace, edit: Edit) -> WireTrace:
+    """Each line as the edit has it, without those for which it is None."""
+    lines = tuple(line for line in map(edit, trace.lines) if line is not None)
+    return replace(trace, lines=lines, numbers=())
+
+
+def body_with(line: WireLine, old: str, new: str) -> WireLine:
+    """The line with a piece of its body, as JSON text, replaced."""
+    assert isinstance(line, SentLine | ReceivedLine)
+    text = json.dumps(line.body)
+    assert old in text
+    return line.model_copy(update={"body": json.loads(text.replace(old, new))})
+
+
+def last_told(trace: WireTrace, offset: int) -> WireTrace:
+    """The answer to the last fetch has this offset."""
+    last = trace.lines[-1]
+    (row,) = last.body["groups"][0]["topics"][0]["partitions"]  # type: ignore[union-attr,index,call-overload]
+    was = f'"committed_offset": {row["committed_offset"]}'
+    return edited(trace, lambda line: body_with(line, was, f'"committed_offset": {offset}') if line is last else line)
+
+
+def two_topics(line: WireLine) -> WireLine:
+    """The member subscribes to two topics, so that nothing tells which id is which name."""
+    if isinstance(line, SentLine) and line.api_key == 68:
+        return body_with(line, '["orders"]', '["orders", "payments"]')
+    return line
+
+
+def verdict(trace: WireTrace, **given: Any) -> Verdict:
+    return check_trace(trace, given=given)
+
+
+@pytest.mark.parametrize("name", ["one-admin", "monitor", "created-in-trace"])
+def test_a_topic_by_id_and_by_name_is_one(name: str) -> None:
+    trace = kept(name)
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(last_told(trace, 4)).refusals
+    assert "offset 4 was told" in refusal.seen
+    assert verdict(last_told(trace, -1)).outcome == "refused"
+
+
+@pytest.mark.parametrize("name", ["one-admin", "monitor"])
+def test_an_id_and_a_name_may_be_one_where_nothing_tells(name: str) -> None:
+    trace = edited(kept(name), two_topics)
+    assert verdict(trace).outcome == "accepted"
+    assert verdict(last_told(trace, 4)).outcome == "accepted"
+    told = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders"})
+    named = replace(trace, lines=(*trace.lines[:2], told, *trace.lines[2:]))
+    assert verdict(named).outcome == "accepted"
+    assert verdict(last_told(named, 4)).outcome == "refused"
+
+
+def test_a_topic_that_was_made_again_has_another_id() -> None:
+    """By its new id nothing is found of what was committed under the old one; by name it still is (O-FETCH-06)."""
+    trace = kept("monitor")
+    told = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders", OTHER_ID: "orders"})
+
+    def by_id(topic_id: str, offset: int) -> WireTrace:
+        def edit(line: WireLine) -> WireLine:
+            if line in trace.lines[-2:]:
+                line = body_with(line, '"name": "orders"', f'"topic_id": "{topic_id}"')
+                return line.model_copy(update={"api_version": 10})
+            return line
+
+        made = edited(trace, edit)
+        return last_told(replace(made, lines=(*made.lines[:2], told, *made.lines[2:])), offset)
+
+    assert verdict(by_id(OTHER_ID, -1)).outcome == "accepted"
+    assert verdict(by_id(OTHER_ID, 9)).outcome == "refused"
+    assert verdict(by_id(TOPIC_ID, 9)).outcome == "accepted"
+    assert verdict(by_id(TOPIC_ID, -1)).outcome == "refused"
+
+
+def fetched_at(trace: WireTrace, at_ms: int) -> WireTrace:
+    """The last fetch at this time."""
+    return edited(trace, lambda line: line.model_copy(update={"at_ms": at_ms}) if line in trace.lines[-2:] else line)
+
+
+@pytest.mark.parametrize(("name", "kept_ms"), [("retention-0", 0), ("retention-1500", 1_500)])
+def test_an_offset_is_gone_when_its_commit_has_asked_for_it(name: str, kept_ms: int) -> None:
+    trace = kept(name)
+    committed_ms = 513
+    assert verdict(trace).outcome == "accepted"
+    if kept_ms:  # not before
+        early = fetched_at(trace, committed_ms + kept_ms - 100)
+        assert verdict(early).outcome == "refused"
+        assert verdict(last_told(early, 5)).outcome == "accepted"
+    checks = {"offsets_retention_check_interval_ms": 2_000}
+    for wait_ms, outcome in ((4_000, "accepted"), (6_000, "refused")):  # a look every 2 s, and 3 s of slack
+        late = last_told(fetched_at(trace, committed_ms + kept_ms + wait_ms), 5)
+        assert verdict(late, **checks).outcome == outcome
+        assert verdict(late).outcome == "accepted"  # by default, Kafka looks every 10 minutes
+
+
+def test_an_offset_of_a_group_with_members_stays_as_long_as_they_may_subscribe_to_it() -> None:
+    """Kafka keeps what a group subscribes to, whatever the commit has asked for (O-EXP-10)."""
+    trace = kept("retention-0")
+    beat = SentLine(
+        at_ms=600, connection=1, correlation_id=9, api_key=12, api_version=4,
+        body={"group_id": "g", "generation_id": 1, "member_id": "m", "group_instance_id": None},
+    )  # fmt: skip
+    late = last_told(fetched_at(trace, 10_000), 5)
+    with_member = replace(late, lines=(*late.lines[:-2], beat, *late.lines[-2:]))
+    checks = {"offsets_retention_check_interval_ms": 2_000}
+    assert "expired" not in "".join(
+        allowed for each in verdict(with_member, **checks).refusals for allowed in each.allowed
+    )
+    assert "expired" in verdict(late, **checks).refusals[0].allowed[0]
+
+
+def test_an_offset_is_gone_after_the_retention_of_the_broker() -> None:
+    trace = kept("retention-of-the-broker")
+    assert verdict(trace).outcome == "refused"
+    assert verdict(trace, offsets_retention_ms=MINUTE_MS).outcome == "accepted"
+    assert verdict(trace, offsets_retention_ms=2 * MINUTE_MS).outcome == "refused"  # not before
+    still = last_told(trace, 5)
+    told = {"offsets_retention_ms": MINUTE_MS, "offsets_retention_check_interval_ms": 5_000}
+    assert verdict(still, **told).outcome == "refused"  # and not long after
+    assert verdict(still, **{**told, "offsets_retention_check_interval_ms": 15_000}).outcome == "accepted"
+
+
+def test_a_retention_that_was_assumed_is_named() -> None:
+    trace = replace(kept("retention-of-the-broker"), assumed=("offsets_retention_ms",))
+    (refusal,) = verdict(trace).refusals
+    assert "would be accepted with offsets.retention.minutes=1," in refusal.hint

@@ -1,0 +1,100 @@
+"""Every setting of a coordinator that Kafka can be given reaches every edge: the option, the broker's answer, the
+header of a trace, the assumptions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.protocol.settings import Settings
+from fencepost.server.settings import BROKER_NAMES, CONSTANTS, broker_rows, text_of, value_of
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.trace import WireTrace, read_traces
+from fencepost_conformance.wire.settings import changed, fitting, given, settle
+
+from .fake_broker import FakeBroker
+from .test_record import recording
+
+ALL = tuple(field.name for field in fields(Settings))
+USUAL = Settings()
+
+
+def another(field: str) -> str:
+    """Another value than the default, as Kafka writes it."""
+    if field == "consumer_protocol_enabled":
+        return "classic"
+    if field == "group_consumer_assignors":
+        return "range"
+    if field == "group_consumer_migration_policy":
+        return "upgrade"
+    return str(int(text_of(field, getattr(USUAL, field))) + (-1 if "max_size" in field else 1))
+
+
+def test_every_field_has_kafkas_name_or_is_a_constant_of_kafka() -> None:
+    assert sorted([*BROKER_NAMES, *CONSTANTS]) == sorted(ALL)
+
+
+@pytest.mark.parametrize("field", BROKER_NAMES)
+def test_it_is_read_and_written_as_kafka_does(field: str) -> None:
+    name, text = BROKER_NAMES[field], another(field)
+    found = given([f"{name}={text}"])
+    assert list(found) == [field]
+    settings = changed(USUAL, fitting(USUAL, found, ALL))
+    assert getattr(settings, field) == value_of(name, text) != getattr(USUAL, field)
+    assert dict(broker_rows(settings))[name] == text
+
+
+def test_what_is_no_value_is_told() -> None:
+    for option in (
+        "group.coordinator.rebalance.protocols=consumer",
+        "group.coordinator.rebalance.protocols=classic,new",
+    ):
+        with pytest.raises(CannotRun, match=r"is no value of group\.coordinator\.rebalance\.protocols"):
+            given([option])
+    with pytest.raises(CannotRun, match=r"is no value of offsets\.retention\.minutes"):
+        given(["offsets.retention.minutes=0.5"])
+
+
+def test_a_retention_that_is_not_in_minutes_is_not_told() -> None:
+    """Kafka cannot have it, so no broker tells it in Kafka's words."""
+    assert "offsets.retention.minutes" not in dict(broker_rows(Settings(offsets_retention_ms=1)))
+
+
+def header(path: Path) -> tuple[dict[str, Any], WireTrace]:
+    (trace,) = read_traces(path)
+    assert isinstance(trace, WireTrace)
+    return json.loads(path.read_text().splitlines()[0]), trace
+
+
+def test_a_recorder_asks_for_every_one(tmp_path: Path) -> None:
+    """What the broker tells stands in the header; what it does not tell is named there."""
+    wanted = changed(
+        USUAL, fitting(USUAL, given([f"{BROKER_NAMES[each]}={another(each)}" for each in BROKER_NAMES]), ALL)
+    )
+
+    async def run(path: Path, untold: tuple[str, ...]) -> None:
+        async with FakeBroker(untold=untold) as broker:
+            broker.config = {name: text for name, text in broker_rows(wanted) if name not in untold}
+            async with recording(broker, path) as (connect, _):
+                await (await connect()).beat()
+
+    asyncio.run(run(tmp_path / "told.jsonl", ()))
+    told, trace = header(tmp_path / "told.jsonl")
+    assert trace.settings == wanted
+    assert told["assumed"] == []
+    asyncio.run(run(tmp_path / "untold.jsonl", tuple(BROKER_NAMES.values())))
+    told, trace = header(tmp_path / "untold.jsonl")
+    assert trace.settings == USUAL
+    assert told["assumed"] == list(BROKER_NAMES)
+
+
+def test_every_one_can_be_assumed_and_given() -> None:
+    known = settle({}, {})
+    assert list(known.assumed) == list(BROKER_NAMES)
+    for field in BROKER_NAMES:
+        assert field not in settle({}, given([f"{BROKER_NAMES[field]}={another(field)}"])).assumed
