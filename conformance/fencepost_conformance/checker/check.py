@@ -28,6 +28,7 @@ from .offsets.judge import wrong_offsets
 from .positions.judge import wrong_positions
 from .search import Exhausted, Limits, Search
 from .text import answer_text, request_text
+from .undecoded import undecoded
 from .verdict import Outcome, Refusal, Verdict
 
 #: Answers that only a member gets that the coordinator knows.
@@ -268,6 +269,10 @@ def check_trace(
         other = _instead(groups[refusal.group_id], refusal, settings, of_offsets, again)
         refusals.append(_numbered(trace, replace(refusal, instead=other)))
     refusals += [_numbered(trace, refusal) for refusal in wrong_positions(trace, accepted)]
+    unread = undecoded(trace)
+    refusals += [_numbered(trace, refusal) for refusal in unread.refusals]
+    if unread.line and outcome == "accepted":
+        outcome, line, reason = "undecided", _line(trace, unread.line), unread.why
     if refusals:
         outcome = "refused"
     return Verdict(

@@ -167,7 +167,7 @@ class _Histories:
         answer: Any = read_commit_answer(line.body) if line.api_key == OFFSET_COMMIT else wire_response(line)
         for group_id, op in opened:
             typed = line.api_key != OFFSET_COMMIT
-            odd = _odd_of(line.body, group_id) if answer is None and typed else ()
+            odd = _odd_of(line.body, group_id) if answer is None and (typed or "undecoded" in line.body) else ()
             if answer is None and not odd:
                 history = self.groups[group_id]
                 history.foreign = history.foreign or (number, "has an answer that could not be decoded")

@@ -58,6 +58,7 @@ def record(  # noqa: PLR0917
                 "events": summary.events,
                 "connections": summary.connections,
                 "malformed": summary.malformed,
+                "undecoded": summary.undecoded,
             },
             details={"trace": str(output), **settings_json(summary.known)},
             done=f"wrote {output}",

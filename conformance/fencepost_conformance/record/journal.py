@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost.server.wire.convert import GROUP_APIS, plain, to_request, to_response
-from fencepost.server.wire.frames import RequestHeader
+from fencepost.server.wire.frames import MalformedFrame, RequestHeader, UnknownErrorCode
 
 from ..trace import convert
 from ..wire.settings import Known
@@ -37,6 +37,9 @@ RECORDED = frozenset(GROUP_APIS) | {
     "list_offsets",
     "offset_for_leader_epoch",
 }
+
+#: Conversions of entities raise these for what no version of the message has.
+_ODD: Final = (ValueError, TypeError, AttributeError, KeyError)
 
 #: kio's name of the API whose records are not kept.
 FETCH: Final = "fetch"
@@ -79,6 +82,7 @@ class Journal:
         self._write = write
         self._watch = watch
         self._topics: dict[str, str] = {}  #: names by ids
+        self._written: set[str] = set()  #: ids whose names are in the trace
         self._began = time.monotonic_ns()
         self.events = 0
         self._line(
@@ -123,12 +127,28 @@ class Journal:
         if header.api == FETCH:
             self.fetches(connection, header, self.asked(entity))
             return
-        body = plain(to_request(header.api, entity) if header.api in GROUP_APIS else entity)
+        try:
+            body = plain(to_request(header.api, entity) if header.api in GROUP_APIS else entity)
+        except _ODD as odd:
+            raise MalformedFrame(f"{header.api} has an odd value: {odd}") from None
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
-    def learn(self, metadata: Any) -> None:
-        """What topics are called."""
-        self._topics.update(reading.names_of(metadata))
+    def learn(self, connection: int, names: Mapping[str, str], *, told: bool = False) -> None:
+        """Keep the names of topics, by id, and write down those that are new.
+
+        Args:
+            connection: the one of the answer that has them.
+            told: the answer itself is written down, with these names.
+        """
+        new = {topic_id: name for topic_id, name in names.items() if topic_id not in self._written}
+        self._topics.update(names)
+        self._written.update(names)
+        if new and not told:
+            self._event("names", connection, names=new)
+
+    def undecoded(self, connection: int, by: str, frame: bytes, why: str) -> None:
+        """A frame without a header that can be read. What is in it is not kept: it could be a password."""
+        self._event("undecoded", connection, by=by, bytes=len(frame), why=why)
 
     def asked(self, fetch: Any) -> dict[str, Any]:
         """A Fetch, as far as it is kept (``reading.asked``)."""
@@ -142,19 +162,24 @@ class Journal:
         """A Fetch that has this body."""
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
-    def sent_undecoded(self, connection: int, header: RequestHeader, frame: bytes) -> None:
-        body = {"undecoded": base64.urlsafe_b64encode(frame).decode()}
+    def sent_undecoded(self, connection: int, header: RequestHeader, frame: bytes, why: str) -> None:
+        """A request that passes though its body cannot be decoded, and why it cannot."""
+        body = {"undecoded": base64.urlsafe_b64encode(frame).decode(), "why": why}
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
     def received(self, connection: int, header: RequestHeader, entity: Any) -> None:
         if header.api == FETCH:
             self._frame("received", connection, header, self.told(entity))
             return
-        body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
+        try:
+            body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)
+        except _ODD as odd:
+            raise MalformedFrame(f"an answer to {header.api} has an odd value: {odd}") from None
         self._frame("received", connection, header, body)
 
-    def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes, code: int | None = None) -> None:
-        """``code``: the error code for which it could not be decoded, since Kafka has none such."""
-        odd = {} if code is None else {"error_code": code}
-        body = {"undecoded": base64.urlsafe_b64encode(frame).decode(), **odd}
+    def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
+        """An answer that passes though it cannot be decoded, and why it cannot: perhaps for an error code that Kafka
+        does not have."""
+        code = {"error_code": odd.code} if isinstance(odd, UnknownErrorCode) else {}
+        body = {"undecoded": base64.urlsafe_b64encode(frame).decode(), "why": str(odd), **code}
         self._frame("received", connection, header, body)

@@ -5,25 +5,26 @@ run on one event loop, so the order of the journal's lines is the order in which
 written down before it is passed on, an answer likewise: whatever the broker did with a request it did between its two
 lines.
 
-Nothing is interpreted but what must be: the APIs of the journal are decoded, answers with broker addresses are
-rewritten, and ApiVersions answers offer no version of those APIs that could not be decoded.
+The proxy passes on every frame, also one that it cannot decode; the journal says so, for the checker to judge. Only a
+stream that cannot be cut into frames is closed, as a broker would close it. Two kinds of bytes are changed: broker
+addresses in answers that have them, and in ApiVersions answers the highest version of such an API, if the proxy could
+not read its addresses (``addresses``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.server.wire.frames import (
-    API_KEYS,
     MAX_REQUEST_BYTES,
     MAX_RESPONSE_BYTES,
     MalformedFrame,
     RequestHeader,
-    UnknownErrorCode,
     close,
     framed,
     read_correlation_id,
@@ -31,16 +32,26 @@ from fencepost.server.wire.frames import (
     read_request,
     read_request_header,
     read_response,
-    write_response,
 )
+from fencepost.server.wire.read import BadBytes
 
 from ..wire.access import OPEN, Access
-from .addresses import WITH_ADDRESSES, Address, SeveralBrokers, on_proxy, within_known_versions
+from .addresses import (
+    WITH_ADDRESSES,
+    Address,
+    Limited,
+    SeveralBrokers,
+    addresses_in,
+    readdressed,
+    with_readable_addresses,
+)
 from .journal import FETCH, RECORDED, Journal, groups_of
-from .reading import Quiet, says_something
+from .reading import WITH_NAMES, Quiet, names_of, says_something
 
-#: Decoded on the way back; every other answer passes as it is.
-_AWAITED = RECORDED | WITH_ADDRESSES | {"api_versions"}
+#: Looked at on the way back; every other answer passes unseen.
+_AWAITED = RECORDED | WITH_ADDRESSES | WITH_NAMES | {"api_versions"}
+#: After SaslHandshake of version 0 a client's log-in is in frames without headers.
+_BARE_LOGIN = ("sasl_handshake", 0)
 _UNSUPPORTED_VERSION = 35
 #: bytes that are kept of a Fetch's answer that cannot be decoded
 _KEPT_OF_FETCH = 64
@@ -60,8 +71,9 @@ class _Link:
     here: Address
     client: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    #: correlation id -> the open request of an API in _AWAITED, and whether it is written down.
-    open: dict[int, tuple[RequestHeader, bool]] = field(default_factory=dict)
+    #: correlation id -> the open requests of an API in _AWAITED, and whether each is written down.
+    open: dict[int, deque[tuple[RequestHeader, bool]]] = field(default_factory=dict)
+    bare: bool = False  #: the client may log in with frames that have no header
     #: which fetches say nothing new, and those that are open, by correlation id
     quiet: Quiet = field(default_factory=Quiet)
     held: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -70,8 +82,9 @@ class _Link:
 class Proxy:
     """Use ``start``, then ``finished`` until it is time to stop, then ``stop``.
 
-    ``groups``: only requests about these are written down; empty means all. ``complain`` gets one line for each
-    connection that was closed because of a malformed frame.
+    ``advertised``: the address that the broker tells clients. ``groups``: only requests about these are written down;
+    empty means all. ``complain`` gets one line for each connection whose stream has no frames, for each kind of frame
+    that could not be decoded, and for each API of which clients are offered fewer versions.
     """
 
     def __init__(
@@ -83,9 +96,13 @@ class Proxy:
         patience_s: float = 0.0,
         complain: Callable[[str], None] = lambda _: None,
         access: Access = OPEN,
+        advertised: Address | None = None,
     ) -> None:
         self.connections = 0
         self.malformed = 0
+        self.undecoded = 0
+        self._brokers: dict[Address, None] = dict.fromkeys([upstream, advertised or upstream])
+        self._complaints: set[str] = set()
         self._upstream = upstream
         self._journal = journal
         self._groups = groups
@@ -194,39 +211,107 @@ class Proxy:
         except OSError:
             self._away(f"the broker at {self._upstream} is gone")
 
+    def _complain_once(self, text: str) -> None:
+        if text not in self._complaints:
+            self._complaints.add(text)
+            self._complain(text)
+
+    # ---- requests -------------------------------------------------------------------------------------------------
+
     async def _requests(self, link: _Link) -> None:
         """Client to broker, until the client closes."""
         reader, writer = link.client[0], link.server[1]
         with contextlib.suppress(ConnectionError):
             while (frame := await read_frame(reader, MAX_REQUEST_BYTES)) is not None:
-                header = read_request_header(frame)
-                if header.api in _AWAITED:
-                    link.open[header.correlation_id] = header, self._note_request(link, header, frame)
+                self._request(link, frame)
                 writer.write(framed(frame))
                 await writer.drain()
 
+    def _request(self, link: _Link, frame: bytes) -> None:
+        try:
+            header = read_request_header(frame)
+        except MalformedFrame as odd:
+            if not link.bare:
+                self.undecoded += 1
+                self._complain_once(f"a request passes that could not be decoded: {odd}")
+                self._journal.undecoded(link.number, "client", frame, str(odd))
+            return
+        link.bare = link.bare or (header.api, header.api_version) == _BARE_LOGIN
+        if header.api in _AWAITED:
+            noted = header.api in RECORDED and self._note_request(link, header, frame)
+            link.open.setdefault(header.correlation_id, deque()).append((header, noted))
+
     def _note_request(self, link: _Link, header: RequestHeader, frame: bytes) -> bool:
-        if header.api not in RECORDED:
-            return False
+        """Whether it was written down, so that its answer is to be."""
         try:
             entity = read_request(header, frame)
-        except MalformedFrame:
-            self._journal.sent_undecoded(link.number, header, frame)
-            raise
-        groups = groups_of(header.api, entity)
-        if self._groups and groups is not None and not groups & self._groups:
-            return False
-        if header.api == FETCH and link.quiet.is_one(body := self._journal.asked(entity)):
-            link.held[header.correlation_id] = body
-        else:
-            self._journal.sent(link.number, header, entity)
+            groups = groups_of(header.api, entity)
+            if self._groups and groups is not None and not groups & self._groups:
+                return False
+            if header.api == FETCH and link.quiet.is_one(body := self._journal.asked(entity)):
+                link.held[header.correlation_id] = body
+            else:
+                self._journal.sent(link.number, header, entity)
+        except MalformedFrame as odd:
+            self._not_decoded("a request", header, odd)
+            self._journal.sent_undecoded(link.number, header, frame, str(odd))
         return True
 
-    def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, code: int | None) -> None:
+    def _not_decoded(self, what: str, header: RequestHeader, odd: Exception) -> None:
+        self.undecoded += 1
+        self._complain_once(f"{what} of {header.api} v{header.api_version} passes that could not be decoded: {odd}")
+
+    # ---- answers --------------------------------------------------------------------------------------------------
+
+    async def _answers(self, link: _Link) -> None:
+        """Broker to client, until the broker closes."""
+        reader, writer = link.server[0], link.client[1]
+        with contextlib.suppress(ConnectionError):
+            while (frame := await read_frame(reader, MAX_RESPONSE_BYTES)) is not None:
+                writer.write(framed(self._answer(link, frame)))
+                await writer.drain()
+
+    def _answer(self, link: _Link, frame: bytes) -> bytes:
+        """Write the answer down, and return what the client is to get."""
+        try:
+            correlation = read_correlation_id(frame)
+        except MalformedFrame as odd:
+            self.undecoded += 1
+            self._complain_once(f"an answer passes that could not be decoded: {odd}")
+            self._journal.undecoded(link.number, "server", frame, str(odd))
+            return frame
+        if (waiting := link.open.get(correlation)) is None:
+            return frame
+        header, noted = waiting.popleft()
+        if not waiting:
+            del link.open[correlation]
+        if header.api == "api_versions":
+            return self._versions(header, frame)
+        if noted or header.api in WITH_ADDRESSES or header.api in WITH_NAMES:
+            self._read(link, header, frame, noted=noted)
+        return readdressed(frame, self._brokers, link.here) if header.api in WITH_ADDRESSES else frame
+
+    def _read(self, link: _Link, header: RequestHeader, frame: bytes, *, noted: bool) -> None:
+        """Take what is to be known of an answer, and write it down if its request is."""
+        try:
+            entity: Any = read_response(header.api, header.api_version, frame)
+            if header.api in WITH_ADDRESSES:
+                self._brokers.update(dict.fromkeys(addresses_in(entity)))
+            if header.api in WITH_NAMES:
+                told = noted and header.api != "consumer_group_describe"
+                self._journal.learn(link.number, names_of(header.api, entity), told=told)
+            if noted and self._brings_something(link, header, entity):
+                self._journal.received(link.number, header, entity)
+        except MalformedFrame as odd:  # for the client to make of it what it can
+            self._not_decoded("an answer", header, odd)
+            if noted:
+                self._note_undecoded(link, header, frame, odd)
+
+    def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
         if (held := link.held.pop(header.correlation_id, None)) is not None:
             self._journal.fetches(link.number, header, {**held, "late": True})
         kept = frame[:_KEPT_OF_FETCH] if header.api == FETCH else frame  # its records are nobody's business
-        self._journal.received_undecoded(link.number, header, kept, code)
+        self._journal.received_undecoded(link.number, header, kept, odd)
 
     def _brings_something(self, link: _Link, header: RequestHeader, entity: Any) -> bool:
         """Whether the answer is to be written down; a Fetch that said nothing new is then, before it."""
@@ -238,40 +323,21 @@ class Proxy:
         self._journal.fetches(link.number, header, {**held, "late": True})
         return True
 
-    async def _answers(self, link: _Link) -> None:
-        """Broker to client, until the broker closes."""
-        reader, writer = link.server[0], link.client[1]
-        with contextlib.suppress(ConnectionError):
-            while (frame := await read_frame(reader, MAX_RESPONSE_BYTES)) is not None:
-                correlation = read_correlation_id(frame)
-                if correlation in link.open:
-                    header, noted = link.open.pop(correlation)
-                    frame = self._answer(link, header, frame, noted)
-                writer.write(framed(frame))
-                await writer.drain()
-
-    def _answer(self, link: _Link, header: RequestHeader, frame: bytes, noted: bool) -> bytes:
-        if header.api in RECORDED and not noted and header.api not in WITH_ADDRESSES:
-            return frame
-        if header.api == "api_versions" and int.from_bytes(frame[4:6], "big", signed=True) == _UNSUPPORTED_VERSION:
+    def _versions(self, header: RequestHeader, frame: bytes) -> bytes:
+        if int.from_bytes(frame[4:6], "big", signed=True) == _UNSUPPORTED_VERSION:
             return frame  # Kafka answers an unknown version in version 0, for the client to ask again
         try:
-            entity: Any = read_response(header.api, header.api_version, frame)
-        except UnknownErrorCode as odd:  # for the client to make of it what it can
-            if noted:
-                self._note_undecoded(link, header, frame, odd.code)
+            frame, limited = with_readable_addresses(frame, header.api_version)
+        except BadBytes as odd:
+            self._not_decoded("an answer", header, odd)
             return frame
-        except MalformedFrame:
-            if noted:
-                self._note_undecoded(link, header, frame, None)
-            raise
-        changed = entity
-        if header.api == "api_versions":
-            changed = within_known_versions(entity, _AWAITED, API_KEYS)
-        elif header.api in WITH_ADDRESSES:
-            changed = on_proxy(entity, link.here)
-            if header.api == "metadata":
-                self._journal.learn(entity)
-        if noted and self._brings_something(link, header, entity):
-            self._journal.received(link.number, header, entity)
-        return frame if changed is entity else write_response(header.correlation_id, changed)
+        for each in limited:
+            self._complain_once(_limit_words(each))
+        return frame
+
+
+def _limit_words(limited: Limited) -> str:
+    return (
+        f"clients are offered {limited.api} up to v{limited.offered}, not v{limited.has}: "
+        "the recorder must read it to replace the broker's address"
+    )

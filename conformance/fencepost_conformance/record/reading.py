@@ -14,6 +14,10 @@ from typing import Any, Final
 _BATCH: Final = struct.Struct(">qiibIhi")
 _LENGTH_AT: Final = 12  # bytes before what the length counts
 _NEWEST_MAGIC: Final = 2
+#: APIs whose answers name topics by id and by name; of the others that do, the trace has both.
+WITH_NAMES: Final = frozenset(
+    {"metadata", "describe_topic_partitions", "consumer_group_describe", "create_topics", "delete_topics"}
+)
 
 
 def asked(fetch: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -83,12 +87,27 @@ def says_something(told_body: dict[str, Any]) -> bool:
     return bool(told_body["error_code"]) or any(row["error_code"] or row["next_offset"] is not None for row in rows)
 
 
-def names_of(metadata: Any) -> dict[str, str]:
-    """The topics of an answer to Metadata, by their ids; empty for versions that have none."""
+def names_of(api: str, answer: Any) -> dict[str, str]:
+    """The names of topics in an answer, by their ids; empty for versions and APIs that do not have both.
+
+    Args:
+        api: kio's name of the API, one of ``WITH_NAMES``.
+        answer: kio's entity.
+    """
+    if api == "consumer_group_describe":
+        rows = [
+            row
+            for group in answer.groups
+            for member in group.members
+            for part in (member.assignment, member.target_assignment)
+            for row in part.topic_partitions
+        ]
+        return {str(row.topic_id): str(row.topic_name) for row in rows if row.topic_id is not None and row.topic_name}
+    rows = answer.responses if api == "delete_topics" else answer.topics
     return {
-        str(topic.topic_id): str(topic.name)
-        for topic in metadata.topics or ()
-        if getattr(topic, "topic_id", None) is not None and topic.name is not None
+        str(row.topic_id): str(row.name)
+        for row in rows or ()
+        if getattr(row, "topic_id", None) is not None and row.name is not None
     }
 
 

@@ -28,6 +28,7 @@ class Summary:
     events: int
     connections: int
     malformed: int
+    undecoded: int
     known: Known
 
 
@@ -79,7 +80,10 @@ async def record(
         name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
         watch=watch,
     )
-    proxy = Proxy(upstream, journal, groups=groups, patience_s=patience_s, complain=complain, access=access)
+    proxy = Proxy(
+        upstream, journal,
+        groups=groups, patience_s=patience_s, complain=complain, access=access, advertised=broker.advertised,
+    )  # fmt: skip
     trouble = None
     try:
         here = await proxy.start(listen)
@@ -102,7 +106,7 @@ async def record(
         raise CannotRun(trouble)
     if trouble is not None:
         raise CannotRun(f"{trouble}; what was recorded until then ({counted(journal.events, 'events')}) is in {path}")
-    return Summary(journal.events, proxy.connections, proxy.malformed, known)
+    return Summary(journal.events, proxy.connections, proxy.malformed, proxy.undecoded, known)
 
 
 def record_until_stopped(

@@ -20,11 +20,13 @@ _BROKER_RESOURCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """``nodes``: how many brokers its cluster has. ``controller``: the one that changes topics, as far as that is told.
+    """``nodes``: how many brokers its cluster has. ``advertised``: the address that this one tells clients.
+    ``controller``: the one that changes topics, as far as that is told.
     ``settings``: the fields of ``Settings`` that the broker told; none if it does not tell. ``versions``: of each
     API, by its number, the lowest and highest."""
 
     nodes: int
+    advertised: Address
     controller: Address
     settings: dict[str, Setting]
     versions: dict[int, tuple[int, int]]
@@ -41,7 +43,9 @@ async def inspect(address: Address, access: Access = OPEN) -> Upstream:
         here = next((node for node, at in nodes.items() if at.port == address.port), next(iter(nodes), -1))
         # whatever address a lone broker gives: the one that was given leads to it
         controller = nodes.get(getattr(metadata, "controller_id", -1), address) if len(nodes) > 1 else address
-        return Upstream(len(nodes), controller, await _settings(broker, here), dict(broker.versions))
+        return Upstream(
+            len(nodes), nodes.get(here, address), controller, await _settings(broker, here), dict(broker.versions)
+        )
 
 
 async def _settings(broker: Questions, node: int) -> dict[str, Setting]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 from kio.index import load_response_schema
@@ -20,6 +20,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.server.settings import broker_rows
 from fencepost.server.wire.frames import (
     API_KEYS,
+    MalformedFrame,
     close,
     framed,
     read_frame,
@@ -34,7 +35,9 @@ NOW = i32Timedelta.parse(datetime.timedelta(0))
 
 class FakeBroker:
     """``nodes``: how many brokers its metadata names. ``untold``: settings (Kafka's names) that it does not report.
-    ``mute``: APIs that it never answers. ``port`` once it is entered."""
+    ``mute``: APIs that it never answers. ``port`` once it is entered. ``raw`` is asked first, with the bytes of a
+    frame, for those of the answer; a frame that ``raw`` does not answer, and that cannot be read, closes the
+    connection. ``beat_error``: what a heartbeat is answered."""
 
     def __init__(
         self,
@@ -47,6 +50,8 @@ class FakeBroker:
         config = broker_rows(Settings(group_initial_rebalance_delay_ms=initial_delay_ms))
         self.config = {name: value for name, value in config if name not in untold}
         self.mute = mute
+        self.raw: Callable[[bytes], bytes | None] = lambda _: None
+        self.beat_error = ErrorCode.none
         self.port = 0
         self.writers: list[asyncio.StreamWriter] = []
 
@@ -66,17 +71,24 @@ class FakeBroker:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
         while (frame := await read_frame(reader, 1 << 20)) is not None:
-            header = read_request_header(frame)
+            if (answer := self.raw(frame)) is not None:
+                writer.write(framed(answer))
+                continue
+            try:
+                header = read_request_header(frame)
+                request = read_request(header, frame)
+            except MalformedFrame:
+                await close(writer)
+                return
             if header.api in self.mute:
                 continue
-            request = read_request(header, frame)
             schema: Any = load_response_schema(header.api_key, header.api_version)
             entity = schema(**getattr(self, header.api)(request))
             writer.write(framed(write_response(header.correlation_id, entity)))
             await writer.drain()
 
     def api_versions(self, request: Any) -> dict[str, Any]:
-        offered = {"join_group": (0, 99), "metadata": (9, 9), "describe_configs": (4, 4)}
+        offered = {"join_group": (0, 99), "metadata": (9, 9), "describe_configs": (4, 4), "describe_cluster": (0, 99)}
         rows = [
             ApiVersion(api_key=i16(API_KEYS[api]), min_version=i16(low), max_version=i16(high))
             for api, (low, high) in offered.items()
@@ -119,4 +131,4 @@ class FakeBroker:
         return {"throttle_time": NOW, "coordinators": (row,)}
 
     def heartbeat(self, request: Any) -> dict[str, Any]:
-        return {"throttle_time": NOW, "error_code": ErrorCode.none}
+        return {"throttle_time": NOW, "error_code": self.beat_error}

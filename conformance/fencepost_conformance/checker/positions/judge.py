@@ -28,6 +28,7 @@ JUDGED: Final = "judged"
 FETCH: Final = 1
 _LIST_OFFSETS: Final = 2
 _OFFSET_FOR_LEADER_EPOCH: Final = 23
+POSITION_APIS: Final = frozenset({FETCH, _LIST_OFFSETS, _OFFSET_FOR_LEADER_EPOCH})
 _RULES: Final = ("K-POS-01", "K-POS-03", "K-POS-07", "K-FETCH-01", "K-FETCH-02", "K-SUB-02")
 
 
@@ -105,7 +106,7 @@ class _Reading:
 
 def wrong_positions(trace: WireTrace, groups: Collection[str]) -> Iterator[Refusal]:
     """For each of these groups the first Fetch of a member that it could not send; none if clients may seek."""
-    if dict(trace.provenance).get(POSITIONS) != JUDGED:
+    if not are_judged(trace):
         return
     refused: set[str] = set()
     for found in _found(trace, _reading(trace)):
@@ -114,9 +115,14 @@ def wrong_positions(trace: WireTrace, groups: Collection[str]) -> Iterator[Refus
             yield found
 
 
+def are_judged(trace: WireTrace) -> bool:
+    """Whether the header says that clients never seek."""
+    return dict(trace.provenance).get(POSITIONS) == JUDGED
+
+
 def judged(trace: WireTrace) -> list[Judged]:
     """All that is held against anything in a trace."""
-    if dict(trace.provenance).get(POSITIONS) != JUDGED:
+    if not are_judged(trace):
         return []
     reading = _reading(trace)
     list(_found(trace, reading))
