@@ -25,6 +25,19 @@ AnyEpochCommits(m, epoch, p) == TRUE
 \* For EpochCommits: M-PE-08 forgotten, only the newest epoch will do.
 OnlyTheEpochCommits(m, epoch, p) == epoch = m.epoch
 
+\* For Classic!CommitError: O-COMMIT-25 without the generation.
+CommitErrorWithoutGeneration(g, id, inst, generation) ==
+  CASE Classic!Fence(g, id, inst) # "" -> Classic!Fence(g, id, inst)
+    [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
+    [] OTHER -> "NONE"
+
+\* For Classic!CommitError: O-COMMIT-27 taken too far, a rebalance refuses from its start.
+CommitErrorWhilePreparing(g, id, inst, generation) ==
+  CASE Classic!Fence(g, id, inst) # "" -> Classic!Fence(g, id, inst)
+    [] generation # g.generationId -> "ILLEGAL_GENERATION"
+    [] g.state # "Stable" -> "REBALANCE_IN_PROGRESS"
+    [] OTHER -> "NONE"
+
 \* For ClassicFence: X-SYNC-03 and X-HB-01 without the generation.
 AnyGeneration(g, id, inst, generation) ==
   IF id \in DOMAIN g.subscriptions THEN "" ELSE "UNKNOWN_MEMBER_ID"

@@ -29,10 +29,11 @@ from .listing import Listing
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
 
-#: of either protocol, of log and offsets: quick graphs, a large one, and ones that must break; ``check --engine tlc``
-#: has them all
+#: Of every family: quick graphs, with commits in groups, and one that must break; and a large graph.
+#: ``check --engine tlc`` has all graphs.
 GRAPHS = (
-    *("EagerQuiet", "EagerFaults", "KafkaTwoOwners", "ConsumerQuiet", "ConsumerAlone", "LostLeave"),
+    *("EagerCommits", "EagerFaults", "KafkaTwoOwners", "ConsumerCommits", "ConsumerAlone", "LostLeave"),
+    *("MixedCommits", "MixedStaticAlone", "KafkaUpgradeFails"),
     *("LogThreeBrokers", "LogTombstoneUnseen", "OffsetsQuiet", "OffsetsToldUnstable"),
 )
 

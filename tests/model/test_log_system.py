@@ -25,7 +25,6 @@ from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in LOG.modules}
 QUICK = "LogThreeBrokers"
-LARGE = "LogFaults"
 #: Guards of the cleaners, which have nothing to do where there is room for one record.
 CLEANERS = {"Superseded", "TakesNothingAway", "EverybodyHasSeen"}
 
@@ -39,15 +38,6 @@ CLEANERS = {"Superseded", "TakesNothingAway", "EverybodyHasSeen"}
 def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
     row = check_tlc(ENTRIES[name], workers=2)
     assert (row.compared, row.wrong) == (True, [])
-
-
-@pytest.mark.tlc
-@pytest.mark.slow
-@pytest.mark.all
-def test_the_two_graphs_are_the_same_beyond_a_hundred_thousand_states(tlc: None) -> None:
-    row = check_tlc(ENTRIES[LARGE], workers=2)
-    assert (row.compared, row.wrong) == (True, [])
-    assert row.states >= 100_000
 
 
 @pytest.mark.tlc

@@ -30,7 +30,6 @@ from fencepost_model.system.values import Client as ClassicClient
 from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in MIXED.modules}
-LARGE = "MixedAnyOrder"
 
 
 # ---- E1 --------------------------------------------------------------------------------------------------------------
@@ -41,13 +40,6 @@ LARGE = "MixedAnyOrder"
 def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
     row = check_tlc(ENTRIES[name], workers=2)
     assert (row.compared, row.wrong) == (True, [])
-
-
-def test_a_large_configuration_is_compared_when_it_is_asked_for_by_name() -> None:
-    entry = ENTRIES[LARGE]
-    assert entry.e1
-    assert entry.size == "large"
-    assert (entry.distinct or 0) >= 300_000
 
 
 @pytest.mark.tlc

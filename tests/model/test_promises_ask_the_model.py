@@ -1,8 +1,8 @@
 """A property is about the model only if its verdict comes from the model's own rules.
 
-Two ways in which it could look at itself instead are excluded here. A sibling that must fail could change the property,
-or a helper that only properties call: then it fails whatever the model does. And a property could judge by a copy of a
-rule: then the rule may change and the copy does not.
+Two faults are excluded here. A sibling that must fail could change the property, or a helper that only properties call.
+Then it fails, but the model was never asked. A property could also judge by a copy of a rule. Then the rule can change
+and the property still holds.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from fencepost_model.system.mutants import MUTANTS, Patches, mutated
 from fencepost_model.system.values import SyncRequest
 
 ENTRIES: Final = {entry.name: entry for entry in read_manifest(SPEC) if entry.has_model}
-#: What properties are made of; everything else under ``fencepost_model`` is the model.
+#: Modules that state properties; every other module under ``fencepost_model`` belongs to the model.
 OF_PROPERTIES: Final = frozenset(
     {"properties", "steps", "witnesses", "catalogue", "gather", "fairness", "durable", "invariants", "promises"}
 )
-#: Where a mutant shows within this many states, or its guard is no part of any step.
+#: A guard that no step asks for within this many states counts as one that no step asks for.
 STATES: Final = 100_000
 
 
@@ -67,8 +67,8 @@ def _is_of_the_model(owner: object) -> bool:
 
 
 def _not_called(patches: Patches, configurations: Sequence[Any]) -> set[str]:
-    """The functions of the mutant that no step calls: in each configuration nothing but the system is explored, without
-    any property. Commits, which only some configurations have, are steps too."""
+    """The functions of the mutant that no step calls. The configurations are explored without any property. Commits are
+    steps in every group here, though only some configurations have them."""
     missing = {name for _, name, _ in patches}
 
     def noting(name: str, replacement: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,7 +139,6 @@ def test_a_mutant_of_a_property_is_refused(owner: ModuleType, name: str) -> None
     ],
 )
 def test_a_mutant_of_what_only_properties_call_is_refused(owner: type, name: str, configuration: str) -> None:
-    """Though its module is the model's."""
     assert _is_of_the_model(owner)
     config = read_problem(ENTRIES[configuration]).config
     assert _not_called([(owner, name, getattr(owner, name))], [config]) == {name}
@@ -165,8 +164,8 @@ def test_no_property_looks_at_the_switches_of_a_profile() -> None:
 
 # ---- copies of rules agree with the model ----------------------------------------------------------------------------
 #
-# Some properties say again which requests must be refused, so that they do not take the coordinator's word for it. Each
-# of these is compared with what the coordinator answers, in every situation that a configuration reaches.
+# Some properties state again which requests the coordinator must refuse, so that they do not depend on its own check.
+# Each of these statements is compared with the coordinator's answer in every situation that a configuration reaches.
 
 FENCED: Final = frozenset(
     {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID"}
@@ -239,7 +238,7 @@ MORE: Final = ("StaticCommits", "KafkaDowngradeOwes")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.all] if name in MORE else []) for name in COPIES]
 )
-def test_a_rule_that_a_property_says_again_is_the_models(name: str) -> None:
+def test_a_rule_that_a_property_states_again_is_the_models(name: str) -> None:
     verdicts = set(COPIES[name](*_states(name)))
     assert verdicts == {(True, True), (False, False)}
 
