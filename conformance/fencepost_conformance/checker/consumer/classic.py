@@ -53,17 +53,16 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
             old.changes_protocol()
         member.stray_ms = old.stray_ms
         if body.group_instance_id is not None:
-            member.takes(body.group_instance_id)
+            member.takes(body.group_instance_id, op.answer_line)
     if body.group_instance_id is not None:
         contested = known.gives_up(op, member_id, body.group_instance_id)
     known.members[member_id] = member
-    member.presence, member.epoch, member.rebalance_ms = Presence.IN, answer.generation_id, body.rebalance_timeout_ms
+    member.epoch, member.rebalance_ms = answer.generation_id, body.rebalance_timeout_ms
+    member.presence = Presence.PERHAPS if contested else known.after(op, member)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
     member.deadline_ms = op.sent_ms + body.rebalance_timeout_ms  # X-TMR-03
-    if contested:
-        member.presence = Presence.PERHAPS
     if surely:
-        known.epochs.told(answer.generation_id)
+        known.epochs.told(answer.generation_id, op.line)
         known.epochs.computed(op.sent_ms)
         member.exact = before.alone and not contested
 
@@ -83,6 +82,8 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
     if error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION, E.UNRELEASED_INSTANCE_ID):
         raise Wrong(op, "NONE", "X-JOIN-12", "X-JOIN-14")
     most = max(before.most, known.possible(body.member_id))
+    if error is E.UNKNOWN_SERVER_ERROR and _said(body) is not None and not known.may_fail(op):  # X-JOIN-09
+        raise Wrong(op, "NONE", "M-HB-12")
     if error is E.GROUP_MAX_SIZE_REACHED and most < known.settings.group_consumer_max_size:
         raise Wrong(op, "NONE", "X-JOIN-03")
     if error is not E.NONE:
@@ -124,7 +125,7 @@ def _in_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
         return True
     if said is None or member is None:
         return said is not None and said.generation_id == NO_GENERATION and not said.owned_partitions
-    certain = before.surely_in and known.surely_in(member) and member.exact and before.alone
+    certain = known.stays(op, member) and member.exact and before.alone
     if said.generation_id == NO_GENERATION:
         return not said.owned_partitions
     return certain and said.generation_id == member.epoch
@@ -139,7 +140,7 @@ def _out_of_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
         return False
     if before.newcomer or member is None:
         return body.group_instance_id is None
-    return member.exact and before.surely_in and known.surely_in(member) and said.generation_id > member.epoch
+    return member.exact and known.stays(op, member) and said.generation_id > member.epoch
 
 
 def _may_be_gone(known: Knowledge, body: JoinGroupRequest) -> bool:
@@ -215,7 +216,7 @@ def _member_part(
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-HB-01", "X-SYNC-01", "X-SYNC-02")
         return
     itself = body.group_instance_id in (None, member.instance)
-    inside = before.surely_in and known.surely_in(member) and itself
+    inside = known.stays(op, member) and itself and not known.may_convert(op, body.member_id)
     if error is E.UNKNOWN_MEMBER_ID:
         if inside:
             raise Wrong(op, "NONE", "X-HB-01", "X-TMR-01")
@@ -240,7 +241,9 @@ def _stay(known: Knowledge, op: Op, member: Member) -> None:
     if member.counted:
         member.counted = False
         known.epochs.may_bump(-1)
-    member.presence, member.classic = Presence.IN, True
+    member.presence, member.classic = known.after(op, member), True
+    if known.may_convert(op, member.member_id):
+        member.session_ms = max(member.session_ms, known.settings.group_consumer_session_timeout_ms)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
 
 
@@ -254,7 +257,7 @@ def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupR
             continue
         if surely and error is E.NONE and before.alone and row.member_id in before.strangers:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-LEAVE-01")
-        inside = row.member_id in before.residents and known.surely_in(member)
+        inside = row.member_id in before.residents and known.stays(op, member)
         if surely and error is E.UNKNOWN_MEMBER_ID and inside:
             raise Wrong(op, "NONE", "X-LEAVE-01")
         if error in (E.NONE, E.UNKNOWN_MEMBER_ID):  # it may have come back by a request that was under way as well

@@ -20,36 +20,45 @@ from ..search import Limits
 
 @dataclass(slots=True)
 class Epochs:
-    """``seen``: the target's epoch is at least this. ``due``: from a time on, it is at least that once somebody
-    computes."""
+    """``seen``: the target's epoch is at least this. ``due``: from a time on, the epoch is at least that, once a
+    request computes. ``anew``: the line until which the group may have been replaced: answers to earlier requests may
+    speak of the group before."""
 
     settings: Settings
     limits: Limits
     seen: int = 0
     ceiling: int = 1
     due: list[tuple[int, int]] = field(default_factory=list)
+    anew: int = -1
 
     def floor(self, now: int) -> int:
         """The least epoch of the target after a request that computes and was sent at this time."""
         return max([self.seen, *[epoch for due, epoch in self.due if due < now]])
 
-    def told(self, epoch: int) -> None:
-        self.seen = max(self.seen, epoch)
+    def told(self, epoch: int, sent: int) -> None:
+        """An answer to the request of line ``sent`` shows this epoch."""
+        if sent > self.anew:
+            self.seen = max(self.seen, epoch)
 
     def computed(self, now: int) -> None:
         """A request that computes, sent at this time, was answered."""
         self.seen = self.floor(now)
         self.due = [(due, epoch) for due, epoch in self.due if epoch > self.seen]
 
-    def bumped(self, before: int, answered_ms: int) -> None:
-        """A request certainly raised the group's epoch; the target's was at least ``before`` when it was sent."""
+    def bumped(self, before: int, answered_ms: int, sent: int) -> None:
+        """The request of line ``sent`` certainly raised the group's epoch.
+
+        The target's epoch was at least ``before`` when it was sent.
+        """
+        if sent <= self.anew:
+            return
         interval = self.settings.group_consumer_assignment_interval_ms
         self.due.append((answered_ms + interval + self.limits.tolerance_ms, before + 1))
 
     def may_bump(self, times: int = 1) -> None:
         self.ceiling += times
 
-    def begin_anew(self) -> None:
+    def begin_anew(self, line: int) -> None:
         """The group may have been replaced by one that counts from the start (C-JOIN-10, C-JOIN-15, M-VAL-22)."""
-        self.seen = 0
+        self.seen, self.anew = 0, line
         self.due.clear()

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
-from ..history import Op
+from ..history import NEVER, Op
 from ..search import Limits
 from .epochs import Epochs
-from .members import Member, Partition, Presence
+from .members import Member, Partition, Presence, asked_instance, may_end
 from .topics import Topics
 
 #: A position before all lines.
@@ -23,9 +25,9 @@ NOWHERE: Final = 1 << 62
 class Before:
     """What was known when a request was sent: ``floor`` as ``Epochs.floor``, ``seen`` as ``Epochs.seen``.
 
-    ``alone``: no other request of this member was under way at any time while this one was. ``newcomer``: the
-    coordinator certainly did not know the member. ``strangers``, ``residents``: of several members that one LeaveGroup
-    names, those that it certainly did not know, and those that it did.
+    ``alone``: no other request of this member was under way at any time while this one was. ``rivals``: all requests
+    that were. ``newcomer``: the coordinator certainly did not know the member. ``strangers``, ``residents``: of several
+    members that one LeaveGroup names, those that it certainly did not know, and those that it did.
     """
 
     floor: int
@@ -37,6 +39,7 @@ class Before:
     most: int  #: members that there can have been
     strangers: frozenset[str]
     residents: frozenset[str]
+    rivals: list[Op]
 
 
 @dataclass(slots=True)
@@ -71,6 +74,8 @@ class Knowledge:
                 member.exact = member.exact and not member.classic
         self._pillars = pillars
         for member in self.members.values():
+            member.in_from = min(member.in_from, line) if self.surely_in(member) else NEVER
+            member.out_from = min(member.out_from, line) if self.surely_out(member.member_id) else NEVER
             if not member.counted and member.presence is not Presence.OUT and not self.surely_in(member):
                 member.counted = True
                 self.epochs.may_bump()  # M-EPOCH-04
@@ -84,7 +89,7 @@ class Knowledge:
             return
         for holder in self.holders(instance):  # its place may have been taken
             holder.presence, holder.exact, holder.counted = Presence.PERHAPS, False, True
-        member.takes(instance)
+        member.takes(instance, self.line)
         member.session_ms = max(member.session_ms, session_ms)
         member.heard(op, self.now, self.line, self.limits.slack_ms)
 
@@ -111,6 +116,35 @@ class Knowledge:
         alone = not member.classic or self.consumer_from <= member.since_line
         return alone and member.surely_in(self.now, self.limits)
 
+    def stays(self, op: Op, member: Member) -> bool:
+        """The coordinator certainly knew it all the time from the sending of this request until now."""
+        if not self.surely_in(member) or member.in_from <= op.line:
+            return self.surely_in(member)
+        before = self.before[op.id]  # a request that would end the member hides only itself that it stays
+        silent = member.member_id in before.residents and member.until_line < op.line
+        return silent and may_end(op, member) and not any(may_end(other, member) for other in before.rivals)
+
+    def after(self, op: Op, member: Member) -> Presence:
+        """What the answer to a request of a member shows: it was there, but an overlapping request may have removed it
+        since, or converted it to the other protocol."""
+        ended = any(may_end(other, member) for other in self.before[op.id].rivals)
+        return Presence.PERHAPS if ended or self.may_convert(op, member.member_id) else Presence.IN
+
+    def may_convert(self, op: Op, member_id: str) -> bool:
+        """A request of the other protocol that overlaps this one may have converted the member (X-UP-13, X-JOIN-13)."""
+        other = (
+            JoinGroupRequest if isinstance(op.body, ConsumerGroupHeartbeatRequest) else ConsumerGroupHeartbeatRequest
+        )
+        return any(
+            isinstance(each.body, other) and each.body.member_id == member_id for each in self.before[op.id].rivals
+        )
+
+    def contested(self, op: Op, instance: str) -> bool:
+        """Some request that overlaps this one may give the instance id to another member."""
+        named: str = getattr(op.body, "member_id", "")
+        rivals = [each for each in self.before[op.id].rivals if asked_instance(each) == instance]
+        return any(not named or getattr(each.body, "member_id", "") != named for each in rivals)
+
     def surely_out(self, member_id: str) -> bool:
         """A conversion starts the sessions of classic members anew (X-UP-08, X-DOWN-05), so theirs may last longer."""
         member = self.members.get(member_id)
@@ -123,19 +157,34 @@ class Knowledge:
         """The group spoke the consumer protocol all the time from the sending of this request until now."""
         return self.consumer_from < op.line
 
-    def inside(self) -> int:
+    def may_fail(self, op: Op) -> bool:
+        """Kafka may fail inside: for a conversion (X-UP-07), and for an assignor that fails (M-HB-12).
+
+        The uniform assignor fails on a partition of a classic leader's assignment that its topic does not have
+        (A-UHET-06, X-UP-05), as far as the coordinator knows yet.
+        """
+        if not self.surely_consumer(op) or self.topics.uncertain:
+            return True
+        fails = self.profile.fault_absent_partition_fails and self.classic_seen
+        return fails and self.topics.may_lack(op.sent_ms, self.limits.slack_ms)
+
+    def least(self) -> int:
         return sum(self.surely_in(member) for member in self.members.values())
 
     def possible(self, but: str) -> int:
         """The most members that there can be beside one."""
         return sum(not self.surely_out(member_id) for member_id in self.members if member_id != but)
 
-    def holders(self, instance: str) -> Iterator[Member]:
-        """Members that may hold an instance id; Kafka leaves one that was given up with who had it (M-STATIC-13)."""
+    def holders(self, instance: str, since: int = NEVER) -> Iterator[Member]:
+        """Members that may hold an instance id, or may have held it since a line.
+
+        Kafka leaves an instance id that a member has given up with that member (M-STATIC-13).
+        """
         stays = self.profile.fault_relabelled_instance_stays
         for member in self.members.values():
-            has = member.instance == instance or (stays and instance in member.formers)
-            if has and not self.surely_out(member.member_id):
+            had = member.formers.get(instance, -1)
+            has = member.instance == instance or had > since or (stays and had >= 0)
+            if has and not (member.out_from <= since and self.surely_out(member.member_id)):
                 yield member
 
     def holder_of(self, partition: Partition, but: str) -> Member | None:

@@ -59,7 +59,7 @@ def judge(
 
 def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, error: E, before: Before) -> None:
     member = known.members.get(body.member_id)
-    inside = member is not None and before.surely_in and known.surely_in(member)
+    inside = member is not None and known.stays(op, member)
     epoch = body.member_epoch
     if error is E.UNKNOWN_MEMBER_ID:
         same = member is not None and body.instance_id in (None, member.instance)
@@ -78,15 +78,20 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
         if member is not None and inside and member.exact and before.alone and epoch == member.epoch:
             raise Wrong(op, "NONE", "M-FENCE-06")
     elif error is E.UNRELEASED_INSTANCE_ID:
-        holders = list(known.holders(body.instance_id or ""))
+        holders = list(known.holders(body.instance_id or "", op.line))
+        holders = [each for each in holders if not (before.newcomer and each is member)]
         # whoever has a place of its own takes no other (M-STATIC-15)
         placed = not (before.newcomer or known.profile.fault_replacement_merges_members)
-        free = not (placed and [each for each in holders if each is not member]) and not known.relabelled()
-        if epoch != JOIN_EPOCH or (free and all(holder.away and not holder.open for holder in holders)):
+        free = (
+            not known.contested(op, body.instance_id or "")
+            and not (placed and [each for each in holders if each is not member])
+            and not known.relabelled()
+        )
+        if epoch != JOIN_EPOCH or (free and all(_has_been_away(holder, op) for holder in holders)):
             raise Wrong(op, "NONE", "M-STATIC-01", "M-STATIC-03")
     elif error is E.FENCED_INSTANCE_ID:
-        others = [each for each in known.holders(body.instance_id or "") if each is not member]
-        if epoch == JOIN_EPOCH or not others:
+        others = [each for each in known.holders(body.instance_id or "", op.line) if each is not member]
+        if epoch == JOIN_EPOCH or not (others or known.contested(op, body.instance_id or "")):
             raise Wrong(op, "NONE", "M-STATIC-05")
     elif error is E.GROUP_MAX_SIZE_REACHED:
         if inside or max(before.most, known.possible(body.member_id)) < known.settings.group_consumer_max_size:
@@ -97,8 +102,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
     elif error is E.INVALID_REGULAR_EXPRESSION:
         if not body.subscribed_topic_regex:
             raise Wrong(op, "NONE", "M-VAL-08")
-    elif error is not E.UNKNOWN_SERVER_ERROR or (known.surely_consumer(op) and not known.topics.uncertain):
-        # Kafka fails inside for a conversion (X-UP-07), and for an assignor that fails (M-HB-12).
+    elif error is not E.UNKNOWN_SERVER_ERROR or not known.may_fail(op):
         raise Wrong(op, "NONE" if inside else "UNKNOWN_MEMBER_ID", "M-HB-12")
 
 
@@ -121,12 +125,12 @@ def _left(
             not each.classic and each is not member and known.surely_in(each) for each in known.members.values()
         )
         if others and known.surely_consumer(op):  # no downgrade (X-DOWN-01)
-            known.epochs.bumped(before.seen, known.now)  # M-EPOCH-04
+            known.epochs.bumped(before.seen, known.now, op.line)  # M-EPOCH-04
         # it may have come back by a request that was under way at the same time
         member.presence, member.exact = Presence.OUT if before.alone else Presence.PERHAPS, False
     else:
         assert body.member_epoch == STATIC_LEAVE_EPOCH
-        member.away = True
+        member.away, member.away_from = True, op.answer_line
         member.epoch = STATIC_LEAVE_EPOCH
         member.revoking = frozenset()  # M-PE-04
         member.held = dict.fromkeys(member.held, 0)  # M-PE-07
@@ -188,7 +192,7 @@ def _accepted(
         member.previous |= {asked} & {JOIN_EPOCH}
     _no_two_holders(known, op, member)
     _stay(known, op, member, body)
-    known.epochs.told(epoch)
+    known.epochs.told(epoch, op.line)
     known.epochs.computed(op.sent_ms)
 
 
@@ -219,20 +223,20 @@ def _joined(
         ):
             raise Wrong(op, "UNRELEASED_INSTANCE_ID", "M-STATIC-02")
     if body.subscribed_topic_names and before.newcomer and instance is None:
-        known.epochs.bumped(before.seen, known.now)  # M-EPOCH-01
+        known.epochs.bumped(before.seen, known.now, op.line)  # M-EPOCH-01
     if not before.newcomer and not holders and instance is not None:  # it gets the instance id (M-STATIC-01)
-        member.takes(instance)
+        member.takes(instance, op.answer_line)
         member.exact = False
     if not before.newcomer and (not holders or (returns and holders == [member] and not member.away)):
-        if not (before.surely_in and known.surely_in(member)):  # it may be new, its session or its time to revoke over
+        if not known.stays(op, member):  # it may be new, its session or its time to revoke over
             member.exact = False
             member.claims = member.claims or member.instance not in (None, instance)
         known.members[member.member_id] = member
         return member, believed
     fresh = Member(member.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
     fresh.open, fresh.removers, fresh.formers = member.open, member.removers, member.formers
-    if member.instance not in (None, instance):
-        fresh.formers |= {member.instance}
+    if member.instance is not None and member.instance != instance:
+        fresh.formers = {**fresh.formers, member.instance: op.answer_line}
     if not holders:
         fresh.names, fresh.exact, believed = frozenset(), True, True
     elif len(holders) == 1 and _is_replaced(known, holders[0]):
@@ -247,6 +251,11 @@ def _joined(
     if instance is not None and known.gives_up(op, fresh.member_id, instance):
         fresh.exact, fresh.contested = False, True
     return fresh, believed
+
+
+def _has_been_away(holder: Member, op: Op) -> bool:
+    """It left its place before this request was sent, and nothing else is known to have been asked for it since."""
+    return holder.away and holder.away_from < op.line and not holder.open
 
 
 def _is_replaced(known: Knowledge, holder: Member) -> bool:
@@ -389,7 +398,8 @@ def _stay(known: Knowledge, op: Op, member: Member, body: ConsumerGroupHeartbeat
     if member.counted and body.member_epoch > JOIN_EPOCH:
         member.counted = False
         known.epochs.may_bump(-1)
-    member.presence = Presence.PERHAPS if member.contested else Presence.IN
+    member.presence = Presence.PERHAPS if member.contested else known.after(op, member)
     member.contested = member.away = member.classic = False
-    member.session_ms = known.settings.group_consumer_session_timeout_ms
+    other_ms = member.session_ms if known.may_convert(op, member.member_id) else 0
+    member.session_ms = max(known.settings.group_consumer_session_timeout_ms, other_ms)
     member.heard(op, known.now, known.line, known.limits.slack_ms)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
+from fencepost.protocol.messages import LeaveGroupRequest
 
 from ..history import NEVER, Op
 from ..search import Limits
@@ -43,7 +44,7 @@ class Member:
     instance: str | None = None
     claims: bool = False  #: it has asked for ``instance``, and may not have got it
     contested: bool = False  #: somebody may have taken its place already when its join was answered
-    formers: frozenset[str] = frozenset()  #: instance ids that it had before
+    formers: dict[str, int] = field(default_factory=dict)  #: instance ids that it had before, until which line
     presence: Presence = Presence.PERHAPS
     exact: bool = False
     epoch: int = 0
@@ -52,6 +53,7 @@ class Member:
     revoking: frozenset[Partition] = frozenset()
     pruned: bool = False  #: it is revoking because it no longer subscribes (M-REC-25)
     away: bool = False  #: a static member at epoch -2
+    away_from: int = NEVER  #: the line that showed it
     names: frozenset[str] | None = None
     regex: str | None = None
     regex_known: bool = True  #: else it may have another, from the member that it replaced
@@ -71,6 +73,8 @@ class Member:
     counted: bool = False  #: its possible end is counted among the bumps
     told_rebalance: int = -1  #: the generation for which a classic member was told to rejoin
     removers: int = 0  #: requests under way that would remove or replace it
+    in_from: int = NEVER  #: since this line the coordinator has certainly known it
+    out_from: int = NEVER  #: since this line the coordinator has certainly not known it
 
     def changes_protocol(self) -> None:
         """Timers of the one stay armed under the other."""
@@ -83,10 +87,10 @@ class Member:
         self.since_ms, self.since_line = op.sent_ms, op.line
         self.until_ms, self.until_line = now, line
 
-    def takes(self, instance: str) -> None:
-        """It has this instance id now."""
-        if self.instance not in (None, instance):
-            self.formers |= {self.instance}
+    def takes(self, instance: str, line: int) -> None:
+        """It has this instance id now, as this line shows."""
+        if self.instance is not None and self.instance != instance:
+            self.formers = {**self.formers, self.instance: line}
         self.instance, self.claims = instance, False
 
     def owned(self) -> frozenset[Partition]:
@@ -113,6 +117,32 @@ class Member:
         if not self.exact or (partition not in self.held and partition not in self.revoking):
             return False
         return self.surely_in(now, limits) and not any(_frees(op, partition) for op in self.open)
+
+
+def may_end(op: Op, member: Member) -> bool:
+    """Can this request remove the member, or give its place to another?"""
+    body = op.body
+    instances = {member.instance, *member.formers} - {None}
+    if isinstance(body, LeaveGroupRequest):
+        return any(
+            row.group_instance_id in instances
+            if row.group_instance_id is not None
+            else row.member_id == member.member_id
+            for row in body.members
+        )
+    if isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch < JOIN_EPOCH:
+        return body.member_id == member.member_id
+    named: str = getattr(body, "member_id", "")
+    return asked_instance(op) in instances and named != member.member_id
+
+
+def asked_instance(op: Op) -> str | None:
+    """The instance id that a request joins with."""
+    body = op.body
+    if not _joins(op):
+        return None
+    told: str | None = getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None)
+    return told
 
 
 def _leaves(op: Op) -> bool:

@@ -27,7 +27,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
         return
     if member is None or not before.alone or member.open or not member.exact or member.until_line > op.line:
         return
-    inside = before.surely_in and known.surely_in(member)
+    inside = known.stays(op, member)
     stale = E.ILLEGAL_GENERATION if member.classic else E.STALE_MEMBER_EPOCH
     generation = body.generation_id
     if error is E.NONE:

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from fencepost.member.consumer_protocol import decode_assignment
+
 from ...trace.files import WireTrace
 from ...trace.lines import ReceivedLine, SentLine
+from ..history import NEVER
 
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
@@ -59,9 +62,31 @@ class Topics:
     ids: dict[str, bytes] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     counts: dict[bytes, int] = field(default_factory=dict)
-    uncertain: bool = False  #: somebody deleted topics
+    uncertain: bool = False  #: topics were deleted
+    grown_ms: int = -NEVER  #: when a topic was made, or got partitions, last
+    odd_assignment: bool = False  #: a leader may have assigned a partition that its topic does not have
+
+    def assigned(self, content: bytes) -> None:
+        """A leader assigns this: do the topics have all these partitions?"""
+        try:
+            rows = decode_assignment(content).partitions
+        except ValueError:
+            return
+        for row in rows:
+            topic = self.ids.get(row.topic)
+            if topic is None or not 0 <= row.partition < self.counts[topic]:
+                self.odd_assignment = True
+
+    def may_lack(self, sent_ms: int, slack_ms: int) -> bool:
+        """May the coordinator lack a partition that a classic leader has assigned?
+
+        It learns of new topics and partitions a little later than the client that made them.
+        """
+        return self.uncertain or self.odd_assignment or sent_ms <= self.grown_ms + slack_ms
 
     def take(self, event: TopicEvent) -> None:
+        if event.api_key != DELETE_TOPICS:
+            self.grown_ms = max(self.grown_ms, event.at_ms)
         if event.api_key == DELETE_TOPICS:
             self.uncertain = True
         elif event.told is None:

@@ -87,6 +87,7 @@ class _Watch:
         self._topics = topics
         self._coverage = Coverage()
         self._removed: dict[int, list[Member]] = {}
+        self._open: list[Op] = []  #: requests that are under way
         self._replacing: list[Op] = []  #: requests that may replace the group
         self._voted = False  #: somebody has named an assignor
 
@@ -115,8 +116,8 @@ class _Watch:
         self._replacing = [
             op for op in self._replacing if (op.closed_ms > over if op.answer is None else op.answer_line >= known.line)
         ]
-        if self._replacing and not known.inside():
-            known.epochs.begin_anew()
+        if self._replacing and not known.least():
+            known.epochs.begin_anew(known.line)
             for asked in self._removed:
                 known.before[asked].floor = known.before[asked].seen = 0
 
@@ -128,6 +129,9 @@ class _Watch:
         self._coverage.asked(op)
         if isinstance(body, JoinGroupRequest):
             known.classic_seen = True
+        elif isinstance(body, SyncGroupRequest):
+            for row in body.assignments:
+                known.topics.assigned(row.assignment)
         if isinstance(body, JoinGroupRequest | DeleteGroupsRequest) or (known.classic_seen and _joins(op)):
             self._replacing.append(op)
             self._may_begin_anew()
@@ -145,10 +149,11 @@ class _Watch:
             alone=not any(member.open for member in members),
             newcomer=names[:1] != [] and names[0] in strangers,
             surely_in=members != [] and members[0].member_id in residents,
-            least=known.inside(),
+            least=known.least(),
             most=known.possible(names[0] if names else ""),
             strangers=strangers,
             residents=residents,
+            rivals=self._rivals(op),
         )
         removed = self._removed[op.id] = self._may_remove(op)
         for member in removed:
@@ -169,6 +174,16 @@ class _Watch:
             member.open.append(op)
             if _joins(op) and member.presence is Presence.OUT:
                 _claims(member, getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None))
+
+    def _rivals(self, op: Op) -> list[Op]:
+        """The requests under way; this one is one for each of them from now on."""
+        over = self.known.now - self.known.limits.slack_ms
+        self._open = [each for each in self._open if each.answer is not None or each.closed_ms > over]
+        for each in self._open:
+            self.known.before[each.id].rivals.append(op)
+        rivals = list(self._open)
+        self._open.append(op)
+        return rivals
 
     def _bumps(self, op: Op) -> int:
         """How often this request may raise the group's epoch, with what it sets going."""
@@ -208,6 +223,7 @@ class _Watch:
 
     def _answered(self, op: Op) -> None:
         known = self.known
+        self._open.remove(op)
         for member in self._removed.pop(op.id, ()):
             member.removers -= 1
         for name in _members_of(op):
@@ -249,7 +265,7 @@ class _Watch:
                     del self.known.members[member.member_id]
                 else:  # it may have come after that
                     member.presence, member.exact = Presence.PERHAPS, False
-            self.known.epochs.begin_anew()
+            self.known.epochs.begin_anew(op.answer_line)
 
 
 def _claims(member: Member, instance: str | None) -> None:

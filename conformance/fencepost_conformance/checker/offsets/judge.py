@@ -166,7 +166,10 @@ class _Ledger:
             )  # fmt: skip
 
     def _end_of(self, commit: Exchange) -> _Ended:
-        """The first request after a transactional commit that may end its transaction, and what became of it."""
+        """The first request after a transactional commit that may end its transaction, and what became of it.
+
+        One that overlaps the commit may have ended this transaction, or the one before.
+        """
         of_id = commit.ask["transactional_id"]
         ends = [
             each
@@ -186,8 +189,10 @@ class _Ledger:
             by = self._times.known_by(commit.over_ms + timeout_ms + _ABORTS_EVERY_MS)
         wanted = False
         for each in ends:
-            if each.begin < commit.begin:
+            if each.end < commit.begin:
                 continue
+            if each.begin < commit.begin:
+                return _Ended(min(begin, each.begin), NEVER, None)
             code = None if each.answer is None else each.answer["error_code"]
             if each.api == reading.END_TXN and each.ask["producer_epoch"] == commit.ask["producer_epoch"]:
                 begin = min(begin, each.begin)
