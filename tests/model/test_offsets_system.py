@@ -20,7 +20,6 @@ from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.offsets.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.offsets.closed import OffsetsSystem
 from fencepost_model.system.offsets.mutants import OFFSET_MUTANTS
-from fencepost_model.system.offsets.properties import SYSTEM
 from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in OFFSETS.modules}
@@ -90,12 +89,6 @@ def test_every_action_is_reached() -> None:
         graph = explore_entry(ENTRIES[name], transitions=True)[1].graph
         reached |= {label[0] for _, label, _, _ in graph.transitions()}
     assert reached == actions
-
-
-def test_what_the_protocol_does_by_itself_is_what_the_specification_calls_system() -> None:
-    text = (SPEC / "Offsets.tla").read_text(encoding="utf-8")
-    (part,) = re.findall(r"^System ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
-    assert {*re.findall(r"(?:\\/|:) (\w+)(?:\([\w, ]+\))?$", part, re.MULTILINE)} == {*SYSTEM}
 
 
 def test_transactions_end_and_waits_too() -> None:

@@ -20,7 +20,7 @@ from .client import knows_its_generation
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
 from .durable import Durable, follows
-from .fairness import fairness
+from .fairness import of_system
 from .gather import gather
 from .values import Client, Lane, SyncRequest, decode_partitions
 
@@ -402,8 +402,27 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
 }
 
 
+SYSTEM: Final = frozenset(
+    {
+        "AppendSucceeds",
+        "CoordinatorGetsJoin",
+        "CoordinatorGetsSync",
+        "CoordinatorGetsLeave",
+        "ClientGetsJoinReply",
+        "ClientGetsSyncReply",
+        "JoinTimerFires",
+        "SyncTimerFires",
+        "ClientSendsJoin",
+        "ClientHeartbeats",
+        "ClientTimesOut",
+        "SessionTimerFires",
+    }
+)
+FAIRNESS: Final = of_system(SYSTEM)
+
+
 def properties_of(system: ClosedSystem, names: Sequence[str], *, fair: bool = False) -> Properties:
     """The named properties for the system; ValueError for a name that there is not."""
     from .witnesses import WITNESSES  # noqa: PLC0415
 
-    return gather(system, names, {**CATALOGUE, **WITNESSES}, fairness(system) if fair else ())
+    return gather(system, names, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...explore.interface import Fairness, Properties
+from ...explore.interface import Properties
+from ..fairness import of_system
 from ..gather import gather
 from .closed import ConsumerSystem
 from .properties import CATALOGUE, SYSTEM
@@ -17,5 +18,4 @@ def properties_of(system: ConsumerSystem, wanted: Sequence[str], *, fair: bool =
     return gather(system, wanted, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())
 
 
-#: As long as the system can move, it moves. Nothing is fair about the environment.
-FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)
+FAIRNESS: Final = of_system(SYSTEM)

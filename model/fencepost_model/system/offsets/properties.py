@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ...explore.interface import Fairness, Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ...explore.interface import Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
 from ...offsets.state import Offsets
 from ..durable import Durable, follows
+from ..fairness import of_system
 from ..gather import gather
 from .closed import DECISION, LOG, PROMISED, OffsetsSystem, Promised
 from .kept import Entry, committed, entries, pending, rows
@@ -36,8 +37,7 @@ SYSTEM: Final = frozenset(
     }
 )
 
-#: As long as the system can move, it moves. Nothing is fair about the environment.
-FAIRNESS: Final = (Fairness("System", lambda label: label[0] in SYSTEM),)
+FAIRNESS: Final = of_system(SYSTEM)
 
 
 def may_commit(number: int, part: str, lane: Lane, decision: Decision) -> bool:
