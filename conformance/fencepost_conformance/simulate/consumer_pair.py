@@ -4,7 +4,10 @@ DRIVEN: the step function of the consumer. MODELLED: ``ClientModel``, written ap
 the pair decides when a timer runs out, by moving the member's deadlines. Listener calls take as long as the pair likes:
 answers, fences and timers come between.
 
-Left out, because the model leaves it to its caller: when the coordinator is looked up and metadata is fetched.
+After every step both must have the same timers, with the same delays where the step has set them. The model's side
+of that is ``fencepost_model.member.consumer.timers``. A timer is fired where either side would let it run out.
+
+Left out, because the model leaves it to its caller: that the coordinator is looked up, and that metadata is asked for.
 """
 
 from __future__ import annotations
@@ -14,17 +17,19 @@ from collections.abc import Sequence
 from fencepost.member import events as ev
 from fencepost.member.consumer import ConsumerMember, ConsumerSettings, step
 from fencepost.member.consumer.state import ListenerCall
-from fencepost.member.consumer.turn import armed
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
-from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Topic
 from fencepost_model.machines import FATAL
 from fencepost_model.member import inputs as mi
 from fencepost_model.member import outputs as mo
 from fencepost_model.member.consumer import ClientConfig, ClientModel, ClientState
 from fencepost_model.member.consumer import inputs as ci
+from fencepost_model.member.consumer import timers as ct
+from fencepost_model.member.consumer.model import ClientSuccessor
 
-from .beside import NEVER, Beside, Effects, Input, same_effects, same_state
+from .alarms import Alarms
+from .beside import NEVER, Beside, Disagreement, Effects, Input, same_effects, same_state
 
 T, U, V = (name * 16 for name in (b"T", b"U", b"V"))
 TOPICS = {T: Topic("t", T, 2), U: Topic("u", U, 1), V: Topic("v", V, 1)}
@@ -47,7 +52,7 @@ ERRORS = (
     ErrorCode.UNRELEASED_INSTANCE_ID,
     ErrorCode.UNKNOWN_SERVER_ERROR,
 )
-_TIMERS = (ev.MemberTimer.HEARTBEAT, ev.MemberTimer.BACKOFF, ev.MemberTimer.POLL)
+_BEATS = (ev.MemberTimer.HEARTBEAT, ev.MemberTimer.BACKOFF)
 
 
 class ConsumerPair(Beside):
@@ -71,6 +76,14 @@ class ConsumerPair(Beside):
         self.state: ClientState = self.model.initial()
         self.now = 0
         self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's number and the model's
+        self.alarms = Alarms()  #: as the member has asked for them
+        self.timers = ct.Timers()  #: as the model has them
+        self._delays = ct.Delays(
+            settings.max_poll_interval_ms,
+            settings.retry_backoff_ms,
+            settings.retry_backoff_max_ms,
+            settings.profile.fault_late_heartbeat_counts,
+        )
         self._commit: tuple[int, int] | None = None
         self._topics: tuple[bytes, ...] = (T, U)
         self._know((T, U))
@@ -94,16 +107,19 @@ class ConsumerPair(Beside):
                 found += [Input("coordinator"), Input("no coordinator")]
         else:
             found.append(Input("disconnected"))
-            if self.model.beats(state):
-                found.append(Input("heartbeat due"))
-            if self.model.may_expire(state):
-                found.append(Input("poll expired"))
+        running = {*self.alarms.running, *self.timers.running(state)}
+        if running & {timer.value for timer in _BEATS}:
+            found.append(Input("heartbeat due"))
+        if ev.MemberTimer.POLL.value in running:
+            found.append(Input("poll expired"))
+        if ev.MemberTimer.LOOKUP.value in running:
+            found.append(Input("look-up due"))
         for position in range(len(self.requests)):
             found += [Input("answer", body, position) for body in self._answers()]
             found.append(Input("lost", None, position))
         if self._commit is not None:
             found += [Input("committed", result) for result in ev.CommitResult]
-        if ev.MemberTimer.RETRY in armed(member):
+        if ev.MemberTimer.RETRY.value in running:
             found.append(Input("commit due"))
         return found
 
@@ -158,8 +174,9 @@ class ConsumerPair(Beside):
             case Input("disconnected"):
                 self._give(ci.Disconnected(), ev.CoordinatorLost(now))
             case Input("heartbeat due"):
-                self._due(ev.MemberTimer.BACKOFF)
-                self._fire(mi.HeartbeatDue(), ev.MemberTimer.HEARTBEAT)
+                self._beat()
+            case Input("look-up due"):
+                self._look_up()
             case Input("poll expired"):
                 self._fire(mi.PollExpired(), ev.MemberTimer.POLL)
             case Input("answer", ConsumerGroupHeartbeatResponse() as body, position):
@@ -190,19 +207,48 @@ class ConsumerPair(Beside):
 
     def _fire(self, theirs: ci.ClientInput, timer: ev.MemberTimer) -> None:
         self._due(timer)
-        self._give(theirs, ev.MemberTimerFired(self.now, timer))
+        self.alarms = self.alarms.without(timer)
+        try:
+            self._give(theirs, ev.MemberTimerFired(self.now, timer))
+        except (IllegalEvent, ValueError) as refused:
+            raise Disagreement(f"only one side lets the {timer.value} timer run out: {refused}", ("N-HB-07",)) from None
+
+    def _beat(self) -> None:
+        """The interval and the least gap are over. At the first of the two nothing happens, if both run."""
+        due = [timer for timer in _BEATS if timer.value in self.alarms.running] or [ev.MemberTimer.HEARTBEAT]
+        for timer in due[:-1]:
+            self._quietly(timer)
+        self._fire(mi.HeartbeatDue(), due[-1])
+
+    def _look_up(self) -> None:
+        """Nothing but that another look-up begins."""
+        self._quietly(ev.MemberTimer.LOOKUP)
+        self.timers = self.timers.looks_again()
+
+    def _quietly(self, timer: ev.MemberTimer) -> None:
+        self._due(timer)
+        self.member, commands = step(self.member, ev.MemberTimerFired(self.now, timer))
+        seen, _ = _our_effects(commands)
+        same_effects(seen, [], ("N-HB-07", "K-FIND-01"))
+        self.alarms = self.alarms.without(timer).after(commands)
+
+    def _same_timers(self, before: ClientState, theirs: ci.ClientInput, successor: ClientSuccessor) -> None:
+        self.timers = ct.after(self._delays, self.timers, before, theirs, successor)
+        same_state({"timers": self.alarms.running}, {"timers": self.timers.running(self.state)}, successor.rules)
 
     def _give(self, theirs: ci.ClientInput, ours: ev.MemberEvent) -> None:
-        (successor,) = self.model.successors(self.state, theirs)
+        before = self.state
+        (successor,) = self.model.successors(before, theirs)
         self.state = successor.state
         expected, numbered = _their_effects(successor.outputs)
         self.member, commands = step(self.member, ours)
+        self.alarms = self.alarms.kept().after(commands)
         seen, numbers = _our_effects(commands)
         same_effects(seen, expected, successor.rules)
         self._pair_requests(list(zip(numbers, numbered, strict=True)), seen)
         same_state(self._ours(), self._theirs(), successor.rules)
-        far = dict.fromkeys((timer for timer in _TIMERS if timer in self.member.deadlines), NEVER)
-        self.member = self.member._replace(deadlines={**self.member.deadlines, **far})
+        self._same_timers(before, theirs, successor)
+        self.member = self.member._replace(deadlines=dict.fromkeys(self.member.deadlines, NEVER))
 
     def _pair_requests(self, new: list[tuple[int, int]], seen: Effects) -> None:
         kinds = [what for what, _ in seen if what in ("sends", "commits")]
@@ -288,6 +334,8 @@ class ConsumerPair(Beside):
             member.subscription,
             member.last_sent.topics,
             member.last_sent.regex,
+            frozenset(self.alarms.running),
+            self.timers._replace(begun=(), failures=min(self.timers.failures, 5)),
         )
 
 

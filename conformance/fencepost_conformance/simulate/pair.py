@@ -4,8 +4,11 @@ DRIVEN: the step function of the classic consumer. MODELLED: ``MemberModel``, wr
 clock, so the pair decides when a timer runs out, by moving the member's deadlines. It has no listener that takes time
 either: here a listener returns at once, or throws.
 
-Left out, because the model leaves it to its caller: when the coordinator is looked up and metadata is fetched, and the
-wording of rejoin reasons. A forgotten coordinator takes the member's other requests with it; the model is told so.
+After every step both must have the same timers, with the same delays where the step has set them. The model's side
+of that is ``fencepost_model.member.timers``. A timer is fired where either side would let it run out.
+
+Left out, because the model leaves it to its caller: when the coordinator is looked up, and the wording of reasons. A
+forgotten coordinator takes the member's other requests with it; the model is told so.
 """
 
 from __future__ import annotations
@@ -16,19 +19,18 @@ from dataclasses import replace
 from fencepost.member import Member, MemberSettings, step
 from fencepost.member import events as ev
 from fencepost.member.assignors.base import RebalanceProtocol
-from fencepost.member.turn import THREAD_TIMERS, armed
-from fencepost.protocol.errors import ErrorCode
+from fencepost.member.turn import THREAD_TIMERS
+from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Topic
-from fencepost.protocol.messages import (
-    JoinGroupRequest,
-    RequestBody,
-)
+from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest, RequestBody
 from fencepost_model.member import inputs as mi
 from fencepost_model.member import outputs as mo
-from fencepost_model.member.model import MemberModel
+from fencepost_model.member import timers as mt
+from fencepost_model.member.model import MemberModel, MemberSuccessor
 from fencepost_model.member.state import MemberConfig, MemberState
 
-from .beside import NEVER, Beside, Effects, Input, same_effects, same_state
+from .alarms import Alarms
+from .beside import NEVER, Beside, Disagreement, Effects, Input, same_effects, same_state
 from .classic_answers import answers
 from .codec import RealCodec
 
@@ -53,6 +55,15 @@ class Pair(Beside):
         self.state: MemberState = self.model.initial()
         self.now = 0
         self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's number and the model's
+        self.alarms = Alarms()  #: as the member has asked for them
+        self.timers = mt.Timers()  #: as the model has them
+        self._delays = mt.Delays(
+            settings.heartbeat_interval_ms,
+            settings.session_timeout_ms,
+            settings.max_poll_interval_ms,
+            settings.retry_backoff_ms,
+            settings.retry_backoff_max_ms,
+        )
         self._metadata = metadata
         self._commit: tuple[int, int] | None = None
         self._give(mi.MetadataChanged(metadata), ev.MetadataChanged(0, _topics(metadata)))
@@ -69,8 +80,8 @@ class Pair(Beside):
             found += [Input("metadata", (("t", count), ("u", 1))) for count in (2, 3)]
             if member.coordinator.node is None:
                 found.append(Input("coordinator"))
-            elif self.model.beats(state):
-                found += [Input("heartbeat due"), Input("session expired"), Input("poll expired")]
+            running = {*self.alarms.running, *self.timers.running(state)}
+            found += [Input(what) for what, (_, timer) in _FIRED.items() if timer.value in running]
         name = member.settings.assignors[0].name
         for position, (number, _) in enumerate(self.requests):
             kind = next(sent.kind.value for sent in member.sent if sent.request_id == number)
@@ -99,12 +110,8 @@ class Pair(Beside):
                 self._give(mi.MetadataChanged(metadata), ev.MetadataChanged(self.now, _topics(metadata)))
             case Input("coordinator"):
                 self._give(mi.CoordinatorFound(), ev.CoordinatorFound(self.now, node=1))
-            case Input("heartbeat due"):
-                self._fire(mi.HeartbeatDue(), ev.MemberTimer.HEARTBEAT)
-            case Input("session expired"):
-                self._fire(mi.SessionExpired(), ev.MemberTimer.SESSION)
-            case Input("poll expired"):
-                self._fire(mi.PollExpired(), ev.MemberTimer.POLL)
+            case Input(("heartbeat due" | "session expired" | "poll expired") as fired):
+                self._fire(*_FIRED[fired])
             case Input("answer", body, position):
                 ours, theirs = self.requests[position]
                 self._give(mi.Answer(theirs, body), ev.Answered(self.now, request_id=ours, body=body))  # type: ignore[arg-type]
@@ -123,31 +130,47 @@ class Pair(Beside):
 
     def _fire(self, theirs: mi.MemberInput, timer: ev.MemberTimer) -> None:
         self.member = self.member._replace(deadlines={**self.member.deadlines, timer: self.now})
-        self._give(theirs, ev.MemberTimerFired(self.now, timer))
+        self.alarms = self.alarms.without(timer)
+        try:
+            self._give(theirs, ev.MemberTimerFired(self.now, timer))
+        except (IllegalEvent, ValueError) as refused:
+            raise Disagreement(f"only one side lets the {timer.value} timer run out: {refused}", ("K-HB-02",)) from None
 
     def _pass_backoff(self) -> None:
+        """The back-off of the join loop is over, and nothing else happens at that."""
         for timer in (ev.MemberTimer.RETRY, ev.MemberTimer.LOOKUP):
-            if timer in armed(self.member):
+            if timer.value in self.alarms.running:
                 self.now = max(self.now, self.member.deadlines[timer])
-                self.member, _ = step(self.member, ev.MemberTimerFired(self.now, timer))
+                self.member, commands = step(self.member, ev.MemberTimerFired(self.now, timer))
+                same_effects([("does", each) for each in commands], [], ("K-ERR-14",))
+                self.alarms = self.alarms.without(timer)
+                self.timers = self.timers.without(timer.value)
 
     def _give(self, theirs: mi.MemberInput, ours: ev.MemberEvent, throws: str = "", lost: int = -1) -> None:
-        (successor,) = self.model.successors(self.state, theirs)
+        before = self.state
+        (successor,) = self.model.successors(before, theirs)
         self.state = successor.state
         expected = self._their_effects(successor.outputs)
         seen = self._our_effects(ours, throws)
         same_effects(seen, expected, successor.rules)
         self._pair_requests(lost)
         self._same_state(successor.rules)
+        self._same_timers(before, theirs, successor)
         far = dict.fromkeys((timer for timer in THREAD_TIMERS if timer in self.member.deadlines), NEVER)
         self.member = self.member._replace(deadlines={**self.member.deadlines, **far})
+
+    def _same_timers(self, before: MemberState, theirs: mi.MemberInput, successor: MemberSuccessor) -> None:
+        self.timers = mt.after(self._delays, self.timers, before, theirs, successor)
+        same_state({"timers": self.alarms.running}, {"timers": self.timers.running(self.state)}, successor.rules)
 
     def _our_effects(self, event: ev.MemberEvent, throws: str) -> Effects:
         effects: Effects = []
         self._sent_now: list[int] = []
         pending = [event]
+        self.alarms = self.alarms.kept()
         while pending:
             self.member, commands = step(self.member, pending.pop(0))
+            self.alarms = self.alarms.after(commands)
             for command in commands:
                 match command:
                     case ev.Send(request_id=number, body=body):
@@ -163,7 +186,8 @@ class Pair(Beside):
                         effects.append((call.value, frozenset(map(tuple, partitions))))
                         error = "thrown" if call.value == throws else None
                         pending.append(ev.ListenerDone(self.now, error))
-                    case ev.RequestMetadata():
+                    case ev.RequestMetadata(topics=topics, topic_ids=ids):
+                        effects.append(("asks for metadata", (topics, ids)))
                         pending.append(ev.MetadataChanged(self.now, _topics(self._metadata)))
                     case ev.Returned(failure=failure) if failure is not None:
                         effects.append(("throws", _thrown(failure)))
@@ -183,6 +207,8 @@ class Pair(Beside):
                 case mo.Commit(request=number, partitions=partitions):
                     effects.append(("commits", partitions))
                     self._committed_then = number
+                case mo.AskMetadata(topics=topics):
+                    effects.append(("asks for metadata", (topics, frozenset[bytes]())))
                 case mo.Callback(kind=kind, partitions=partitions):
                     effects.append((kind, partitions))
                 case mo.Raise(error=error):
@@ -250,9 +276,16 @@ class Pair(Beside):
             member.prepare_commit,
             member.subscription,
             self._metadata,
+            frozenset(self.alarms.running),
+            self.timers.failures,
         )
 
 
+_FIRED: dict[str, tuple[mi.MemberInput, ev.MemberTimer]] = {
+    "heartbeat due": (mi.HeartbeatDue(), ev.MemberTimer.HEARTBEAT),
+    "session expired": (mi.SessionExpired(), ev.MemberTimer.SESSION),
+    "poll expired": (mi.PollExpired(), ev.MemberTimer.POLL),
+}
 _OPTIONS = {
     ev.CloseOption.DEFAULT: mi.CloseOption.DEFAULT,
     ev.CloseOption.LEAVE_GROUP: mi.CloseOption.LEAVE_GROUP,
@@ -271,12 +304,13 @@ def _topics(metadata: mi.Metadata) -> tuple[Topic, ...]:
 
 def _plain(body: RequestBody) -> object:
     """Without wording."""
-    return replace(body, reason=None) if isinstance(body, JoinGroupRequest) else _bare(body)
-
-
-def _bare(body: RequestBody) -> object:
-    members = getattr(body, "members", None)
-    return body if members is None else tuple(entry.member_id for entry in members)
+    match body:
+        case JoinGroupRequest():
+            return replace(body, reason=None)
+        case LeaveGroupRequest(members=members):
+            return replace(body, members=tuple(replace(each, reason=None) for each in members))
+        case _:
+            return body
 
 
 def _thrown(failure: ev.Failure) -> str:

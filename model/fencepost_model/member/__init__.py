@@ -15,11 +15,12 @@ from .inputs import (
     Unsubscribe,
 )
 from .model import MemberModel, MemberSuccessor
-from .outputs import Callback, Commit, FindCoordinator, Raise, Send
+from .outputs import AskMetadata, Callback, Commit, FindCoordinator, Raise, Send
 from .state import MemberConfig, MemberState
 
 __all__ = [
     "Answer",
+    "AskMetadata",
     "Callback",
     "Close",
     "CloseOption",

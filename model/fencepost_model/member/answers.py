@@ -134,6 +134,8 @@ def _lead(d: MemberDraft, rows: tuple[JoinGroupMember, ...], *, skip: bool) -> t
     """The leader's work: K-JOIN-10, 11. It watches the metadata from here on (K-JOIN-02)."""
     topics = frozenset[str]().union(*(d.config.codec.topics(row.metadata) for row in rows))
     d.set(group_topics=topics, leads=True, renewed=d.now.renewed or not topics <= d.now.topics)
+    if not topics <= d.now.topics:
+        d.ask_metadata()
     d.look_at_metadata()
     given: tuple[tuple[str, bytes], ...] = ()
     if skip:

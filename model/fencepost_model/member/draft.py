@@ -8,7 +8,7 @@ from ..machines import M_COMPLETING, M_PREPARING, UNJOINED
 from ..table import MEMBER_TABLE
 from .base import AnyDraft
 from .inputs import CloseOption, Partition
-from .outputs import Callback, MemberRequest, Raise, Send
+from .outputs import AskMetadata, Callback, MemberRequest, Raise, Send
 from .state import NO_GENERATION, Generation, InFlight, Joined, MemberConfig, MemberState
 
 
@@ -64,6 +64,10 @@ class MemberDraft(AnyDraft[MemberState]):
         if self.now.renewed:
             watched = self.now.topics | self.now.group_topics
             self.set(renewed=False, snapshot=tuple(row for row in self.now.metadata if row[0] in watched))
+
+    def ask_metadata(self) -> None:
+        """Metadata of every topic that is this member's to watch."""
+        self.outputs.append(AskMetadata(self.now.topics | self.now.group_topics))
 
     # ---- callbacks ----------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class MemberModel:
         elif isinstance(step, SessionExpired | PollExpired):
             self._expired(d, step)
         elif isinstance(step, Subscribe):
-            d.set(topics=step.topics, renewed=d.now.renewed or step.topics != d.now.topics)  # K-JOIN-10
+            self._subscribe(d, step.topics)
         elif isinstance(step, Unsubscribe):
             d.rule("K-LEAVE-02", "K-LEAVE-04")
             d.give_up()
@@ -90,6 +90,12 @@ class MemberModel:
             d.request_rejoin(step.reason)
         elif isinstance(step, MetadataChanged):
             d.set(metadata=step.metadata, renewed=True)
+
+    def _subscribe(self, d: MemberDraft, topics: frozenset[str]) -> None:
+        if topics != d.now.topics:
+            d.rule("K-JOIN-10", "K-JOIN-18")
+            d.set(topics=topics, renewed=True)
+            d.ask_metadata()
 
     def _heartbeat(self, d: MemberDraft) -> None:
         if not self.beats(d.now):

@@ -34,6 +34,12 @@ class FindCoordinator(NamedTuple):
     """A look-up of the coordinator (K-FIND-01)."""
 
 
+class AskMetadata(NamedTuple):
+    """Metadata of these topics is asked for (K-JOIN-10, K-JOIN-18; said by members of classic groups only)."""
+
+    topics: frozenset[str]
+
+
 class Callback(NamedTuple):
     """A rebalance listener is called: ``revoked``, ``assigned`` or ``lost``."""
 
@@ -51,4 +57,4 @@ class Returns(NamedTuple):
     """The application's call is over (said by members of consumer groups only)."""
 
 
-MemberOutput: TypeAlias = Send | Commit | FindCoordinator | Callback | Raise | Returns
+MemberOutput: TypeAlias = Send | Commit | FindCoordinator | AskMetadata | Callback | Raise | Returns

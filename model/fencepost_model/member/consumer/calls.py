@@ -14,13 +14,13 @@ def poll(d: ClientDraft) -> None:
     """N-POLL-01."""
     d.set(call="poll")
     if d.now.subscribed:
-        d.rule("N-POLL-01")
         _begin(d)
         _work_off(d)
 
 
 def _begin(d: ClientDraft) -> None:
     """A turn of the loop in a poll begins with the background."""
+    d.rule("N-POLL-01")
     background.reconcile(d, polled=True)
     if d.now.changed and d.now.state == UNSUBSCRIBED:
         d.rule("N-TR-01", "N-TR-14")
