@@ -26,7 +26,7 @@ def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
     changed.write_text(text.split("INVARIANTS", maxsplit=1)[0], encoding="utf-8")
     dump = tmp_path / "graph.dot"
     mutants = family_of_module(entry.module.stem).modules[-1]
-    run_tlc(SPEC / f"{mutants}.tla", changed, dump=dump)
+    run_tlc(SPEC / f"{mutants}.tla", changed, dump=dump, short=entry.size == "small")
     return dump
 
 

@@ -53,7 +53,8 @@ def properties(name: str) -> set[str]:
 def run(name: str, dump: Path | None = None) -> TlcRun:
     entry = BY_NAME[name]
     try:
-        return run_tlc(SPEC / f"{entry['module']}.tla", SPEC / entry["cfg"], workers=entry["workers"], dump=dump)
+        module, short = SPEC / f"{entry['module']}.tla", entry["size"] == "small"
+        return run_tlc(module, SPEC / entry["cfg"], workers=entry["workers"], dump=dump, short=short)
     except TlcMissing as missing:
         pytest.skip(str(missing))
 

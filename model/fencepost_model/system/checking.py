@@ -176,7 +176,10 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
         dump = Path(scratch) / "graph.dot" if entry.e1 and entry.has_model else None
         # A shortest counter-example needs breadth-first order, which several workers do not keep exactly.
         threads = workers if entry.expected == "holds" else 1
-        run = run_tlc(entry.module, entry.cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch)
+        run = run_tlc(
+            entry.module, entry.cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch,
+            short=entry.size == "small",
+        )  # fmt: skip
         row = Row(
             entry.name,
             "tlc",
