@@ -36,7 +36,7 @@ class Served:
         """SIGTERM; the exit status."""
         assert self.process is not None
         self.process.terminate()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=120)
         return self.process.returncode
 
     __enter__ = start

@@ -30,7 +30,7 @@ def test_a_broker_serves_a_group_and_goes_without_a_trace() -> None:
         producer = confluent.Producer({"bootstrap.servers": broker.bootstrap})
         for partition in (0, 1):
             producer.produce("topic", b"value", partition=partition)
-        assert producer.flush(20) == 0
+        assert producer.flush(90) == 0
         settings = {"bootstrap.servers": broker.bootstrap, "group.id": "group", "auto.offset.reset": "earliest"}
         consumer = confluent.Consumer(settings)
         consumer.subscribe(["topic"])

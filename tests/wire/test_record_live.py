@@ -48,7 +48,7 @@ def _wait_for(member: subprocess.Popen[str], partitions: int) -> None:
 
 
 def _close(member: subprocess.Popen[str]) -> None:
-    member.communicate("close\n", timeout=30)
+    member.communicate("close\n", timeout=120)
     assert member.returncode == 0
 
 
@@ -76,7 +76,7 @@ def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path, 
     _wait_for(one, 4)
     _close(one)
     recorder.send_signal(signal.SIGINT)
-    told, _ = recorder.communicate(timeout=30)
+    told, _ = recorder.communicate(timeout=120)
     assert recorder.returncode == 0
     counts = json.loads(told)["counts"]
     assert counts["malformed"] == 0

@@ -29,10 +29,10 @@ def produce(bootstrap: str, topic: str, values: list[str]) -> None:
     producer = confluent.Producer({"bootstrap.servers": bootstrap})
     for at, value in enumerate(values):
         producer.produce(topic, value.encode(), partition=at % 2)
-    assert producer.flush(20) == 0
+    assert producer.flush(90) == 0
 
 
-def consume(consumer: Any, count: int, seconds: float = 20) -> list[bytes]:
+def consume(consumer: Any, count: int, seconds: float = 90) -> list[bytes]:
     found: list[bytes] = []
     deadline = time.monotonic() + seconds
     while len(found) < count and time.monotonic() < deadline:
@@ -79,7 +79,7 @@ def test_aiokafka_consumes_commits_and_resumes(served: Served) -> None:
         )
         await consumer.start()
         try:
-            found = [(await asyncio.wait_for(consumer.getone(), 20)).value for _ in range(count)]
+            found = [(await asyncio.wait_for(consumer.getone(), 120)).value for _ in range(count)]
             await consumer.commit()
         finally:
             await consumer.stop()
@@ -138,15 +138,15 @@ def test_a_transaction_is_read_when_it_is_committed_and_never_when_it_is_aborted
     source.subscribe(["txn"])
     assert consume(source, 1) == [b"in"]
     producer = confluent.Producer({"bootstrap.servers": served.bootstrap, "transactional.id": "copier"})
-    producer.init_transactions(20)
+    producer.init_transactions(90)
     producer.begin_transaction()
     producer.produce("txn-out", b"aborted")
-    producer.flush(10)
-    producer.abort_transaction(20)
+    producer.flush(90)
+    producer.abort_transaction(90)
     producer.begin_transaction()
     producer.produce("txn-out", b"committed")
     producer.send_offsets_to_transaction(source.position(source.assignment()), source.consumer_group_metadata(), 20)
-    producer.commit_transaction(20)
+    producer.commit_transaction(90)
     committed = source.committed(source.assignment(), 10)
     assert [each.offset for each in committed] == [1]
     source.close()
@@ -171,7 +171,7 @@ def test_admin_tools_list_describe_reset_and_delete_groups(served: Served) -> No
             {"bootstrap.servers": served.bootstrap, "group.id": name, "group.protocol": protocol}
         )
         member.subscribe(["orders"])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         while len(member.assignment()) < 4:
             assert time.monotonic() < deadline
             member.poll(0.1)

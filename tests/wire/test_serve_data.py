@@ -34,7 +34,7 @@ def test_a_consumer_goes_on_where_it_was_when_the_server_is_killed(protocol: str
         server.kill()
         server.start()
         produce(server.bootstrap, "orders", ["d"])
-        deadline, found = time.monotonic() + 20, []
+        deadline, found = time.monotonic() + 90, []
         while not found and time.monotonic() < deadline:
             message = consumer.poll(0.2)
             if message is not None and not message.error():
@@ -67,20 +67,20 @@ def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp
             producer.purge()
             server.start()
         writer = confluent.Producer({**settings, "transactional.id": "t"})
-        writer.init_transactions(20)
+        writer.init_transactions(90)
         for value, commit in ((b"one", True), (b"two", False), (b"three", True)):
             writer.begin_transaction()
             writer.produce("txn", value)
-            writer.flush(10)
-            writer.commit_transaction(20) if commit else writer.abort_transaction(20)
+            writer.flush(90)
+            writer.commit_transaction(90) if commit else writer.abort_transaction(90)
         writer.begin_transaction()
         writer.produce("txn", b"open")
-        writer.flush(10)
+        writer.flush(90)
         admin = admins.AdminClient(settings)
-        admin.create_topics([admins.NewTopic("made", 3, 1)])["made"].result(10)
+        admin.create_topics([admins.NewTopic("made", 3, 1)])["made"].result(90)
         server.kill()
         server.start()
-        topics = admins.AdminClient(settings).list_topics(timeout=10).topics
+        topics = admins.AdminClient(settings).list_topics(timeout=90).topics
         assert {name: len(topic.partitions) for name, topic in topics.items()} == {"log": 1, "txn": 1, "made": 3}
 
         def read(topic: str, count: int) -> list[bytes]:
@@ -100,10 +100,10 @@ def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp
         assert set(acknowledged) <= set(kept)
         assert read("txn", 2) == [b"one", b"three"]  # what is open is not read
         again = confluent.Producer({**settings, "transactional.id": "t"})
-        again.init_transactions(20)  # aborts what was open
+        again.init_transactions(90)  # aborts what was open
         again.begin_transaction()
         again.produce("txn", b"four")
-        again.commit_transaction(20)
+        again.commit_transaction(90)
         assert read("txn", 1) == [b"four"]
 
 

@@ -64,12 +64,12 @@ def broker() -> Iterator[str]:
             }
         )
         for done in client.create_topics([admin.NewTopic("orders", PARTITIONS)]).values():
-            done.result(30)
+            done.result(120)
         bob = admin.UserScramCredentialUpsertion(
             BOB.username, admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 4_096), BOB.password.encode()
         )
         for done in client.alter_user_scram_credentials([bob]).values():
-            done.result(30)
+            done.result(120)
         asyncio.run(known(running.bootstrap))
         yield running.bootstrap
 

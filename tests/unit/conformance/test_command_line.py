@@ -77,7 +77,7 @@ def test_ctrl_c_ends_a_command_and_its_workers_and_says_what_was_done(workers: s
         assert running.stdout.readline() == "ready\n"
         time.sleep(2)
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does it
-        said, complained = running.communicate(timeout=30)
+        said, complained = running.communicate(timeout=120)
     assert running.returncode == 2
     assert re.fullmatch(r"fencepost check: interrupted; \d+ of \d+ configurations checked", complained.splitlines()[-1])
     assert "check: incomplete" in said
@@ -124,7 +124,7 @@ def test_a_report_that_cannot_be_written_costs_nothing_of_what_was_found(
 
 def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match="try fewer --workers"), worker_processes(2) as pool:
-        pool.submit(signal.raise_signal, signal.SIGKILL).result(timeout=30)
+        pool.submit(signal.raise_signal, signal.SIGKILL).result(timeout=120)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_sigterm_leaves_no_process_and_no_folder(kind: str, tmp_path: Path) -> N
         assert until(lambda: len(jvms()) >= count, 40), of_session(running.pid)
         time.sleep(0.5)
         os.kill(running.pid, signal.SIGTERM)
-        said, complained = running.communicate(timeout=40)
+        said, complained = running.communicate(timeout=120)
         assert until(lambda: not of_session(running.pid), 10), of_session(running.pid)
     assert running.returncode == 2
     assert "Traceback" not in complained
@@ -117,7 +117,7 @@ def test_conform_tells_and_keeps_what_was_done(number: signal.Signals, workers: 
         os.killpg(running.pid, number)
         if number is signal.SIGTERM:  # as ``timeout`` does it
             os.kill(running.pid, number)
-        said, complained = running.communicate(timeout=40)
+        said, complained = running.communicate(timeout=120)
     assert running.returncode == 2, complained
     told = re.search(r"interrupted; ([\d,]+) of 1,000,000 traces done", complained + said)
     assert told, (said, complained)
@@ -174,7 +174,7 @@ print(found.verdict, found.result["counts"]["traces"], found.result["error"], se
             if re.search(r": [1-9][\d,]* of 1,000,000", line):
                 break
         os.kill(running.pid, signal.SIGTERM)
-        said, _ = running.communicate(timeout=40)
+        said, _ = running.communicate(timeout=120)
         assert until(lambda: not of_session(running.pid), 10), of_session(running.pid)
     verdict, done, error = said.strip().split("|")
     assert (verdict, int(done) > 0) == ("interrupted", True)

@@ -77,12 +77,12 @@ class Client:
         self.writer.write(frames.framed(frames.write_request(header, fill(schema, values))))
 
     async def answer(self, api: str, version: int) -> Any:
-        frame = await asyncio.wait_for(frames.read_frame(self.reader, 1 << 30), 20)
+        frame = await asyncio.wait_for(frames.read_frame(self.reader, 1 << 30), 60)
         if frame is None:
             raise ConnectionResetError("closed")
         return frames.read_response(api, version, frame)
 
-    async def closed(self, seconds: float = 5.0) -> bool:
+    async def closed(self, seconds: float = 60.0) -> bool:
         """Whether the server closes the connection in that time."""
         try:
             return await asyncio.wait_for(self.reader.read(1), seconds) == b""

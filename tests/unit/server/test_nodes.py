@@ -52,7 +52,7 @@ class Server:
     def ended(self) -> tuple[int, str]:
         """Its status, and the error that it told."""
         told = json.loads(self._line())
-        return self.process.wait(20), told["error"]
+        return self.process.wait(120), told["error"]
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_leader_that_was_away_too_long_acknowledges_nothing_and_ends(nodes: li
         nodes[0].process.send_signal(signal.SIGCONT)
         with suppress(ConnectionError, asyncio.IncompleteReadError):  # it may have ended before
             assert (await late).error_code == Code.not_leader_or_follower
-        status, error = await asyncio.wait_for(asyncio.to_thread(nodes[0].ended), 20)
+        status, error = await asyncio.wait_for(asyncio.to_thread(nodes[0].ended), 120)
         assert status == 2
         assert "start this one again" in error or "start this node again" in error
         assert (await fetch(two)).high_watermark == 2

@@ -42,8 +42,8 @@ from fencepost_model.offsets.state import Place
 from .traffic import FAULTS, PARTITIONS, SETTINGS
 
 CODEC = Codec()
-#: A child that tells too little is killed then.
-LATE_S = 5.0
+#: A child that has written no line for this long hangs, and is killed.
+HANGS_S = 20.0
 
 
 class Lost(AssertionError):
@@ -220,8 +220,8 @@ class Nursery:
         word, child = next(lines)
         assert word == "child"
         kills = partial(_kill, child)
-        late = threading.Timer(LATE_S, kills)
-        late.start()
+        hangs = threading.Timer(HANGS_S, kills)
+        hangs.start()
         after, moment = random.choice([0, 20, 200, 400]) * random.random(), random.random() * 0.005
         told = []
         for words in lines:
@@ -229,10 +229,14 @@ class Nursery:
                 assert fault or words[1] == -signal.SIGKILL, words
                 break
             told.append(words)
+            hangs.cancel()
             if len(told) == int(after) + 1:
                 time.sleep(moment)
                 kills()
-        late.cancel()
+            elif len(told) <= int(after):
+                hangs = threading.Timer(HANGS_S, kills)
+                hangs.start()
+        hangs.cancel()
         for words in told:
             account.hear(words)
 
@@ -290,4 +294,4 @@ def test_a_thousand_kills(nursery: Nursery, tmp_path: Path, first: int) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_wrong_with_a_store_is_found(nursery: Nursery, tmp_path: Path, fault: str) -> None:
     with pytest.raises(Lost):
-        kills(nursery, tmp_path / "groups.db", range(5_000, 5_040), fault)
+        kills(nursery, tmp_path / "groups.db", range(5_000, 5_400), fault)  # ends at the first loss

@@ -45,7 +45,7 @@ class Peer:
         self.count += 1
         header = RequestHeader(API_KEYS[api], version, self.count, "peer")
         self.writer.write(framed(write_request(header, load_request_schema(API_KEYS[api], version)(**fields))))
-        frame = await asyncio.wait_for(read_frame(self.reader, MAX_RESPONSE_BYTES), 10)
+        frame = await asyncio.wait_for(read_frame(self.reader, MAX_RESPONSE_BYTES), 60)
         assert frame is not None
         return read_response(api, version, frame)
 
@@ -75,7 +75,7 @@ async def recording(
             complain=(complaints if complaints is not None else []).append,
         )
     )
-    here = await asyncio.wait_for(ready.get(), 10)
+    here = await asyncio.wait_for(ready.get(), 60)
     peers: list[Peer] = []
 
     async def connect() -> Peer:
@@ -167,7 +167,7 @@ def test_a_stream_that_cannot_be_cut_into_frames_closes_its_connection_and_no_ot
             bad.writer.write(junk)
             if junk.endswith(b"abc"):
                 bad.writer.write_eof()
-            assert await asyncio.wait_for(bad.reader.read(), 10) == b""
+            assert await asyncio.wait_for(bad.reader.read(), 60) == b""
             await good.beat()
 
     asyncio.run(run())
@@ -187,7 +187,7 @@ def test_when_the_broker_goes_away_the_trace_is_kept(tmp_path: Path) -> None:
             await peer.beat()
             await broker.die()
             with pytest.raises(CannotRun, match="is gone; what was recorded until then \\(4 events\\) is in"):
-                await asyncio.wait_for(task, 10)
+                await asyncio.wait_for(task, 60)
 
     asyncio.run(run())
     assert [line.type for line in read(path).lines] == ["connected", "sent", "received", "disconnected"]

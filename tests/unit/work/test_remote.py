@@ -123,7 +123,7 @@ def test_a_broker_without_what_the_worker_needs_ends_it_in_a_line(
                 pass
 
     with pytest.raises(WorkerFailed, match=r'UNSUPPORTED_VERSION; the coordinator has no .*: try protocol="classic"'):
-        asyncio.run(asyncio.wait_for(story(), 20))
+        asyncio.run(asyncio.wait_for(story(), 120))
 
 
 def test_an_expression_goes_over_tcp() -> None:
@@ -137,7 +137,7 @@ def test_an_expression_goes_over_tcp() -> None:
                 assert share.partitions == EVERY
                 break
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 120))
 
 
 @pytest.mark.parametrize("newest", [2, 5, 7])
@@ -159,7 +159,7 @@ def test_a_broker_of_old_versions_will_do(newest: int, monkeypatch: pytest.Monke
             assert await share_of(groups) == {}
             assert await share_of(groups) == {each: each.partition + 1 for each in EVERY}
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 120))
 
 
 def test_a_broker_without_offsets_is_told() -> None:
@@ -175,4 +175,4 @@ def test_a_broker_without_offsets_is_told() -> None:
                     break
 
     with pytest.MonkeyPatch.context() as patches:
-        asyncio.run(asyncio.wait_for(story(patches), 20))
+        asyncio.run(asyncio.wait_for(story(patches), 120))

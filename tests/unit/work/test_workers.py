@@ -208,7 +208,7 @@ def test_an_expression_takes_what_matches_it_also_what_comes_later(protocol: str
                         break
                     groups.set_topics([ORDERS, later, other])
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 120))
 
 
 def test_one_coordinator_serves_workers_as_well() -> None:
