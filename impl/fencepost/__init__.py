@@ -137,7 +137,7 @@ if TYPE_CHECKING:
         encode_assignment,
         encode_subscription,
     )
-    from .protocol.errors import ErrorCode, IllegalEvent, MisuseError, NoSuchProfile, WrongType
+    from .protocol.errors import ErrorCode, IllegalEvent, MisuseError, NoSuchProfile, WrongState, WrongType
     from .protocol.events import (
         Appended,
         AppendFailed,
@@ -298,7 +298,7 @@ _HOMES: Final = {
         Assignment SchemaError Subscription decode_assignment decode_subscription encode_assignment
         encode_subscription
     """,
-    "protocol.errors": "ErrorCode IllegalEvent MisuseError NoSuchProfile WrongType",
+    "protocol.errors": "ErrorCode IllegalEvent MisuseError NoSuchProfile WrongState WrongType",
     "protocol.events": """
         Appended AppendFailed CancelTimer Event GroupConfig GroupConfigChanged Load LoadFailed LoadStarted
         Outcome Reply Request SetTimer TaskDone TaskKey TaskKind TimerCommand TimerFired TimerKey TimerKind
@@ -549,6 +549,7 @@ __all__ = [
     "WorkerFailed",
     "WriteTxnMarkerRequest",
     "WriteTxnMarkerResponse",
+    "WrongState",
     "WrongType",
     "consumer_member_step",
     "consumer_view",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
+from fencepost.protocol.errors import WrongState
 from fencepost.protocol.misuse import expect
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
 from fencepost.quirks import HasQuirks, varies
@@ -16,7 +17,7 @@ from fencepost.quirks import HasQuirks, varies
 from .classic import replay as classic
 from .consumer import replay as consumer
 from .kernel.replay import Appliers, Replay
-from .kernel.state import CoordinatorState, Group
+from .kernel.state import CoordinatorState, Group, Status
 from .kernel.stored_offsets import OffsetStore
 from .offsets import replay as offsets
 
@@ -33,8 +34,19 @@ _ALL_COUNT: Final = frozenset(offsets.KEYS)
 def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorState:
     """Apply records to the groups and offsets of a state, as loading does. They count as replicated.
 
-    Raises ``InternalError`` for records that no coordinator writes, ``WrongType`` for what is no state or record."""
-    expect(CoordinatorState, state, "state", "records are applied to what initial_state, step or replay returned")
+    The state must not serve its partition, since the log of a serving coordinator grows only by its steps. Its open
+    writes would stay open, reads would return to the time before them, and no timer would watch the members in the
+    records (F-RT-11, F-LOAD-04). To make a coordinator serve these records, hand them in with ``Load``.
+
+    Raises ``WrongState`` for a state that serves, ``InternalError`` for records that no coordinator writes,
+    ``WrongType`` for a value that is no state or no record."""
+    expect(CoordinatorState, state, "state", "records are applied to what initial_state or replay returned")
+    if state.status is Status.ACTIVE:
+        raise WrongState(
+            "replay needs a state that does not serve its partition, and this one does "
+            f"(its log ends at {state.end}, replicated up to {state.committed}); begin with initial_state(), "
+            "or have a coordinator load the records with Load(records=...)"
+        )
     work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS, state.offsets)
     log = tuple(records)
     for record in log:

@@ -82,6 +82,10 @@ class WrongType(MisuseError, TypeError):
     """Something of another kind than what is wanted: no state, no choices, no profile, no store."""
 
 
+class WrongState(MisuseError, ValueError):
+    """A state in which this cannot be done; the message says with which one it can."""
+
+
 class NoSuchProfile(MisuseError, KeyError):
     """No profile has that name."""
 

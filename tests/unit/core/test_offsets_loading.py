@@ -112,7 +112,8 @@ def test_many_offsets_are_kept_as_they_are() -> None:
     pending = {number % 700: number for number in range(0, 2_000, 3)}
     assert {row.partition: row.offset for row in shown.committed} == plain
     assert {row.partition: row.offset for row in shown.pending} == pending
-    ended = coordinator.replay(state, [Record(r.ControlKey(True), r.ControlValue(0), r.Producer(3, 0))])
+    stored = coordinator.replay(coordinator.initial_state(Settings(), INTENDED), records)
+    ended = coordinator.replay(stored, [Record(r.ControlKey(True), r.ControlValue(0), r.Producer(3, 0))])
     assert {row.partition: row.offset for row in coordinator.offsets_view(ended).committed} == {
         number % 700: number for number in range(2_000)
     }
