@@ -29,6 +29,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_4
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
+from fencepost_conformance.generate.carried import as_carried
 
 SETTINGS = Settings(
     group_initial_rebalance_delay_ms=0,
@@ -291,15 +292,16 @@ def one(play: Play, data: st.DataObject) -> None:
         play.feed(ev.Load(play.now, leader_epoch=2, records=tuple(play.log)))
     else:
         versions, bodies = BODIES[data.draw(WEIGHTS)]
+        version = data.draw(versions)
         play.number += 1
         play.feed(
             ev.Request(
                 play.now,
                 id=play.number,
-                version=data.draw(versions),
+                version=version,
                 client_id="c",
                 client_host="/h",
-                body=data.draw(bodies),
+                body=as_carried(data.draw(bodies), version),
                 denied_topics=frozenset(data.draw(st.sampled_from(["", "", "", "b"]))),
             )
         )

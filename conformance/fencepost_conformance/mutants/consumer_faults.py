@@ -179,8 +179,11 @@ ANSWERS_AND_TIMERS = (
         "leaver-is-not-counted", K, ("M-LEAVE-03",), "",
         "the group epoch stays when a member leaves",
         (
-            Replacement(DEPARTURE, "fence", "group_epoch(name, group.epoch + 1,", "group_epoch(name, group.epoch,"),
-            Replacement(DEPARTURE, "emptied", "group.epoch + 1", "group.epoch"),
+            Replacement(
+                DEPARTURE, "fence",
+                "group_epoch(name, next_epoch(group.epoch),", "group_epoch(name, group.epoch,",
+            ),
+            Replacement(DEPARTURE, "emptied", "next_epoch(group.epoch)", "group.epoch"),
         ),
     ),
     Mutant(

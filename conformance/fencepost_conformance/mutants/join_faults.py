@@ -143,7 +143,12 @@ FAULTS = (
     Mutant(
         "generation-stays", C, ("INV-GEN-01", "C-ST-21"), "",
         "a completed join phase does not begin a new generation",
-        (Replacement(REBALANCE, "complete", "group.generation += 1", "group.generation = max(1, group.generation)"),),
+        (
+            Replacement(
+                REBALANCE, "complete",
+                "group.generation = next_epoch(group.generation)", "group.generation = max(1, group.generation)",
+            ),
+        ),
     ),
     Mutant(
         "protocol-of-the-first", C, ("C-JOIN-63",), "",

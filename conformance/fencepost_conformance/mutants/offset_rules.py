@@ -32,6 +32,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
+from ..generate.carried import as_carried
 from ..generate.java_order import JavaOrder
 from ..simulate.broken import demand
 from ..targets.ids import MemberIds
@@ -178,7 +179,7 @@ class Play:
                 topics=tuple(topics),
             )
         denied = frozenset({"b"} if rng.random() < 0.1 else ())
-        self._commit(version, body, by_id, denied)
+        self._commit(version, as_carried(body, version), by_id, denied)
 
     def _commit(
         self, version: int, body: o.OffsetCommitRequest | o.TxnOffsetCommitRequest, by_id: bool, denied: frozenset[str]

@@ -8,25 +8,28 @@ no. After a no the fields are gone through one by one, to tell which is wrong an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-#: Integers are 32 bits wide, but for those of these names.
-_LEAST, _MOST = -(2**31), 2**31 - 1
-_WIDE: Final = frozenset({"at_ms", "id", "operation", "offset", "version", "timestamp", "metadata_hash"}) | {
-    "assignment_timestamp",
-    "current_state_timestamp",
-    "commit_timestamp",
-    "expire_timestamp",
-    "committed_offset",
-    "producer_id",
-    "retention_time_ms",
-    "record_offset",
+#: How many bits an integer of this name has where Kafka keeps or sends it; of any other name it has 32.
+BITS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("at_ms", "id", "operation", "offset", "version", "timestamp", "metadata_hash"), 64),
+    **dict.fromkeys(("assignment_timestamp", "current_state_timestamp", "commit_timestamp", "expire_timestamp"), 64),
+    **dict.fromkeys(("committed_offset", "producer_id", "retention_time_ms", "record_offset"), 64),
+    "producer_epoch": 16,
+    "state": 8,
 }
+_USUAL: Final = 32
 _UUID_BYTES: Final = 16
+
+
+def bounds(name: str) -> tuple[int, int]:
+    """The least and the greatest integer that a field of this name can hold."""
+    most = (1 << (BITS.get(name, _USUAL) - 1)) - 1
+    return -most - 1, most
 
 
 def fault(value: object) -> str | None:
@@ -79,8 +82,9 @@ def _test(hint: Any, name: str, value: str, scope: dict[str, Any]) -> str:
         inner: Any = hint
         return f"{_known(_test_of(inner), scope)}({value})"
     test = f"type({value}) is {_known(hint, scope)}"
-    if hint is int and name not in _WIDE:
-        test += f" and {_LEAST} <= {value} <= {_MOST}"
+    if hint is int:
+        least, most = bounds(name)
+        test += f" and {least} <= {value} <= {most}"
     if name == "topic_id":
         test += f" and len({value}) == {_UUID_BYTES}"
     return test
@@ -103,8 +107,10 @@ def _explain(hint: Any, name: str, value: Any) -> str | None:
         inner = next(get_args(part)[0] for part in _parts(hint) if get_origin(part) is not None)
         found = ((place, _explain(inner, name, each)) for place, each in enumerate(value))
         return next((f"[{place}]{what}" for place, what in found if what is not None), None)
-    if isinstance(value, int) and int in kinds and name not in _WIDE and not _LEAST <= value <= _MOST:
-        return f" must be an integer of 32 bits, not {value}"
+    if isinstance(value, int) and int in kinds:
+        least, most = bounds(name)
+        if not least <= value <= most:
+            return f" must be an integer of {BITS.get(name, _USUAL)} bits, from {least} to {most} (got {value})"
     if isinstance(value, bytes) and name == "topic_id" and len(value) != _UUID_BYTES:
         return f" must be {_UUID_BYTES} bytes, not {len(value)}"
     if is_dataclass(value):

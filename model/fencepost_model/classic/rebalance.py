@@ -6,6 +6,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import SyncGroupResponse
 
 from ..machines import COMPLETING, EMPTY, PREPARING
+from ..widths import next_epoch
 from .draft import Draft, InternalError
 from .state import JOIN_TIMER, SYNC_TIMER, Emptied, Timer
 from .subscription import CONSUMER, outcomes
@@ -87,7 +88,7 @@ def complete(d: Draft) -> None:
         d.delay = None
         d.arm(JOIN_TIMER, d.rebalance_timeout())
         return
-    d.generation += 1  # C-ST-21; used up even if what follows fails (C-ST-27)
+    d.generation = next_epoch(d.generation)  # C-ST-21; used up even if what follows fails (C-ST-27)
     if not d.profile.fault_new_member_added_survives:
         d.new_member_added = False  # else C-JOIN-71: only an extended delay clears it
     if not d.members:

@@ -13,6 +13,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 
 from ..machines import C_STABLE, C_UNKNOWN, C_UNREVOKED
+from ..widths import next_epoch
 from .derive import counted, holders, subscription, subscription_type, votes
 from .found import Found
 from .reconcile import Aim, Desk, reconcile
@@ -239,7 +240,7 @@ def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, b
         t.rule("M-EPOCH-03")
         bump = True
     if bump:
-        epoch += 1
+        epoch = next_epoch(epoch)
         t.write_epoch(epoch, topics)
     t.refresh = (t.world.now + t.settings.metadata_refresh_interval_ms, epoch)
     if t.group.legacy and not t.profile.old_partition_metadata:

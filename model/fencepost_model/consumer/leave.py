@@ -14,6 +14,7 @@ from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKe
 from fencepost.protocol.errors import ErrorCode
 
 from ..mixed.downgrade import downgrade, downgrades
+from ..widths import next_epoch
 from .derive import used_regexes
 from .refusal import Refused
 from .state import REBALANCE, Expire, Held, Member
@@ -71,7 +72,7 @@ def fence(t: Turn, leavers: Iterable[Member]) -> None:
     for regex in sorted(used_regexes([m for m in t.group.members if m.member_id in gone])):
         if regex not in used:
             t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), None)
-    epoch = t.group.epoch + 1
+    epoch = next_epoch(t.group.epoch)
     t.write_epoch(epoch, t.topics(rest))
     if not rest and not t.profile.old_emptied_group_keeps_target_epoch:
         t.rule("M-LEAVE-08")

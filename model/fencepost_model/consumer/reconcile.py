@@ -13,6 +13,7 @@ from fencepost.protocol.profile import Profile
 
 from ..machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
 from ..table import CONSUMER_MEMBER_TABLE
+from ..widths import next_epoch
 from .refusal import Refused
 from .rows import without_epochs
 from .state import Held, Member, Partition, Target
@@ -52,8 +53,8 @@ def reconcile(desk: Desk, member: Member, aim: Aim) -> Member:
             rules.append("M-REC-03")  # M-REC-18: a missing list confirms nothing
             return _maybe_prune(desk, member, aim)
         rules.append("M-REC-04")
-        step = 1 if profile.old_revocation_advances_epoch else 0  # M-REC-19
-        return _next(desk, member, member.epoch + step, aim)
+        advances = profile.old_revocation_advances_epoch  # M-REC-19
+        return _next(desk, member, next_epoch(member.epoch) if advances else member.epoch, aim)
     if member.state == C_UNRELEASED:
         rules.append("M-REC-05")
         return _next(desk, member, member.epoch, aim)

@@ -11,6 +11,7 @@ from fencepost.protocol.consumer_records import (
 )
 from fencepost.protocol.errors import ErrorCode
 
+from ..widths import next_epoch
 from .derive import group_topics, hashed, subscription, used_regexes
 from .found import Found
 from .refusal import Refused
@@ -112,6 +113,6 @@ def resolve(t: Turn, resolution: Resolution) -> None:
     topics_now = hashed(group_topics(after.members, after.regexes), image)
     if changed or not t.same_metadata(topics_now):
         t.rule("M-EPOCH-07")
-        epoch = t.group.epoch + 1
+        epoch = next_epoch(t.group.epoch)
         t.write_epoch(epoch, topics_now)
         t.refresh = (t.world.now + t.settings.metadata_refresh_interval_ms, epoch)

@@ -11,6 +11,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
+from ..widths import expiry
 from .checks import AnyGroup, Committer, may_commit
 from .rows import Row
 from .topics import Asked
@@ -71,7 +72,7 @@ def _expires(body: OffsetCommitRequest | TxnOffsetCommitRequest, now: int) -> in
     """O-COMMIT-14: only a commit that brings a time of its own has a time to expire."""
     if isinstance(body, TxnOffsetCommitRequest) or body.retention_time_ms == _FOREVER:
         return _FOREVER
-    return now + body.retention_time_ms
+    return expiry(now, body.retention_time_ms)
 
 
 def _stored_id(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,21 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "views": (lambda: f.consumer_views("g"), f.WrongType, "state must be"),  # type: ignore[arg-type]
     "replay-state": (lambda: f.replay([], NEW), f.WrongType, "state must be"),  # type: ignore[arg-type]
     "replay-record": (lambda: f.replay(NEW, [LOAD]), f.WrongType, "a record must be a Record, not Load"),  # type: ignore[list-item]
+    "replay-onto-one-that-serves": (lambda: f.replay(LOADED, []), f.WrongState, "does not serve.*initial_state"),
+    "field-of-another-version": (
+        lambda: f.step(
+            LOADED,
+            f.Request(1, id=1, version=2, client_id="c", client_host="/h", body=replace(BEAT, group_instance_id="i")),
+            CHOICES,
+        ),
+        f.IllegalEvent,
+        r"group_instance_id must be None in version 2, which does not carry it \(got 'i'\)",
+    ),
+    "number-too-wide": (
+        lambda: f.step(LOADED, beat(generation_id=2**31), CHOICES),
+        f.IllegalEvent,
+        r"generation_id must be an integer of 32 bits, from -2147483648 to 2147483647 \(got 2147483648\)",
+    ),
     "store": (lambda: f.GroupCoordinator("log.db"), f.WrongType, r"store has no methods load, append.*MemoryStore\(\)"),  # type: ignore[arg-type]
     "store-class": (lambda: f.GroupCoordinator(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
     "member-none": (lambda: f.member_step(None, f.Poll(0)), f.WrongType, "member must be a Member.*begin with Member"),  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from fencepost.protocol.messages import SyncGroupResponse
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
+from ..kernel.numbers import next_epoch
 from ..kernel.persistent import frozen_set
 from ..kernel.step import Step
 from ..kernel.timer_table import InitialDelay
@@ -93,7 +94,7 @@ def complete(step: Step, group: GroupDraft) -> None:
     if group.members and not _elect(step, group):
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
-    group.generation += 1  # C-ST-21; before what follows can fail (C-ST-27)
+    group.generation = next_epoch(group.generation)  # C-ST-21; before what follows can fail (C-ST-27)
     forget_newcomers(step, group)
     if group.members:
         protocols.adopt(step, group)

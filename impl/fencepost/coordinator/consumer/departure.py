@@ -17,6 +17,7 @@ from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Refused
+from ..kernel.numbers import next_epoch
 from ..kernel.step import Step
 from . import access, identity, metadata, records, subscription, timers
 from .group import NOTHING, ConsumerGroup, ConsumerMember, held
@@ -63,7 +64,7 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
     written += [records.regular_expression(name, regex, None) for regex in unused]
     facts = metadata.look(step, group, counts.by_topic.counts)
     written += facts.before
-    written.append(records.group_epoch(name, group.epoch + 1, facts.hash))
+    written.append(records.group_epoch(name, next_epoch(group.epoch), facts.hash))
     if len(leaving) == len(group.members):
         written += emptied(step, group)
     access.write(step, written)
@@ -75,7 +76,7 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
 def emptied(step: Step, group: ConsumerGroup) -> list[Record]:
     """What is written when the last members go: nobody is left for whom a target could be computed, so the epoch of
     the target goes along with that of the group (M-LEAVE-04, F-ORD-07)."""
-    return [records.target_epoch(group.group_id, group.epoch + 1, records.NO_TIMESTAMP)]
+    return [records.target_epoch(group.group_id, next_epoch(group.epoch), records.NO_TIMESTAMP)]
 
 
 def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:

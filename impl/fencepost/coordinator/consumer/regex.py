@@ -17,6 +17,7 @@ from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Refused
+from ..kernel.numbers import next_epoch
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import RegexTask
 from ..kernel.step import Step
@@ -124,8 +125,9 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
     written += facts.before
     bumped = changed or facts.differ
     if bumped:
-        written.append(records.group_epoch(group.group_id, group.epoch + 1, facts.hash))
-        metadata.note(step, group, group.epoch + 1)
+        epoch = next_epoch(group.epoch)
+        written.append(records.group_epoch(group.group_id, epoch, facts.hash))
+        metadata.note(step, group, epoch)
     access.write(step, written)
 
 

@@ -15,6 +15,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
+from ..kernel.numbers import next_epoch
 from ..kernel.step import Step
 from . import metadata, reconcile, records, subscription
 from .group import ConsumerGroup, ConsumerMember
@@ -61,7 +62,7 @@ def bumped(
     facts = metadata.look(step, group, counts.by_topic.counts)
     written += facts.before
     if bump or facts.differ:
-        epoch += 1
+        epoch = next_epoch(epoch)
         written.append(records.group_epoch(group.group_id, epoch, facts.hash))
     metadata.note(step, group, epoch)
     written += metadata.superseded(step, group)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fencepost.protocol.carried import uncarried
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import (
@@ -26,8 +27,9 @@ from fencepost.protocol.events import (
     TopicsChanged,
     Unload,
 )
-from fencepost.protocol.messages import VERSIONS
+from fencepost.protocol.messages import VERSIONS, RequestBody
 from fencepost.protocol.misuse import expect, expect_methods
+from fencepost.protocol.offset_messages import TxnOffsetCommitRequest, WriteTxnMarkerRequest
 from fencepost.protocol.shapes import fault
 
 from .state import CoordinatorState, Status
@@ -62,6 +64,9 @@ def _request(state: CoordinatorState, event: Request) -> None:
     if not first <= event.version <= last:
         name = type(event.body).__name__
         raise IllegalEvent(f"{name} has no version {event.version}; there are {first} to {last}")
+    wrong = uncarried(event.body, event.version) or _of_no_producer(event.body)
+    if wrong is not None:
+        raise IllegalEvent(wrong)
     if event.id < 0:
         raise IllegalEvent(f"Request.id must not be negative, as {event.id} is: such ids are of writes of timers")
     if event.id in state.operations or event.id in state.parked:
@@ -69,6 +74,16 @@ def _request(state: CoordinatorState, event: Request) -> None:
             f"request {event.id} is open: it is not answered, or what it wrote is not replicated; give this one an id "
             "that no other has had"
         )
+
+
+def _of_no_producer(body: RequestBody) -> str | None:
+    """The host verifies with the transaction coordinator that the producer of a transaction exists, before it hands the
+    request in (O-TXN-01)."""
+    if isinstance(body, TxnOffsetCommitRequest | WriteTxnMarkerRequest):
+        for name, number in (("producer_id", body.producer_id), ("producer_epoch", body.producer_epoch)):
+            if number < 0:
+                return f"{type(body).__name__}.{name} must be >= 0 (got {number}); no producer has a negative one"
+    return None
 
 
 def _timer(state: CoordinatorState, event: TimerFired) -> None:

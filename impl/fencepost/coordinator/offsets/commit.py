@@ -19,6 +19,7 @@ from fencepost.quirks import varies
 from ..kernel import availability, completion, operations
 from ..kernel.completion import AppendCallback
 from ..kernel.errors import Refused, operation_error
+from ..kernel.numbers import time_after
 from ..kernel.replies import refusal
 from ..kernel.state import Operation
 from ..kernel.step import Step
@@ -91,7 +92,7 @@ def _expire_timestamp(step: Step, request: Request, body: OffsetCommitRequest) -
     """O-COMMIT-14."""
     if request.version > RETENTION_UNTIL or body.retention_time_ms == NO_RETENTION:
         return NEVER
-    return step.at_ms + body.retention_time_ms
+    return time_after(step.at_ms, body.retention_time_ms)
 
 
 def taken(

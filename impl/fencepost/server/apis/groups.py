@@ -88,9 +88,6 @@ def in_version(answer: m.ResponseBody, version: int) -> Any:
 
 async def _ask(call: Call, api: str, body: m.RequestBody) -> m.ResponseBody:
     right, topic_right = _RIGHTS.get(api), _TOPIC_RIGHTS.get(api)
-    denied_ids: frozenset[str] = frozenset()
-    if isinstance(body, o.TxnOffsetCommitRequest):
-        denied_ids = call.denied(Operation.WRITE, Resource.TRANSACTIONAL_ID, [body.transactional_id])
     return await call.node.groups.request(
         body,
         version=min(call.version, _SAME_AS.get(type(body), call.version)),
@@ -100,15 +97,15 @@ async def _ask(call: Call, api: str, body: m.RequestBody) -> m.ResponseBody:
         denied_topics=frozenset()
         if topic_right is None or call.node.acl.open
         else call.all_topics_denied(topic_right) | call.denied(topic_right, Resource.TOPIC, _topics(body)),
-        denied_transactional_ids=denied_ids,
     )
 
 
 async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
-    """The partition of the offsets topic must be in the transaction; a newer client adds it by writing to it."""
+    """Check the right to the transactional id, the producer that has it, and that the partition of the offsets topic is
+    in its transaction; a newer client adds it by writing to it (O-TXN-01). Raises ``Answered``."""
     node = call.node
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, body.transactional_id):
-        return  # the coordinator says so
+        raise _refused(body, Code.transactional_id_authorization_failed)
     known = node.transactions.known.get(body.transactional_id)
     partition = partition_for(body.group_id, node.groups.partitions)
     try:
@@ -123,21 +120,25 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
         if partition not in known.offsets or known.state.ending:
             raise Refused(Code.invalid_txn_state, "the offsets are not in the transaction")
     except Refused as refused:
-        raise Answered(
-            {
-                "topics": [
-                    {
-                        "name": topic.name,
-                        "topic_id": topic.topic_id,
-                        "partitions": [
-                            {"partition_index": each.partition_index, "error_code": refused.code}
-                            for each in topic.partitions
-                        ],
-                    }
-                    for topic in body.topics
-                ]
-            }
-        ) from None
+        raise _refused(body, refused.code) from None
+
+
+def _refused(body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
+    """The same error for each partition."""
+    return Answered(
+        {
+            "topics": [
+                {
+                    "name": topic.name,
+                    "topic_id": topic.topic_id,
+                    "partitions": [
+                        {"partition_index": each.partition_index, "error_code": code} for each in topic.partitions
+                    ],
+                }
+                for topic in body.topics
+            ]
+        }
+    )
 
 
 class Answered(Exception):

@@ -8,13 +8,14 @@ from fencepost.quirks import quirk
 
 from ...consumer import describe, reconcile
 from ...consumer.group import ConsumerMember, Share
+from ...kernel.numbers import next_epoch
 from ...kernel.step import Step
 
 
 @quirk("old_revocation_advances_epoch", of=reconcile.epoch_after_revocation)
 def one_epoch_further(step: Step, member: ConsumerMember) -> int:
     """Up to 4.1 a revocation that is confirmed moves the member on by one epoch, wherever the target is (V-52)."""
-    return member.epoch + 1
+    return next_epoch(member.epoch)
 
 
 @quirk("old_whole_target", of=reconcile.reachable)
