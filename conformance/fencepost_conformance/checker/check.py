@@ -21,6 +21,7 @@ from ..trace.lines import Setting
 from ..wire.settings import OF_OFFSETS, changed
 from .consumer.topics import TopicEvent, topic_events
 from .consumer.watch import first_consumer_event, watch
+from .coordination import is_absent
 from .door import while_loading
 from .history import Event, History, histories
 from .instead import Instead, instead
@@ -147,7 +148,7 @@ def check_consumer_history(
     assert begins is not None
     steps = 0
     if any(event.answered for event in history.events[:begins]):
-        until_then = History(history.group_id, history.events[:begins])
+        until_then = replace(history, events=history.events[:begins])
         refusal, steps = check_history(until_then, settings, profile, limits)
         if refusal is not None:
             return refusal, steps
@@ -157,6 +158,12 @@ def check_consumer_history(
     event, wrong = found
     seen = f"{request_text(event.op)} was answered {answer_text(event.op.answer, event.op)}"
     return Refusal(history.group_id, event.line, event.at_ms, seen, (wrong.allowed,), wrong.rules), steps
+
+
+def _turned_away(history: History) -> bool:
+    """Whether every answer says that the broker is not the coordinator, so that none tells anything of the group."""
+    answers = [event.op.answer for event in history.events if event.answered]
+    return bool(answers) and all(map(is_absent, answers))
 
 
 def _check_group(
@@ -261,6 +268,9 @@ def check_trace(
         elif refusal is not None:
             other = _instead(history, refusal, settings, assumed, partial(check, limits=_brief(limits)))
             refusals.append(_numbered(trace, replace(refusal, instead=other)))
+        elif _turned_away(history):
+            outcome, line = "undecided", _line(trace, history.events[0].line)
+            reason = f"group {history.group_id!r}: each answer says that the broker is not the coordinator"
         else:
             accepted.append(history.group_id)
     for refusal in wrong_offsets(trace, accepted, settings, limits):

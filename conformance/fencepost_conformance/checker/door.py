@@ -28,7 +28,8 @@ from fencepost.protocol.settings import Settings
 from fencepost_model.classic.state import Group
 
 from .answers import SYNC_PROTOCOL, seen
-from .history import NOT_HERE, Answer
+from .coordination import NOT_HERE, is_absent
+from .history import Answer
 
 #: The host's authorizer is not seen: whoever is refused, is refused.
 _DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -71,7 +72,7 @@ def while_loading(answer: Answer) -> bool:
 
 #: What a description may say of a group in which nobody speaks the consumer protocol.
 _NOT_DESCRIBED: Final = frozenset(
-    {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, *NOT_HERE}
+    {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED}
 )
 
 
@@ -86,20 +87,28 @@ def _no_consumer_group(body: ConsumerGroupDescribeRequest, answer: Answer | None
 
 
 def at_the_door(
-    settings: Settings, group: Group | None, version: int, body: RequestBody, answer: Answer | None, *, loading: bool
+    settings: Settings,
+    group: Group | None,
+    version: int,
+    body: RequestBody,
+    answer: Answer | None,
+    *,
+    away: bool,
+    loading: bool,
 ) -> tuple[Answer, str] | None:
     """The answer that a request gets without touching the group, and the rule; None if it gets to the group.
 
     ``answer`` is the one that was seen. It decides what cannot be known otherwise: that a client has no right, or that
-    the broker was not yet the coordinator (only while there is no group). ``loading``: no answer seen so far says that
-    the broker is the coordinator.
+    the broker was not yet the coordinator (only while there is no group, and if it may be ``away``:
+    ``Coordination.may_be_away``). ``loading``: no answer seen so far says that the broker is the coordinator.
     """
     error = getattr(answer, "error_code", None)
     if answer is not None and error is _DENIED:
         return answer, _DENIED_BY[type(body)]
-    if answer is not None and error in NOT_HERE and group is None:
+    absent = answer is not None and (is_absent(answer) or error is ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if away and absent and answer is not None and group is None:
         return answer, "F-RT-02"
-    if loading and group is None and isinstance(body, HeartbeatRequest) and answer == _BEAT_WHILE_LOADING:
+    if away and loading and group is None and isinstance(body, HeartbeatRequest) and answer == _BEAT_WHILE_LOADING:
         return answer, "C-HB-03"
     if isinstance(body, ConsumerGroupDescribeRequest):
         return _no_consumer_group(body, answer), "M-DESC-01"

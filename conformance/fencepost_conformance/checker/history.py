@@ -7,7 +7,7 @@ One request is one operation of each group it names. What the coordinator's mess
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from fencepost.protocol.consumer_messages import (
@@ -15,7 +15,6 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
 )
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -32,6 +31,7 @@ from ..trace.files import WireTrace
 from ..trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .answers import seen
 from .commits import OFFSET_COMMIT, Commit, CommitAnswer, read_commit, read_commit_answer
+from .coordination import Coordination, coordinations, proves
 
 NEVER: Final = 1 << 62
 
@@ -81,12 +81,14 @@ class Event:
 @dataclass(slots=True)
 class History:
     """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands.
-    ``cuts``: lines at which the broker closed a connection, as one that ends does with all."""
+    ``cuts``: lines at which the broker closed a connection, as one that ends does with all. ``coordination``: when the
+    broker may say that it is not the coordinator."""
 
     group_id: str
     events: list[Event] = field(default_factory=list)
     foreign: tuple[int, str] | None = None
     cuts: list[int] = field(default_factory=list)
+    coordination: Coordination = field(default_factory=Coordination)
 
 
 _OF_ONE_GROUP: Final = (
@@ -126,7 +128,8 @@ def _odd_of(body: dict[str, Any], group_id: str) -> tuple[int, ...]:
 
 
 class _Histories:
-    def __init__(self) -> None:
+    def __init__(self, trace: WireTrace) -> None:
+        self._coordinations = coordinations(trace)
         self.groups: dict[str, History] = {}
         self._open: dict[tuple[int, int], list[tuple[str, Op]]] = {}
         self._last: dict[tuple[int, str], Op] = {}
@@ -141,7 +144,7 @@ class _Histories:
             parts = _parts(wire_request(line))
         opened = []
         for group_id, body in parts.items():
-            history = self.groups.setdefault(group_id, History(group_id))
+            history = self._history(group_id)
             self._count += 1
             lane = line.connection, group_id
             op = Op(
@@ -159,6 +162,12 @@ class _Histories:
             opened.append((group_id, op))
         if opened:
             self._open[line.connection, line.correlation_id] = opened
+
+    def _history(self, group_id: str) -> History:
+        if group_id not in self.groups:
+            about = self._coordinations.get(group_id, self._coordinations[""])
+            self.groups[group_id] = History(group_id, coordination=replace(about, proofs=[]))
+        return self.groups[group_id]
 
     def received(self, number: int, line: ReceivedLine) -> None:
         opened = self._open.pop((line.connection, line.correlation_id), None)
@@ -180,6 +189,8 @@ class _Histories:
                 op.answer = seen(op.version, _part_of(answer, group_id))
             op.answer_line = number
             self.groups[group_id].events.append(Event(line.at_ms, number, op, answered=True))
+            if proves(op.body, op.answer):
+                self.groups[group_id].coordination.proofs.append((op.line, number))
 
     def disconnected(self, number: int, line: DisconnectedLine) -> None:
         if line.by == "server":
@@ -192,7 +203,7 @@ class _Histories:
 
 def histories(trace: WireTrace) -> dict[str, History]:
     """The history of each group that the trace speaks of, in order of appearance."""
-    made = _Histories()
+    made = _Histories(trace)
     for number, line in enumerate(trace.lines, 1):
         if isinstance(line, SentLine):
             made.sent(number, line)
@@ -214,7 +225,3 @@ def member_ids(answers: Iterable[Answer | None]) -> set[str]:
         for row in getattr(answer, "members", ()):
             found.add(row.member_id)
     return found
-
-
-#: Answers by which a broker says that it is not, or not yet, the coordinator (F-RT-01, F-RT-02).
-NOT_HERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})

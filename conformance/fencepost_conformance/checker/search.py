@@ -44,9 +44,10 @@ from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
 
 from .answers import seen
 from .commits import Commit, CommitAnswer, expected
+from .coordination import NOT_HERE, is_absent
 from .door import at_the_door, while_loading
 from .foresight import Foresight
-from .history import NOT_HERE, Answer, Event, History, Op
+from .history import Answer, Event, History, Op
 from .ids import NewIds
 from .order import changes_when_durable, kind, leads
 
@@ -146,6 +147,7 @@ class Search:
         )
         self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
         self.ids = NewIds(self.ops.values(), self.known)
+        self._coordination = history.coordination
         self.moves = self._moves(history.cuts)
         self.foresight = Foresight(self.events, self.known, blind=not reduced)
 
@@ -155,11 +157,14 @@ class Search:
         line = 0
         for number, event in enumerate(self.events):
             if number > self.loaded and event.answered and event.op.answer is not None:
-                told = getattr(event.op.answer, "error_code", None) in NOT_HERE
+                told = is_absent(event.op.answer) and self._may_be_away(event.op)
                 if told or any(line < cut < event.line for cut in cuts):
                     found.add(number)
                 line = event.line
         return frozenset(found)
+
+    def _may_be_away(self, op: Op) -> bool:
+        return self._coordination.may_be_away(op.line, op.sent_ms, self.seen_ms.get(op.id, self.events[-1].at_ms))
 
     # ---- the walk -----------------------------------------------------------------------------------------------
 
@@ -307,6 +312,7 @@ class Search:
             op.version,
             op.body,
             answer,
+            away=self._may_be_away(op),
             loading=at <= self.loaded or config.away,
         )
         if turned_away is not None:
@@ -330,6 +336,8 @@ class Search:
     def _commit(self, at: int, config: Config, op: Op, commit: Commit) -> Iterator[tuple[int, Config]]:
         answer = self.known.get(op.id)
         if config.state.group is None and isinstance(answer, CommitAnswer) and answer.error_code in NOT_HERE:
+            if not self._may_be_away(op):
+                return
             yield from self._turn_away(at, config, op, (answer, "O-COMMIT-06"))
             return
         if config.away:

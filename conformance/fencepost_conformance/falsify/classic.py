@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from fencepost.protocol.errors import ErrorCode as E
 
-from ..checker.history import NOT_HERE
+from ..checker.coordination import NOT_HERE
 from ..trace.files import WireTrace
 from .exchanges import Exchange, altered, without
 from .kinds import NOBODY, Made, falsehood

@@ -23,6 +23,7 @@ from fencepost.server.wire.frames import API_KEYS, MalformedFrame
 
 from ..answers import errors_of
 from ..checker.check import check_trace
+from ..checker.coordination import COORDINATED, NODES
 from ..console import CannotRun
 from ..coverage.catalogue import PLACE, bitmap
 from ..coverage.wire import visible
@@ -212,7 +213,7 @@ async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) 
     administrator.close()
     trace = WireTrace(
         known.settings, PROFILES[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}",
-        (("target", job.target),), known.assumed,
+        (("target", job.target), (NODES, str(place.offer.nodes)), (COORDINATED, " ".join(cast.groups))), known.assumed,
     )  # fmt: skip
     await _clear_away(stage)
     return trace, fault

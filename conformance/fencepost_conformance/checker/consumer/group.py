@@ -11,6 +11,7 @@ from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
+from ..coordination import Coordination
 from ..history import NEVER, Op
 from ..search import Limits
 from .epochs import Epochs
@@ -50,6 +51,7 @@ class Knowledge:
     profile: Profile
     limits: Limits
     epochs: Epochs
+    coordination: Coordination
     topics: Topics = field(default_factory=Topics)
     members: dict[str, Member] = field(default_factory=dict)
     before: dict[int, Before] = field(default_factory=dict)

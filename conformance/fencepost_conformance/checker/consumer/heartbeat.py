@@ -19,7 +19,7 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode as E
 
-from ..history import NEVER, NOT_HERE, Op
+from ..history import NEVER, Op
 from .group import Before, Knowledge
 from .members import Member, Partition, Presence, partitions
 from .validity import invalid
@@ -42,7 +42,7 @@ def judge(
         if error is not wrong[0]:
             raise Wrong(op, wrong[0].name, wrong[1])
         return
-    if error in NOT_HERE or error is E.COORDINATOR_NOT_AVAILABLE:
+    if error is E.COORDINATOR_NOT_AVAILABLE:
         if known.consumer_from < op.line:
             raise Wrong(op, "NONE", "F-RT-02")
         return

@@ -38,6 +38,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
 from ..commits import Commit
+from ..coordination import is_absent
 from ..history import Event, History, OddAnswer, Op
 from ..search import Limits
 from . import classic, heartbeat, others
@@ -46,6 +47,7 @@ from .epochs import Epochs
 from .group import Before, Knowledge
 from .members import Member, Presence
 from .topics import TopicEvent
+from .validity import invalid
 from .wrong import Wrong
 
 
@@ -63,7 +65,7 @@ def watch(
     """The first answer that cannot be, and why; None if there is none."""
     if profile.old_no_assignment_interval:
         settings = replace(settings, group_consumer_assignment_interval_ms=0)
-    watcher = _Watch(Knowledge(settings, profile, limits, Epochs(settings, limits)), list(topics))
+    watcher = _Watch(Knowledge(settings, profile, limits, Epochs(settings, limits), history.coordination), list(topics))
     for event in history.events:
         try:
             watcher.take(event)
@@ -238,6 +240,11 @@ class _Watch:
         answer: Any = op.answer
         if isinstance(answer, OddAnswer):
             raise Wrong(op, "an error code that the API has")
+        turned_away = isinstance(body, ConsumerGroupHeartbeatRequest) and invalid(known.settings, op.version, body)
+        if is_absent(answer) and not turned_away:
+            if not known.coordination.may_be_away(op.line, op.sent_ms, known.now):
+                raise Wrong(op, "an answer of the coordinator", "F-RT-02")
+            return
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             assert isinstance(answer, ConsumerGroupHeartbeatResponse)
             heartbeat.judge(known, op, body, answer)

@@ -18,7 +18,7 @@ from fencepost.protocol.settings import Settings
 
 from ...trace.files import WireTrace
 from ...trace.lines import DisconnectedLine, ReceivedLine, SentLine
-from ..history import NOT_HERE
+from ..coordination import NOT_HERE
 from .register import NEVER
 
 JOIN_GROUP: Final = 11

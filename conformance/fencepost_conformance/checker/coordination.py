@@ -1,0 +1,148 @@
+"""When the broker of a trace may say that it is not, or not yet, the coordinator of a group.
+
+A broker that starts makes the topic of offsets and loads it; until then it answers NOT_COORDINATOR,
+COORDINATOR_LOAD_IN_PROGRESS or COORDINATOR_NOT_AVAILABLE (F-RT-01, F-RT-02). Once it has answered about a group, it is
+the coordinator, and stays so until it stops or another broker takes over. The trace shows both: connections close, or
+FindCoordinator answers with an error or another broker. Of a cluster of several brokers a trace shows too little: there
+a coordinator may move at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import HeartbeatRequest
+
+from ..trace.files import WireTrace
+from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+
+#: Answers by which a broker says that it is not, or not yet, the coordinator (F-RT-01, F-RT-02).
+NOT_HERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+#: In the header's provenance: how many brokers the cluster has, and the groups (separated by spaces) whose coordinator
+#: had answered before the trace began.
+NODES: Final = "nodes"
+COORDINATED: Final = "coordinated"
+#: So long a broker may take to start and to load its log.
+LOADS_MS: Final = 60_000
+#: So long before it closes its connections a broker that stops may have given the group up.
+STOPS_MS: Final = 10_000
+
+_FIND_COORDINATOR: Final = 10
+
+
+#: Errors that only the coordinator gives, once it has loaded.
+_BY_COORDINATOR: Final = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.MEMBER_ID_REQUIRED,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.NON_EMPTY_GROUP,
+    }
+)
+
+
+def proves(body: object, answer: object) -> bool:
+    """Whether an answer shows that the broker is the coordinator and has loaded the group.
+
+    NONE for a Heartbeat does not: a coordinator that loads answers so too (C-HB-03).
+    """
+    code = getattr(answer, "error_code", None)
+    if code is None:
+        rows = [getattr(row, "error_code", None) for name in ("results", "groups") for row in getattr(answer, name, ())]
+        return any(each in _BY_COORDINATOR for each in rows)
+    return code in _BY_COORDINATOR and not (code is ErrorCode.NONE and isinstance(body, HeartbeatRequest))
+
+
+def is_absent(answer: object) -> bool:
+    """Whether an answer says that the broker is not the coordinator; one with rows, if each of them says so."""
+    code = getattr(answer, "error_code", None)
+    if code is not None and code is not ErrorCode.NONE:
+        return code in NOT_HERE
+    rows = [getattr(row, "error_code", None) for name in ("results", "groups") for row in getattr(answer, name, ())]
+    return bool(rows) and all(code in NOT_HERE for code in rows)
+
+
+@dataclass(slots=True)
+class Coordination:
+    """What a trace shows of the coordinator of one group.
+
+    ``signs``: line and time of what shows that the coordinator may have been lost, in order. ``proofs``: lines of the
+    requests, and of the answers, by which the broker was the coordinator. ``ready``: the header says that it was when
+    the trace began. ``several``: the trace shows, or its header says, that the cluster has several brokers.
+    """
+
+    began_ms: int = 0
+    ready: bool = False
+    several: bool = False
+    signs: list[tuple[int, int]] = field(default_factory=list)
+    proofs: list[tuple[int, int]] = field(default_factory=list)
+
+    def may_be_away(self, sent: int, sent_ms: int, answered_ms: int) -> bool:
+        """Whether the coordinator may have been lost, or not loaded yet, when it took up a request.
+
+        The request stands in line ``sent``; the times are those of the request and of its answer, in ms.
+        """
+        if self.several:
+            return True
+        proven = max((asked for asked, answered in self.proofs if answered < sent), default=-1)
+        if proven < 0 and not self.ready and sent_ms <= self.began_ms + LOADS_MS:
+            return True
+        return any(
+            line > proven and sent_ms - LOADS_MS <= at_ms <= answered_ms + STOPS_MS for line, at_ms in self.signs
+        )
+
+
+def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
+    """What a trace shows about each group that FindCoordinator or the header names, and, under "", about all others."""
+    told = dict(trace.provenance)
+    servers = {line.server for line in trace.lines if isinstance(line, ConnectedLine) and line.server}
+    several = len(servers) > 1 or int(told.get(NODES, "1")) > 1
+    first = trace.lines[0].at_ms if trace.lines else 0
+    cuts = [
+        (number, line.at_ms)
+        for number, line in enumerate(trace.lines, 1)
+        if isinstance(line, DisconnectedLine) and line.by == "server"
+    ]
+    found: dict[str, list[tuple[int, int, object]]] = {}
+    for number, at_ms, group, where in _searches(trace):
+        found.setdefault(group, []).append((number, at_ms, where))
+    places = {where for rows in found.values() for *_, where in rows if where is not None}
+    several = several or len(places) > 1
+    ready = told.get(COORDINATED, "").split()
+    made = {}
+    for group in ("", *ready, *found):
+        rows = found.get(group, ())
+        signs = sorted([*cuts, *((number, at_ms) for number, at_ms, where in rows if where is None)])
+        made[group] = Coordination(first, group in ready, several, signs)
+    return made
+
+
+def _searches(trace: WireTrace) -> Iterator[tuple[int, int, str, object]]:
+    """Line and time of each answer of FindCoordinator, the group, and the broker that it names; None for an error."""
+    asked: dict[tuple[int, int], list[str]] = {}
+    for number, line in enumerate(trace.lines, 1):
+        if not isinstance(line, SentLine | ReceivedLine) or line.api_key != _FIND_COORDINATOR:
+            continue
+        key = line.connection, line.correlation_id
+        body: dict[str, Any] = line.body
+        if isinstance(line, SentLine):
+            of_groups = not body.get("key_type")
+            asked[key] = [*body.get("coordinator_keys", ()), body.get("key", "")] if of_groups else []
+            continue
+        rows: list[dict[str, Any]] = body.get("coordinators") or [body]
+        groups = asked.pop(key, [])
+        for row in rows:
+            group = row.get("key") or "".join(groups[-1:])
+            if group and group in groups and "error_code" in row:
+                where = None if row["error_code"] else (row.get("host"), row.get("port"))
+                yield number, line.at_ms, group, where

@@ -1,0 +1,138 @@
+"""A broker may say that it is not the coordinator only while that can be so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.checker.coordination import COORDINATED, LOADS_MS, NODES
+from fencepost_conformance.checker.verdict import Verdict
+from fencepost_conformance.trace.files import WireTrace
+from fencepost_conformance.trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+
+NOT_COORDINATOR, LOADING, UNKNOWN_MEMBER, NOT_AVAILABLE = 16, 14, 25, 15
+HEARTBEAT = {"group_id": "g", "generation_id": 1, "member_id": "x", "group_instance_id": None}
+BEAT = {
+    "group_id": "g", "member_id": "x", "member_epoch": 1, "instance_id": None, "rack_id": None,
+    "rebalance_timeout_ms": -1, "subscribed_topic_names": None, "subscribed_topic_regex": None,
+    "server_assignor": None, "topic_partitions": None,
+}  # fmt: skip
+JOIN = {
+    "group_id": "g", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 5_000, "member_id": "x",
+    "group_instance_id": None, "protocol_type": "consumer", "protocols": [], "reason": None,
+}  # fmt: skip
+
+
+@dataclass
+class Wire:
+    """A trace of one connection, of heartbeats of a member that is not in the group."""
+
+    lines: list[Any] = field(default_factory=lambda: [ConnectedLine(at_ms=0, connection=1, server="broker:9092")])
+    count: int = 0
+
+    def ask(self, at: int, key: int, version: int, ask: dict[str, Any], told: dict[str, Any]) -> Wire:
+        self.count += 1
+        about: dict[str, Any] = {"connection": 1, "correlation_id": self.count, "api_key": key, "api_version": version}
+        self.lines += [SentLine(at_ms=at, body=ask, **about), ReceivedLine(at_ms=at + 5, body=told, **about)]
+        return self
+
+    def beats(self, at: int, code: int) -> Wire:
+        return self.ask(at, 12, 4, HEARTBEAT, {"error_code": code})
+
+    def finds(self, at: int, code: int = 0, port: int = 9092) -> Wire:
+        row = {"key": "g", "node_id": 1, "host": "broker", "port": port, "error_code": code, "error_message": None}
+        return self.ask(at, 10, 4, {"key_type": 0, "coordinator_keys": ["g"]}, {"coordinators": [row]})
+
+    def cut(self, at: int) -> Wire:
+        self.lines += [
+            DisconnectedLine(at_ms=at, connection=1, by="server"),
+            ConnectedLine(at_ms=at, connection=1, server="broker:9092"),
+        ]
+        return self
+
+    def verdict(self, **provenance: str) -> Verdict:
+        return check_trace(WireTrace(Settings(), KAFKA_4_4, tuple(self.lines), provenance=tuple(provenance.items())))
+
+
+@pytest.mark.parametrize("code", [NOT_COORDINATOR, LOADING, NOT_AVAILABLE])
+def test_a_coordinator_that_has_answered_cannot_be_away_without_a_sign(code: int) -> None:
+    refused = Wire().beats(100, UNKNOWN_MEMBER).beats(200, code).verdict()
+    assert refused.outcome == "refused"
+    assert refused.refusals[0].line == 5
+
+
+@pytest.mark.parametrize("code", [NOT_COORDINATOR, LOADING])
+def test_a_broker_that_closes_connections_may_have_to_load(code: int) -> None:
+    wire = Wire().beats(100, UNKNOWN_MEMBER).cut(150).beats(200, code)
+    assert wire.verdict().outcome == "accepted"
+    wire.beats(300, UNKNOWN_MEMBER)
+    assert wire.verdict().outcome == "accepted"
+    assert wire.beats(400, code).verdict().outcome == "refused"
+
+
+def test_it_may_say_so_before_it_closes_them() -> None:
+    wire = Wire().beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR)
+    assert wire.verdict().outcome == "refused"
+    assert wire.cut(1_000).verdict().outcome == "accepted"
+
+
+def test_but_not_for_ever() -> None:
+    late = LOADS_MS + 1_000
+    assert Wire().beats(100, UNKNOWN_MEMBER).cut(150).beats(late, NOT_COORDINATOR).verdict().outcome == "refused"
+
+
+def test_a_search_that_fails_or_finds_another_broker_is_a_sign() -> None:
+    known = Wire().beats(100, UNKNOWN_MEMBER)
+    assert known.finds(150, NOT_AVAILABLE).beats(200, NOT_COORDINATOR).verdict().outcome == "accepted"
+    moved = Wire().finds(50).beats(100, UNKNOWN_MEMBER).finds(150, port=9093).beats(200, NOT_COORDINATOR)
+    assert moved.verdict().outcome == "accepted"
+    stays = Wire().finds(50).beats(100, UNKNOWN_MEMBER).finds(150).beats(200, NOT_COORDINATOR)
+    assert stays.verdict().outcome == "refused"
+
+
+def test_a_coordinator_of_several_brokers_may_move() -> None:
+    wire = Wire().beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR)
+    assert wire.verdict(**{NODES: "3"}).outcome == "accepted"
+    assert wire.verdict(**{NODES: "1"}).outcome == "refused"
+
+
+def test_a_fresh_broker_may_be_loading() -> None:
+    assert Wire().beats(100, NOT_COORDINATOR).beats(200, UNKNOWN_MEMBER).verdict().outcome == "accepted"
+
+
+def test_nothing_is_decided_by_a_broker_that_says_nothing_else() -> None:
+    """Case 13: an unknown group, and a single answer."""
+    verdict = Wire().beats(100, NOT_COORDINATOR).verdict()
+    assert verdict.outcome == "undecided"
+    assert "each answer says that the broker is not the coordinator" in verdict.reason
+
+
+@pytest.mark.parametrize(("key", "version", "ask", "told"), [
+    (12, 4, HEARTBEAT, {"error_code": 16}),
+    (68, 1, BEAT, {"error_code": 16, "error_message": None, "member_id": None, "member_epoch": 0,
+                   "heartbeat_interval_ms": 0, "assignment": None}),
+    (11, 9, JOIN, {"error_code": 16, "generation_id": -1, "protocol_type": None, "protocol_name": None, "leader": "",
+                   "skip_assignment": False, "member_id": "x", "members": []}),
+    (42, 2, {"groups_names": ["g"]}, {"results": [{"group_id": "g", "error_code": 16}]}),
+])  # fmt: skip
+def test_a_broker_that_was_asked_before_the_trace_is_refused(key: int, version: int, ask: Any, told: Any) -> None:
+    wire = Wire().ask(100, key, version, ask, told)
+    assert wire.verdict().outcome == "undecided"
+    refused = wire.verdict(**{NODES: "1", COORDINATED: "g h"})
+    assert refused.outcome == "refused"
+    assert refused.refusals[0].rules
+
+
+def test_it_stays_the_coordinator_of_a_consumer_group() -> None:
+    left = {"error_code": UNKNOWN_MEMBER, "error_message": None, "member_id": None, "member_epoch": 0,
+            "heartbeat_interval_ms": 0, "assignment": None}  # fmt: skip
+    lost = {**left, "error_code": NOT_COORDINATOR}
+    wire = Wire().ask(100, 68, 1, BEAT, left).ask(200, 68, 1, BEAT, lost)
+    refused = wire.verdict()
+    assert (refused.outcome, refused.refusals[0].rules) == ("refused", ("F-RT-02",))
+    assert Wire().ask(100, 68, 1, BEAT, left).cut(150).ask(200, 68, 1, BEAT, lost).verdict().outcome == "accepted"
