@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fencepost.protocol.embedded import SchemaError
 from fencepost.protocol.errors import ErrorCode
 
 from ..classic.draft import Draft, InternalError, Sinks
@@ -16,6 +15,7 @@ from ..consumer.rows import without_epochs
 from ..consumer.state import ConsumerGroup, Member, Target
 from ..consumer.tombstones import of_group
 from ..consumer.turn import Turn
+from ..embedded import BadBytes
 from ..machines import C_STABLE, DEAD, STABLE
 from .embedded import write_assignment
 
@@ -57,7 +57,7 @@ def downgrade(
                 continue
             try:
                 draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
-            except SchemaError:
+            except BadBytes:
                 errors[ErrorCode.GROUP_ID_NOT_FOUND.name] = ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09"
     except InternalError:  # none that all support, or one that somebody lists twice and another not at all
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
-from fencepost.protocol.embedded import (
-    NO_GENERATION,
-    SchemaError,
-    decode_assignment,
-    decode_subscription,
-    decode_topics,
-    encode_assignment,
-    encode_topics,
-    version_of,
-)
-
+from .. import embedded
 from ..consumer.derive import by_id, topics_by_name
 from ..consumer.state import Image, Partition, Target
 
@@ -31,31 +20,36 @@ class Wanted(NamedTuple):
 
 
 def read_subscription(data: bytes, image: Image) -> Wanted:
-    """Raises SchemaError."""
-    found = decode_subscription(data)
+    """Raises embedded.BadBytes."""
+    found = embedded.read_subscription(data)
     topics = topics_by_name(image)
-    owned = frozenset((topics[p.topic].topic_id, p.partition) for p in found.owned_partitions if p.topic in topics)
-    told = None if found.generation_id == NO_GENERATION else found.generation_id
-    return Wanted(tuple(sorted(set(found.topics))), owned, found.rack_id, told)
+    owned = {(topics[name].topic_id, each) for name, numbers in found.owned if name in topics for each in numbers}
+    return Wanted(tuple(sorted(set(found.topics))), frozenset(owned), found.rack, found.generation)
 
 
 def in_order(data: bytes) -> bytes:
     """An encoded assignment with its topics and partitions ascending: a coordinator that encodes one takes them from a
     hash map (X-SYNC-06, X-DOWN-04). Bytes that nobody encoded like this stay as they are."""
     try:
-        found, version = decode_assignment(data), version_of(data)
-        if encode_assignment(found, version) != data:
-            return data
-        return encode_assignment(replace(found, partitions=tuple(sorted(found.partitions))), version)
-    except SchemaError:
+        found, user_data = embedded.read_assignment(data)
+        version = embedded.version_of(data)
+    except embedded.BadBytes:
         return data
+    rows: dict[str, list[int]] = {}
+    for name, numbers in found:
+        if numbers:
+            rows.setdefault(name, []).extend(numbers)
+    if embedded.write_assignment(rows.items(), version, user_data) != data:
+        return data
+    ascending = [(name, sorted(numbers)) for name, numbers in sorted(rows.items())]
+    return embedded.write_assignment(ascending, version, user_data)
 
 
 def read_assignment(data: bytes, image: Image) -> tuple[Target, bool]:
-    """The partitions of topics that exist, and whether there is user data. Raises SchemaError (X-UP-06)."""
+    """The partitions of topics that exist, and whether there is user data. Raises embedded.BadBytes (X-UP-06)."""
     if not data:
         return (), False
-    rows, user_data = decode_topics(data)
+    rows, user_data = embedded.read_assignment(data)
     topics = topics_by_name(image)
     of_topic = {topics[name].topic_id: numbers for name, numbers in rows if name in topics}  # the last row of a topic
     found = {(topic_id, number) for topic_id, numbers in of_topic.items() for number in numbers}
@@ -63,10 +57,10 @@ def read_assignment(data: bytes, image: Image) -> tuple[Target, bool]:
 
 
 def write_assignment(target: Target, metadata: bytes, image: Image) -> bytes:
-    """In the version of the member's metadata. Raises SchemaError."""
+    """In the version of the member's metadata. Raises embedded.BadBytes."""
     topics = by_id(image)
     rows: dict[str, list[int]] = {}
     for topic_id, number in target:
         if topic_id in topics:
             rows.setdefault(topics[topic_id].name, []).append(number)
-    return encode_topics(rows.items(), version_of(metadata))
+    return embedded.write_assignment(rows.items(), embedded.version_of(metadata))

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
@@ -19,6 +18,7 @@ from ..consumer.refusal import Refused
 from ..consumer.rows import without_epochs
 from ..consumer.state import JOIN, SESSION, SYNC, Member, Partition, Timer
 from ..consumer.turn import Turn
+from ..embedded import BadBytes
 from .downgrade import downgrade, downgrades, is_owed, share_of
 from .embedded import Wanted, read_subscription
 
@@ -47,7 +47,7 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
         if not t.profile.fault_downgrade_reads_unread_metadata:
             for protocol in body.protocols[1:]:
                 read_subscription(protocol.metadata, t.world.image)
-    except SchemaError:
+    except BadBytes:
         internal = t.profile.old_malformed_join_is_internal
         error = ErrorCode.UNKNOWN_SERVER_ERROR if internal else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         raise Refused(error, "X-JOIN-09") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import (
@@ -32,6 +31,7 @@ from ..consumer.rows import without_epochs
 from ..consumer.state import JOIN, SESSION, SYNC, ConsumerGroup, Member, Partition, Timer
 from ..consumer.turn import Turn
 from ..consumer.work import Side
+from ..embedded import BadBytes
 from ..machines import C_UNRELEASED, C_UNREVOKED
 from .embedded import write_assignment
 from .join import join
@@ -104,7 +104,7 @@ def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> N
             ErrorCode.NONE, protocol_type=body.protocol_type, protocol_name=body.protocol_name, assignment=data
         )
         turn.rule("X-SYNC-06")
-    except SchemaError:
+    except BadBytes:
         unread = turn.profile.fault_downgrade_reads_unread_metadata
         given, answer = None, None if unread else SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
         turn.rule("X-SYNC-07")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import NO_GENERATION, LengthError, SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from fencepost.protocol.records import GroupMetadataKey
@@ -17,6 +16,7 @@ from ..classic.subscription import CONSUMER
 from ..consumer.refusal import Refused
 from ..consumer.state import Member, Partition, Target
 from ..consumer.turn import Turn
+from ..embedded import BadBytes, BadLength
 from .embedded import read_assignment, read_subscription
 
 
@@ -115,8 +115,8 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
     """X-UP-05. Raises Refused, for the first of several reasons: the assignment is read before the metadata."""
     try:
         assigned, custom = read_assignment(member.assignment, t.world.image)
-    except SchemaError as broken:
-        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, LengthError)
+    except BadBytes as broken:
+        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, BadLength)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
@@ -127,8 +127,8 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
         if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
             for protocol in member.protocols:
                 read_subscription(protocol.metadata, t.world.image)
-    except SchemaError as broken:
-        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, LengthError)
+    except BadBytes as broken:
+        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, BadLength)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
     new = Member(
         member.member_id,
@@ -142,4 +142,4 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
         epoch=d.generation,
         previous=d.generation,
     )
-    return Converted(new, assigned, wanted.owned, NO_GENERATION if wanted.generation is None else wanted.generation)
+    return Converted(new, assigned, wanted.owned, -1 if wanted.generation is None else wanted.generation)
